@@ -30,8 +30,8 @@ from bench_distortions_peers import FOLDER, install_peers
 from rich.console import Console
 from rich.table import Table
 
-from embodied_iqa.vision.average_precision import average_precision
-from embodied_iqa.vision.predictions import Instances
+from embodied_iqa.models.vision.average_precision import average_precision
+from embodied_iqa.models.vision.predictions import Instances
 
 CLASSES = ("cube", "ball", "cup", "plate")
 SIZES_PX = ((160, 120), (640, 480))

@@ -34,13 +34,13 @@ from rich.console import Console
 from rich.table import Table
 from sensor_msgs.msg import Image
 
-from embodied_iqa.graph.node_table import GRAPH, command_of, nodes_with, resolve, write_parameters
-from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
-from embodied_iqa.images.image_cdr import image_to_cdr, stamp_from_cdr
-from embodied_iqa.ros.conversion import ns_of, time_of
-from embodied_iqa.ros.environment import prepare_environment
-from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr, stamp_from_cdr
+from embodied_iqa.live.ros.conversion import ns_of, time_of
+from embodied_iqa.live.ros.environment import prepare_environment
+from embodied_iqa.live.ros.lifecycle import LifecycleManager
+from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.runs.graph.node_table import GRAPH, command_of, nodes_with, resolve, write_parameters
+from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
 
 SIZE_PX = (1280, 720)
 RATE_HZ = 30.0

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.scene import make_scene, tasks_of
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.rollout import observe, run_episode
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
-from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
-from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.backends.classical.vla import ClassicalVla
+from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
+from embodied_iqa.world.scenes.scene import make_scene, tasks_of
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.rollout import observe, run_episode
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.vocabulary import Verb
 
 KNOWN = (Verb.PICK, Verb.PUSH, Verb.PRESS)
 

@@ -25,18 +25,18 @@ import cv2
 from database_builds import Wanted, run_build, sizes_of
 
 from embodied_iqa.cli.build.building import panel_of
-from embodied_iqa.database.building.members import frames_for, load_member
-from embodied_iqa.database.building.options import EngineKind
-from embodied_iqa.database.pictures import read_frames
-from embodied_iqa.database.rows import rows_of
-from embodied_iqa.database.schema import Reference, ReferenceTask
-from embodied_iqa.database.sources.candidate import home_tool
-from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.images.frame import View
-from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.options import VlaOptions, VlmOptions
-from embodied_iqa.subjects.protocols import VlaObservation
-from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.data.database.building.members import frames_for, load_member
+from embodied_iqa.data.database.building.options import EngineKind
+from embodied_iqa.data.database.pictures import read_frames
+from embodied_iqa.data.database.rows import rows_of
+from embodied_iqa.data.database.schema import Reference, ReferenceTask
+from embodied_iqa.data.database.sources.candidate import home_tool
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.world.protocols import VlaObservation
 
 
 def bare_loop(store: DatabaseStore, subjects: tuple[SubjectReference, ...], seconds: float) -> float:

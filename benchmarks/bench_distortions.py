@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from embodied_iqa.distortions import LEVELS, catalogue, distort, miqd_catalogue
-from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.references import scikit_photographs
+from embodied_iqa.imaging.distortions import LEVELS, catalogue, distort, miqd_catalogue
+from embodied_iqa.imaging.distortions.image import Image
+from embodied_iqa.imaging.distortions.references import scikit_photographs
 
 FAST_MS, SLOWEST_MS, MOST_MEMORY = 33.0, 150.0, 20.0
 

@@ -19,8 +19,8 @@ import cv2
 from rich.console import Console
 from rich.table import Table
 
-from embodied_iqa.distortions import DistortionSpec, catalogue
-from embodied_iqa.distortions.batch import (
+from embodied_iqa.imaging.distortions import DistortionSpec, catalogue
+from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
     CleanPicture,
     Job,
@@ -28,8 +28,8 @@ from embodied_iqa.distortions.batch import (
     random_level,
     run_jobs,
 )
-from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.references import scikit_photographs
+from embodied_iqa.imaging.distortions.image import Image
+from embodied_iqa.imaging.distortions.references import scikit_photographs
 
 SIZE_PX = (640, 480)
 

@@ -33,9 +33,9 @@ from PIL import Image as Pillow
 from rich.console import Console
 from rich.table import Table
 
-from embodied_iqa.distortions import entry
-from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.references import scikit_photographs
+from embodied_iqa.imaging.distortions import entry
+from embodied_iqa.imaging.distortions.image import Image
+from embodied_iqa.imaging.distortions.references import scikit_photographs
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".build" / "bench-peers"

@@ -28,10 +28,10 @@ import rtde_receive
 from rich.console import Console
 from rich.table import Table
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics import tool_along_z
 
 T = TypeVar("T")
 

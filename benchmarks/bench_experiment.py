@@ -18,17 +18,17 @@ from pathlib import Path
 
 import cv2
 
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.experiment.plan import RunKey, parse_tasks
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.offline.headless_options import HeadlessOptions
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.scenes.snapshot import WorldSnapshot
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.reference import parse_vla
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
+from embodied_iqa.runs.experiment.plan import RunKey, parse_tasks
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.scenes.snapshot import WorldSnapshot
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
 
 SIZE = {"camera_node.width_px": 320, "camera_node.height_px": 240}
 SPECS = (None, DistortionSpec("02", 5), DistortionSpec("19", 5))

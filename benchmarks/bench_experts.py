@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from embodied_iqa.scenes.scene import draw_instruction, make_scene
-from embodied_iqa.scoring.proportions import wilson
-from embodied_iqa.simulation.expert import expert_chunk
-from embodied_iqa.simulation.rollout import rollout
-from embodied_iqa.simulation.success import task_success
-from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.vocabulary import Verb
-from embodied_iqa.units import SECOND_NS
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.models.scoring.proportions import wilson
+from embodied_iqa.world.scenes.scene import draw_instruction, make_scene
+from embodied_iqa.world.simulation.expert import expert_chunk
+from embodied_iqa.world.simulation.rollout import rollout
+from embodied_iqa.world.simulation.success import task_success
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.vocabulary import Verb
 
 
 def measure(verb: Verb, seeds: int, first: int) -> dict[str, Any]:

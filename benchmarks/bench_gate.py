@@ -28,19 +28,19 @@ from scipy import ndimage
 from skimage import data
 from skimage.measure import blur_effect
 
-from embodied_iqa.distortions.catalogue import catalogue, distort
-from embodied_iqa.gate.calibration_file import shared_gate_file
-from embodied_iqa.gate.fitted_judge import FittedJudge
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import JudgeChoice
-from embodied_iqa.gate.judges import predictor_of, shared_judge
-from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
-from embodied_iqa.gate.statistics import Statistic, measure
-from embodied_iqa.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.gate.verdict import Verdict
-from embodied_iqa.images.frame import View
-from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.imaging.distortions.catalogue import catalogue, distort
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.quality.gate.fitted_judge import FittedJudge
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import JudgeChoice
+from embodied_iqa.quality.gate.judges import predictor_of, shared_judge
+from embodied_iqa.quality.gate.simulated_frames import frames_a_scene, simulated_frames
+from embodied_iqa.quality.gate.statistics import Statistic, measure
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 Picture = NDArray[np.uint8]
 GATE = "config/gate/simulated.yaml"

@@ -27,28 +27,28 @@ from rich.progress import track
 from rich.table import Table
 from skimage import data
 
-from embodied_iqa.distortions.catalogue import catalogue, distort
-from embodied_iqa.gate.bounds import Fault
-from embodied_iqa.gate.judgement import PictureJudge, parse_judge
-from embodied_iqa.gate.judges import load_judge
-from embodied_iqa.gate.repair import RepairOptions, judge_repaired
-from embodied_iqa.gate.repairs import Repair, apply_repair
-from embodied_iqa.gate.statistics import Statistic
-from embodied_iqa.gate.verdict import Verdict
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.resources import shared_file
-from embodied_iqa.scenes.scene import make_scene, tasks_of
-from embodied_iqa.scoring.decision import score_decision
-from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.constants_files import constants_of
-from embodied_iqa.subjects.protocols import Vla
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import make_vla
-from embodied_iqa.trial.deciding import DecisionRequest, decide
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.resources import shared_file
+from embodied_iqa.imaging.distortions.catalogue import catalogue, distort
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.scoring.decision import score_decision
+from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.quality.gate.bounds import Fault
+from embodied_iqa.quality.gate.judgement import PictureJudge, parse_judge
+from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.gate.repair import RepairOptions, judge_repaired
+from embodied_iqa.quality.gate.repairs import Repair, apply_repair
+from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.runs.trial.deciding import DecisionRequest, decide
+from embodied_iqa.world.protocols import Vla
+from embodied_iqa.world.scenes.scene import make_scene, tasks_of
+from embodied_iqa.world.simulation.camera import CameraModel
+from embodied_iqa.world.simulation.camera.simulated_cameras import SimulatedCameras
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
 
 Picture = NDArray[np.uint8]
 LEVELS = (1, 3, 5)

@@ -34,10 +34,10 @@ from embodied_iqa_msgs.msg import ArmStatus
 from hold_cell import MissedError, Watch, cell, moves
 from hold_results import FAULTS, THAWED, Injection, Kind, read, table, thaw_table, write, write_page
 
-from embodied_iqa.graph.processes import ProcessGroup
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.environment import prepare_environment
-from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
+from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.environment import prepare_environment
+from embodied_iqa.runs.graph.processes import ProcessGroup
 
 _ISOLATED = "BENCH_HOLD_ISOLATED"
 _NETWORK = 'ip link set lo up && ip rule add pref 10 lookup local && ip rule del pref 0 && exec "$@"'

@@ -29,11 +29,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from embodied_iqa.errors import EmbodiedIqaError
-from embodied_iqa.graph.node_table import UNINTERRUPTED, nodes_of, resolve, write_parameters
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.ros.domain import own_domain
-from embodied_iqa.ros.environment import process_environment
+from embodied_iqa.base.errors import EmbodiedIqaError
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.live.ros.domain import own_domain
+from embodied_iqa.live.ros.environment import process_environment
+from embodied_iqa.runs.graph.node_table import UNINTERRUPTED, nodes_of, resolve, write_parameters
 
 KINDS = ("trial", "group")
 LIMIT_S = 3.0

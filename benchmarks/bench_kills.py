@@ -44,17 +44,17 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import Image
 
-from embodied_iqa.errors import EmbodiedIqaError
-from embodied_iqa.graph.node_table import GRAPH, resolve
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.repair.recover import recover
-from embodied_iqa.ros.calls import call
-from embodied_iqa.ros.domain import own_domain
-from embodied_iqa.ros.environment import prepare_environment
-from embodied_iqa.ros.graph_processes import running_nodes
-from embodied_iqa.ros.qos import PICTURE
-from embodied_iqa.units import SECOND_NS
+from embodied_iqa.base.errors import EmbodiedIqaError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.repair.recover import recover
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.domain import own_domain
+from embodied_iqa.live.ros.environment import prepare_environment
+from embodied_iqa.live.ros.graph_processes import running_nodes
+from embodied_iqa.live.ros.qos import PICTURE
+from embodied_iqa.runs.graph.node_table import GRAPH, resolve
 
 _COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main")
 _BUILD = ("build", "--references", "5", "--size", "160x120", "--panel", "classical-vlm,classical-vla")

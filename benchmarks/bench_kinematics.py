@@ -19,11 +19,11 @@ import ur_analytic_ik
 from rich.console import Console
 from rich.table import Table
 
-from embodied_iqa.kinematics import Kinematics
+from embodied_iqa.base.kinematics import Kinematics
 
 BATCH = 10_000
 WARM_START = (
-    "import time; t = time.perf_counter(); import numpy, embodied_iqa.kinematics as k; "
+    "import time; t = time.perf_counter(); import numpy, embodied_iqa.base.kinematics as k; "
     "a = k.Kinematics(); a.inverse(a.forward(numpy.ones(6))); print(time.perf_counter() - t)"
 )
 

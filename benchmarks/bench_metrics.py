@@ -31,8 +31,8 @@ from rich.table import Table
 from skimage import data
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
-from embodied_iqa.distortions import FrameDistorter, parse_distortion
-from embodied_iqa.metrics import BUILT_IN
+from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
+from embodied_iqa.quality.metrics import BUILT_IN
 
 PIQ = {
     "ssim": "ssim",

@@ -30,12 +30,12 @@ from rich.console import Console
 from rich.table import Table
 
 import embodied_iqa
-from embodied_iqa.files import sha256_of
-from embodied_iqa.images.frame import View
-from embodied_iqa.metrics.learned.card import NETWORK_FILE, MetricCard, save_metric_card
-from embodied_iqa.metrics.training.export import export_network
-from embodied_iqa.metrics.training.loop import LabelledInputs, Network, make_network
-from embodied_iqa.metrics.training.recipes import MetricRecipe, recipe_by_name
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, save_metric_card
+from embodied_iqa.quality.metrics.training.export import export_network
+from embodied_iqa.quality.metrics.training.loop import LabelledInputs, Network, make_network
+from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, recipe_by_name
 
 WIDTH_PX, HEIGHT_PX = 1280, 720
 GOAL_MS = 25.0

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.panel.members import members_in
-from embodied_iqa.scenes.scene import make_scene, tasks_of
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
-from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
-from embodied_iqa.subjects.backends.panel.members import MODELS
-from embodied_iqa.subjects.backends.panel.vla import LearnedVla
-from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
-from embodied_iqa.subjects.protocols import Vla, VlaObservation, Vlm
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.panel.members import members_in
+from embodied_iqa.models.subjects.backends.classical.vla import ClassicalVla
+from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
+from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
+from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
+from embodied_iqa.world.protocols import Vla, VlaObservation, Vlm
+from embodied_iqa.world.scenes.scene import make_scene, tasks_of
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
 
 
 def median_ms(ask: Callable[[], object], times: int) -> float:

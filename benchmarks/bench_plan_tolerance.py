@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.manipulation.waypoints import waypoints_to_array
-from embodied_iqa.panel.criterion import TOLERANCE_MM
-from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE, succeeds
-from embodied_iqa.panel.samples.draw_samples import sample_scene
-from embodied_iqa.scoring.proportions import wilson
-from embodied_iqa.simulation.expert import expert_waypoints
-from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.models.panel.criterion import TOLERANCE_MM
+from embodied_iqa.models.panel.evaluation.clean_scenes import HOME_POSE, succeeds
+from embodied_iqa.models.panel.samples.draw_samples import sample_scene
+from embodied_iqa.models.scoring.proportions import wilson
+from embodied_iqa.world.manipulation.waypoints import waypoints_to_array
+from embodied_iqa.world.simulation.expert import expert_waypoints
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.vocabulary import Verb
 
 SHIFTS_MM = (0.0, 8.0, 12.0, 16.0, 20.0, 26.0, 32.0)
 

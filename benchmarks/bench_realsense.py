@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
+from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.realsense import RealSenseCamera, RealSenseOptions
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 

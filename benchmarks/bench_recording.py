@@ -34,13 +34,13 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as RosbagsWriter
 from rosbags.typesys import Stores, get_typestore
 
-from embodied_iqa.errors import UserError
-from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
-from embodied_iqa.recording.compression import Compression
-from embodied_iqa.recording.messages import TypeStore
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.repair.recover import recover
-from embodied_iqa.recording.writer import TrialWriter, WriterOptions
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.data.recording.compression import Compression
+from embodied_iqa.data.recording.messages import TypeStore
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.repair.recover import recover
+from embodied_iqa.data.recording.writer import TrialWriter, WriterOptions
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 
 TOPIC = "/camera/top/image_raw"
 STATE_TYPE = "sensor_msgs/msg/JointState"

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.scene import Scene, draw_instruction, make_scene
-from embodied_iqa.scenes.snapshot import nominal_snapshot
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
-from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.scene import Scene, draw_instruction, make_scene
+from embodied_iqa.world.scenes.snapshot import nominal_snapshot
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.world.tasks.vocabulary import Verb
 
 VIEWS = (View.TOP, View.WRIST, View.SIDE)
 

@@ -17,15 +17,15 @@ from pathlib import Path
 import numpy as np
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
-from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.subjects.actions.observation import observation_for
-from embodied_iqa.subjects.actions.table import convention_of
-from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
-from embodied_iqa.subjects.protocols import VlaObservation
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import make_vla
-from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
-from embodied_iqa.subjects.wire.sockets import Address
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.models.subjects.actions.observation import observation_for
+from embodied_iqa.models.subjects.actions.table import convention_of
+from embodied_iqa.models.subjects.options import PolicyOptions, VlaOptions
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
+from embodied_iqa.models.subjects.wire.sockets import Address
+from embodied_iqa.world.protocols import VlaObservation
 
 SERVER = """
 import asyncio

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.scenes.snapshot import WorldSnapshot
-from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.scenes.snapshot import WorldSnapshot
+from embodied_iqa.world.simulation.camera import CameraModel
+from embodied_iqa.world.simulation.camera.simulated_cameras import SimulatedCameras
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
 
 
 def physics_speed() -> float:

@@ -30,17 +30,17 @@ from soak_cell import OBSERVER, Observer, Sampler, left_over
 from soak_plot import plot
 from soak_results import Counts, End, Setup, Trial, append, chapter, read
 
+from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.distortions import parse_distortion
-from embodied_iqa.errors import EmbodiedIqaError
-from embodied_iqa.graph.node_table import nodes_of, resolve
-from embodied_iqa.graph.parameters import GraphParameters
-from embodied_iqa.graph.session_plan import TOUR_TASKS, SessionPlan
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.environment import prepare_environment, use_sockets_only
-from embodied_iqa.ros.graph_processes import running_nodes
-from embodied_iqa.ros.trial_session import run_session
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.imaging.distortions import parse_distortion
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.environment import prepare_environment, use_sockets_only
+from embodied_iqa.live.ros.graph_processes import running_nodes
+from embodied_iqa.live.ros.trial_session import run_session
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve
+from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.session_plan import TOUR_TASKS, SessionPlan
 
 _PLOT = "pictures/soak.svg"
 _SETTLE_S, _MOST_SETTLE = 2.5, 8

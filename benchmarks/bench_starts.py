@@ -25,8 +25,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from embodied_iqa.progress import track
-from embodied_iqa.trial.run_folder import git_hash
+from embodied_iqa.base.progress import track
+from embodied_iqa.runs.trial.run_folder import git_hash
 
 LONGEST_S = 900.0
 END_S = 20.0

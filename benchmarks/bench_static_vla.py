@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.files import write_json_whole
-from embodied_iqa.images.codecs import read_picture
-from embodied_iqa.static_benchmark.trajectories import TrajectoryFolder
-from embodied_iqa.static_benchmark.vla_answers import AnswerStatus, TaskChunk
-from embodied_iqa.static_benchmark.vla_baselines import BASELINES
-from embodied_iqa.static_benchmark.vla_evaluation import scores_of
-from embodied_iqa.static_benchmark.vla_timing import Timing
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.suites.static_benchmark.trajectories import TrajectoryFolder
+from embodied_iqa.suites.static_benchmark.vla_answers import AnswerStatus, TaskChunk
+from embodied_iqa.suites.static_benchmark.vla_baselines import BASELINES
+from embodied_iqa.suites.static_benchmark.vla_evaluation import scores_of
+from embodied_iqa.suites.static_benchmark.vla_timing import Timing
 
 
 def _milliseconds(work: Callable[[int], object], count: int) -> float:

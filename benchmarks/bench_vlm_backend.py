@@ -24,13 +24,13 @@ from PIL import Image
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.subjects.answer_cache import AnswerCache, CachedVlm
-from embodied_iqa.subjects.inference import InferenceQueue
-from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
-from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, prompt_of
-from embodied_iqa.subjects.reference import parse_vlm
-from embodied_iqa.subjects.registry import make_vlm
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.models.subjects.answer_cache import AnswerCache, CachedVlm
+from embodied_iqa.models.subjects.inference import InferenceQueue
+from embodied_iqa.models.subjects.options import CacheOptions, DecodingOptions, VlmOptions
+from embodied_iqa.models.subjects.prompt import DEFAULT_PROMPT, prompt_of
+from embodied_iqa.models.subjects.reference import parse_vlm
+from embodied_iqa.models.subjects.registry import make_vlm
 from tiny_vlms import save_tiny
 
 TASK = "pick the red cube"

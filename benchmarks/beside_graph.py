@@ -12,7 +12,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from embodied_iqa.ros.spinning import SpinThread
+from embodied_iqa.live.ros.spinning import SpinThread
 
 NodeT = TypeVar("NodeT", bound=Node)
 

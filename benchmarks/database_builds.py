@@ -22,10 +22,16 @@ from typing import Any
 import cv2
 
 from embodied_iqa.cli.build.building import panel_of
-from embodied_iqa.database.building.builder import BuildSummary, build
-from embodied_iqa.database.building.engine import BlockReport
-from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineKind, EngineOptions, Step
-from embodied_iqa.database.sources.simulated import SimulationSource
+from embodied_iqa.data.database.building.builder import BuildSummary, build
+from embodied_iqa.data.database.building.engine import BlockReport
+from embodied_iqa.data.database.building.options import (
+    BuildOptions,
+    BuildPlan,
+    EngineKind,
+    EngineOptions,
+    Step,
+)
+from embodied_iqa.data.database.sources.simulated import SimulationSource
 
 SAMPLE_PERIOD_S = 0.2
 

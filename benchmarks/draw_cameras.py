@@ -14,13 +14,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.kinematics import HOME_Q_RAD
-from embodied_iqa.scenes.scene import Light, make_scene
-from embodied_iqa.scenes.snapshot import WorldSnapshot, nominal_snapshot
-from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
-from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.base.kinematics import HOME_Q_RAD
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.scene import Light, make_scene
+from embodied_iqa.world.scenes.snapshot import WorldSnapshot, nominal_snapshot
+from embodied_iqa.world.simulation.camera import CameraModel
+from embodied_iqa.world.simulation.camera.simulated_cameras import SimulatedCameras
+from embodied_iqa.world.simulation.renderer import SceneRenderer
 
 SIZE_PX: Final = (640, 480)
 CUT_PX: Final = 96

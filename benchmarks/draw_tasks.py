@@ -14,12 +14,12 @@ import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
-from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.scenes.snapshot import nominal_snapshot
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.tasks.task import Task
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
+from embodied_iqa.world.scenes.scene import Scene
+from embodied_iqa.world.scenes.snapshot import nominal_snapshot
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.tasks.task import Task
 
 DRAWN_PX: Final = (1280, 960)
 SHOWN_PX: Final = (480, 360)

@@ -12,16 +12,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.scene import Scene, draw_instruction, make_scene
-from embodied_iqa.scenes.snapshot import WorldSnapshot
-from embodied_iqa.simulation.expert import expert_chunk
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.rollout import RolloutOptions, rollout
-from embodied_iqa.simulation.success import task_success
-from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Instruction
-from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.scene import Scene, draw_instruction, make_scene
+from embodied_iqa.world.scenes.snapshot import WorldSnapshot
+from embodied_iqa.world.simulation.expert import expert_chunk
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.rollout import RolloutOptions, rollout
+from embodied_iqa.world.simulation.success import task_success
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.instruction import Instruction
+from embodied_iqa.world.tasks.vocabulary import Verb
 
 DRAWN_PX = (1440, 1080)
 SHOWN_PX = (400, 300)

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from embodied_iqa.errors import EmbodiedIqaError, InternalError
+from embodied_iqa.base.errors import EmbodiedIqaError, InternalError
 
 LIMIT_S = 1.0
 STUCK_S = 30.0

@@ -20,44 +20,44 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from embodied_iqa.cell_manipulation.episodes import Subset
-from embodied_iqa.cell_manipulation.making import make_episodes, read_episodes, write_episodes
-from embodied_iqa.cell_manipulation.planning.answers import parse_answer
-from embodied_iqa.cell_manipulation.planning.trajectories import read_trajectories
-from embodied_iqa.database.store import read_table
-from embodied_iqa.emulator.controller import Controller
-from embodied_iqa.emulator.dashboard import Dashboard
-from embodied_iqa.emulator.faults import FaultSwitches
-from embodied_iqa.emulator.firmware import FIRMWARE, Series
-from embodied_iqa.emulator.gripper import GripperServer
-from embodied_iqa.emulator.link import Link, Peer
-from embodied_iqa.emulator.plant import KinematicPlant
-from embodied_iqa.emulator.rtde_server import RtdeHub
-from embodied_iqa.gate.calibration_file import load_calibrations
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.images.codecs import read_picture
-from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.repair.recover import recover
-from embodied_iqa.recording.writer import TrialWriter
-from embodied_iqa.records import unstructure
-from embodied_iqa.resources import shared_file, source_checkout
-from embodied_iqa.robot.robotiq_connection import RobotiqConnection
-from embodied_iqa.static_benchmark.circular import circular_items
-from embodied_iqa.static_benchmark.items import Item
-from embodied_iqa.static_benchmark.pictures import encode_picture
-from embodied_iqa.static_benchmark.static_to_simulated import executions_of_csv
-from embodied_iqa.static_benchmark.trajectories import Trajectory, read_trajectory
-from embodied_iqa.static_benchmark.tsv import read_tsv, write_tsv
-from embodied_iqa.subjects.model_card import load_card
-from embodied_iqa.subjects.safetensors_header import read_size
-from embodied_iqa.subjects.wire import json_arrays, msgpack_arrays
-from embodied_iqa.subjects.wire.deadline import Deadline
-from embodied_iqa.subjects.wire.http import HttpServer
-from embodied_iqa.subjects.wire.sockets import Address
-from embodied_iqa.subjects.wire.websocket import Websocket
-from embodied_iqa.tasks.task_files import load_task_file
-from embodied_iqa.user_files.yaml_files import load_yaml
+from embodied_iqa.arm.emulator.controller import Controller
+from embodied_iqa.arm.emulator.dashboard import Dashboard
+from embodied_iqa.arm.emulator.faults import FaultSwitches
+from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.arm.emulator.gripper import GripperServer
+from embodied_iqa.arm.emulator.link import Link, Peer
+from embodied_iqa.arm.emulator.plant import KinematicPlant
+from embodied_iqa.arm.emulator.rtde_server import RtdeHub
+from embodied_iqa.arm.robot.robotiq_connection import RobotiqConnection
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.base.resources import shared_file, source_checkout
+from embodied_iqa.base.user_files.yaml_files import load_yaml
+from embodied_iqa.data.database.store import read_table
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.repair.recover import recover
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr
+from embodied_iqa.models.subjects.model_card import load_card
+from embodied_iqa.models.subjects.safetensors_header import read_size
+from embodied_iqa.models.subjects.wire import json_arrays, msgpack_arrays
+from embodied_iqa.models.subjects.wire.deadline import Deadline
+from embodied_iqa.models.subjects.wire.http import HttpServer
+from embodied_iqa.models.subjects.wire.sockets import Address
+from embodied_iqa.models.subjects.wire.websocket import Websocket
+from embodied_iqa.quality.gate.calibration_file import load_calibrations
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.suites.cell_manipulation.episodes import Subset
+from embodied_iqa.suites.cell_manipulation.making import make_episodes, read_episodes, write_episodes
+from embodied_iqa.suites.cell_manipulation.planning.answers import parse_answer
+from embodied_iqa.suites.cell_manipulation.planning.trajectories import read_trajectories
+from embodied_iqa.suites.static_benchmark.circular import circular_items
+from embodied_iqa.suites.static_benchmark.items import Item
+from embodied_iqa.suites.static_benchmark.pictures import encode_picture
+from embodied_iqa.suites.static_benchmark.static_to_simulated import executions_of_csv
+from embodied_iqa.suites.static_benchmark.trajectories import Trajectory, read_trajectory
+from embodied_iqa.suites.static_benchmark.tsv import read_tsv, write_tsv
+from embodied_iqa.world.tasks.task_files import load_task_file
 
 MOST_BYTES = 1 << 20
 REPLY_S = 0.2
@@ -200,7 +200,7 @@ kitchen/0001.png,,,wrist,2,push the mug next to the sink,push,,
 
 
 def cards() -> list[bytes]:
-    folder = Path(__file__).parent.parent / "src/embodied_iqa/subjects/backends/panel/models"
+    folder = Path(__file__).parent.parent / "src/embodied_iqa/models/subjects/backends/panel/models"
     return [path.read_bytes() for path in sorted(folder.glob("panel-vla-*.json"))[:2]]
 
 

@@ -22,18 +22,18 @@ from rclpy.node import Node
 from rtde_receive import RTDEReceiveInterface
 from std_srvs.srv import SetBool
 
-from embodied_iqa.emulator.registers import WORLD_TIME_REGISTER
-from embodied_iqa.errors import UserError
-from embodied_iqa.graph.node_table import GRAPH, nodes_of, resolve
-from embodied_iqa.graph.processes import ProcessGroup
-from embodied_iqa.ros.calls import call
-from embodied_iqa.ros.conversion import chunk_to_msg, ns_of
-from embodied_iqa.ros.environment import use_sockets_only
-from embodied_iqa.ros.graph_processes import running_nodes
-from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.qos import EVENT, STATE
-from embodied_iqa.subjects.protocols import ActionChunk as Chunk
-from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.arm.emulator.registers import WORLD_TIME_REGISTER
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.conversion import chunk_to_msg, ns_of
+from embodied_iqa.live.ros.environment import use_sockets_only
+from embodied_iqa.live.ros.graph_processes import running_nodes
+from embodied_iqa.live.ros.lifecycle import LifecycleManager
+from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.runs.graph.node_table import GRAPH, nodes_of, resolve
+from embodied_iqa.runs.graph.processes import ProcessGroup
+from embodied_iqa.world.protocols import ActionChunk as Chunk
+from embodied_iqa.world.protocols import ChunkStatus
 
 NODES = ("sim_node", "camera_node", "distortion_node", "gate_node", "arm_node")
 MANAGED = ("gate_node", "arm_node")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from embodied_iqa.files import write_json_whole
+from embodied_iqa.base.files import write_json_whole
 
 _MAX_MS: Final = 500.0
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from embodied_iqa.files import write_json_whole
-from embodied_iqa.records import read_json, unstructure
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.records import read_json, unstructure
 
 
 class Kind(StrEnum):

@@ -15,10 +15,10 @@ from rclpy.context import Context
 from rclpy.node import Node
 from soak_results import Counts, Process, Sample, append
 
-from embodied_iqa.graph.processes import ProcessGroup
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.late_count import LateCount
-from embodied_iqa.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.late_count import LateCount
+from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.runs.graph.processes import ProcessGroup
 
 OBSERVER = "session and observer"
 """Name of this process among those of the graph."""

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.records import structure, unstructure
+from embodied_iqa.base.records import structure, unstructure
 
 _WINDOW_S: Final = 600.0
 _WARM_UP: Final = 0.25

@@ -21,20 +21,20 @@ from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import parse
-from embodied_iqa.errors import InputError
-from embodied_iqa.graph.launching import (
+from embodied_iqa.live.ros.domain import session_on
+from embodied_iqa.live.ros.environment import process_environment
+from embodied_iqa.runs.graph.launching import (
     LaunchArgument,
     files_of,
     graph_of_recording,
     overrides_of,
 )
-from embodied_iqa.graph.node_table import UNINTERRUPTED, Purpose, nodes_of, resolve, write_parameters
-from embodied_iqa.graph.session_plan import check_subjects
-from embodied_iqa.ros.domain import session_on
-from embodied_iqa.ros.environment import process_environment
-from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
+from embodied_iqa.runs.graph.node_table import UNINTERRUPTED, Purpose, nodes_of, resolve, write_parameters
+from embodied_iqa.runs.graph.session_plan import check_subjects
+from embodied_iqa.runs.trial.run_folder import make_run_folder, new_run_id
 
 _CHECKS = {"trial": trial.check, "rescore": rescore.check}
 _DOMAIN = ExitStack()

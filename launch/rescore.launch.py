@@ -10,8 +10,8 @@ from pathlib import Path
 
 from launch import LaunchDescription
 
-from embodied_iqa.graph.launching import RESCORE_ARGUMENTS, rescore_words
-from embodied_iqa.graph.node_table import Purpose
+from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, rescore_words
+from embodied_iqa.runs.graph.node_table import Purpose
 
 sys.path.insert(0, str(Path(__file__).parent))  # launch files are run, not imported
 

@@ -2,8 +2,8 @@
 
     ros2 launch embodied_iqa trial.launch.py task:="pick the red cube" distortion:=19:5,02:3 gate:=shadow
 
-Nodes and parameters come from one table, `embodied_iqa.graph.node_table`; the session is `embodied-iqa trial
---attach`, whose end shuts everything down.
+Nodes and parameters come from one table, `embodied_iqa.runs.graph.node_table`; the session is
+`embodied-iqa trial --attach`, whose end shuts everything down.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from launch import LaunchDescription
 
-from embodied_iqa.graph.launching import TRIAL_ARGUMENTS, trial_words
-from embodied_iqa.graph.node_table import Purpose
+from embodied_iqa.runs.graph.launching import TRIAL_ARGUMENTS, trial_words
+from embodied_iqa.runs.graph.node_table import Purpose
 
 sys.path.insert(0, str(Path(__file__).parent))  # launch files are run, not imported
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.static_benchmark.benchmark import ITEMS_VERSION, write_benchmark
-from embodied_iqa.static_benchmark.conditions import GREY_LEVEL
-from embodied_iqa.static_benchmark.items import Dimension, Item
-from embodied_iqa.static_benchmark.making.drafts import draw_draft, draw_slot
-from embodied_iqa.static_benchmark.pictures import encode_picture
-from embodied_iqa.static_benchmark.tsv import ItemTable
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.suites.static_benchmark.benchmark import ITEMS_VERSION, write_benchmark
+from embodied_iqa.suites.static_benchmark.conditions import GREY_LEVEL
+from embodied_iqa.suites.static_benchmark.items import Dimension, Item
+from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, draw_slot
+from embodied_iqa.suites.static_benchmark.pictures import encode_picture
+from embodied_iqa.suites.static_benchmark.tsv import ItemTable
 
 _SIZE = (360, 480)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-SUBJECTS: Final = ROOT / "src" / "embodied_iqa" / "subjects"
+SUBJECTS: Final = ROOT / "src" / "embodied_iqa" / "models" / "subjects"
 CONSTANTS: Final = SUBJECTS / "constants"
 MODELS: Final = SUBJECTS / "backends" / "panel" / "models"
 PAGES: Final = ROOT / "docs" / "results"

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from embodied_iqa.errors import UsageError, UserError
+from embodied_iqa.base.errors import UsageError, UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "benchmarks"

@@ -3,7 +3,7 @@
 python scripts/ship_panel.py DIR/models            # of `embodied-iqa train panel --out DIR`
 python scripts/ship_panel.py DIR/models --replace  # and drop shipped members that are not there
 
-Then `embodied-iqa evaluate panel --models src/embodied_iqa/subjects/backends/panel/models --scenes 100
+Then `embodied-iqa evaluate panel --models src/embodied_iqa/models/subjects/backends/panel/models --scenes 100
 --cards --out docs/results/panel.md` measures what ships.
 """
 
@@ -17,12 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from embodied_iqa.panel.members import members_in
-from embodied_iqa.subjects.backends.panel.members import MODELS, card_of
-from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.model_card import ModelCard
+from embodied_iqa.models.panel.members import members_in
+from embodied_iqa.models.subjects.backends.panel.members import MODELS, card_of
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.model_card import ModelCard
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "embodied_iqa" / "subjects"
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "embodied_iqa" / "models" / "subjects"
 TABLE = PACKAGE / "catalogue" / "panel.yaml"
 HEAD = """\
 # The embedded panel, written by scripts/ship_panel.py from the members' cards.
@@ -79,7 +79,7 @@ def entry(card: ModelCard) -> str:
         f"  views: [{', '.join(card.views)}]\n"
         f"  {kind}\n"
         f"  parameters_m: {int(card.network['parameters']) / 1e6:.2f}\n"
-        f"  factory: embodied_iqa.subjects.backends.panel.members:make_{card.role}\n"
+        f"  factory: embodied_iqa.models.subjects.backends.panel.members:make_{card.role}\n"
         f'  note: "Learned. {card.summary}"\n'
     )
 

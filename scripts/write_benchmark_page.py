@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.metrics.benchmark.results import RESULTS, BenchmarkResults
-from embodied_iqa.records import read_json
-from embodied_iqa.reports.benchmark.report import build_page
-from embodied_iqa.reports.kit.markdown import prose, titled_table
-from embodied_iqa.reports.kit.page import Chapter
-from embodied_iqa.reports.kit.table import Table
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.records import read_json
+from embodied_iqa.pages.reports.benchmark.report import build_page
+from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
+from embodied_iqa.pages.reports.kit.page import Chapter
+from embodied_iqa.pages.reports.kit.table import Table
+from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults
 
 _LEFT_OUT: Final = ("scores", "by_background_", "by_main_object_", "by_origin_", "by_person_")
 _PICTURE: Final = "metrics-leaderboard.webp"

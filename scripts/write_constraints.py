@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.utils import parse_wheel_filename
 
-from embodied_iqa.pins import read_pins
+from embodied_iqa.base.pins import read_pins
 from workspace.uv_settings import uv_settings
 
 FOLDER = Path(__file__).resolve().parents[1] / "requirements"

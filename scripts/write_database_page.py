@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.analysis.loading import load_attributes, load_grid, runs_of_table
-from embodied_iqa.analysis.study import study
-from embodied_iqa.database.execution import joined_execution
-from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.reports.database.report import build_page
-from embodied_iqa.reports.kit.markdown import prose, titled_table
-from embodied_iqa.reports.kit.page import Chapter
-from embodied_iqa.reports.kit.table import Column, Row, Table
-from embodied_iqa.user_files.json_files import load_json
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_of_table
+from embodied_iqa.data.analysis.study import study
+from embodied_iqa.data.database.execution import joined_execution
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.pages.reports.database.report import build_page
+from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
+from embodied_iqa.pages.reports.kit.page import Chapter
+from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 
 _PICTURES: Final = {"distributions": "Spreads", "jnd": "Levels", "breakdowns": "Means", "execution": "Runs"}
 

@@ -17,20 +17,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.analysis.gate_arms import ALL, CLEAN, Comparison, Measure, MeasuredArm, compare_arms
-from embodied_iqa.analysis.paired import Estimate
-from embodied_iqa.experiment.arms import OFF, ORACLE
-from embodied_iqa.experiment.folder import StoredExperiment, read_experiment
-from embodied_iqa.experiment.plan import TASKS, ExperimentPlan
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.gate.peers.stored import ComparedDetectors, read_detectors
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.reports.experiment import detectors
-from embodied_iqa.reports.experiment.gate_arms import LEAD, TIMES, TITLES, headline
-from embodied_iqa.reports.experiment.goals import goals_of, goals_table, missed
-from embodied_iqa.reports.kit.formatting import ABSENT, distortion_label, number, plural
-from embodied_iqa.reports.kit.markdown import prose, titled_table
-from embodied_iqa.reports.kit.table import Column, Table
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.data.analysis.paired import Estimate
+from embodied_iqa.pages.reports.experiment import detectors
+from embodied_iqa.pages.reports.experiment.gate_arms import LEAD, TIMES, TITLES, headline
+from embodied_iqa.pages.reports.experiment.goals import goals_of, goals_table, missed
+from embodied_iqa.pages.reports.kit.formatting import ABSENT, distortion_label, number, plural
+from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
+from embodied_iqa.pages.reports.kit.table import Column, Table
+from embodied_iqa.runs.experiment.arms import OFF, ORACLE
+from embodied_iqa.runs.experiment.folder import StoredExperiment, read_experiment
+from embodied_iqa.runs.experiment.gate_arms import ALL, CLEAN, Comparison, Measure, MeasuredArm, compare_arms
+from embodied_iqa.runs.experiment.plan import TASKS, ExperimentPlan
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.peers.stored import ComparedDetectors, read_detectors
 
 _NOT_SET: Final = {
     "world",

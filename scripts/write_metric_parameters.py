@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa import simulated_frame
-from embodied_iqa.distortions.references import scikit_photographs
-from embodied_iqa.metrics.niqe import fit
-from embodied_iqa.progress import track
+from embodied_iqa.base.progress import track
+from embodied_iqa.imaging.distortions.references import scikit_photographs
+from embodied_iqa.quality.metrics.niqe import fit
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "embodied_iqa" / "metrics"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "embodied_iqa" / "quality" / "metrics"
 SCENES = 24
 
 

@@ -16,19 +16,19 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card
-from embodied_iqa.miqa.database import MiqaDatabase, read_values
-from embodied_iqa.miqa.evaluation.results import EVALUATION_FILE, MiqaEvaluation
-from embodied_iqa.miqa.layout import TaskFolder
-from embodied_iqa.miqa.stability import PUBLISHED, Spread, stability_of
-from embodied_iqa.records import read_json
-from embodied_iqa.reports.kit.formatting import number
-from embodied_iqa.reports.kit.markdown import prose, titled_table
-from embodied_iqa.reports.kit.table import Column, Row, Table
-from embodied_iqa.reports.miqa.report import evaluation_chapters
-from embodied_iqa.vision.predictions import VisionTask
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.records import read_json
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.pages.reports.kit.formatting import number
+from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
+from embodied_iqa.pages.reports.kit.table import Column, Row, Table
+from embodied_iqa.pages.reports.miqa.report import evaluation_chapters
+from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card
+from embodied_iqa.suites.miqa.database import MiqaDatabase, read_values
+from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE, MiqaEvaluation
+from embodied_iqa.suites.miqa.layout import TaskFolder
+from embodied_iqa.suites.miqa.stability import PUBLISHED, Spread, stability_of
 
 _LEAD = (
     "Labels by the embedded vision panel on rendered scenes of the simulated cell, and metrics trained on "

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.reports.kit.markdown import prose, titled_table
-from embodied_iqa.reports.kit.page import Chapter
-from embodied_iqa.reports.manipulation.chapters import (
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
+from embodied_iqa.pages.reports.kit.page import Chapter
+from embodied_iqa.pages.reports.manipulation.chapters import (
     arms_chapter,
     distortion_chapter,
     failures_chapter,
     success_chapter,
 )
-from embodied_iqa.reports.manipulation.study import PlannerStudy, load_study
-from embodied_iqa.user_files.json_files import load_json
+from embodied_iqa.pages.reports.manipulation.study import PlannerStudy, load_study
 
 _TITLE = "Planners in the cell"
 _LEAD = (

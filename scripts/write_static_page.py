@@ -13,21 +13,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.records import read_json
-from embodied_iqa.reports.kit.markdown import prose, titled_table
-from embodied_iqa.reports.kit.page import Chapter
-from embodied_iqa.reports.kit.table import Column, Table
-from embodied_iqa.reports.static.further import distorted_chapters, s2d_chapters
-from embodied_iqa.reports.static.grey import dimension_cells, grey_table
-from embodied_iqa.reports.static.leaderboards import HERE, vla_chapter, vlm_chapter
-from embodied_iqa.reports.static.stored_results import read_static_results
-from embodied_iqa.static_benchmark.answers import AnswerPart, ItemAnswer
-from embodied_iqa.static_benchmark.asking import option_scores
-from embodied_iqa.static_benchmark.benchmark import read_items, read_record
-from embodied_iqa.static_benchmark.conditions import CLEAN
-from embodied_iqa.static_benchmark.items import Dimension, Item
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.records import read_json
+from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
+from embodied_iqa.pages.reports.kit.page import Chapter
+from embodied_iqa.pages.reports.kit.table import Column, Table
+from embodied_iqa.pages.reports.static.further import distorted_chapters, s2d_chapters
+from embodied_iqa.pages.reports.static.grey import dimension_cells, grey_table
+from embodied_iqa.pages.reports.static.leaderboards import HERE, vla_chapter, vlm_chapter
+from embodied_iqa.pages.reports.static.stored_results import read_static_results
+from embodied_iqa.suites.static_benchmark.answers import AnswerPart, ItemAnswer
+from embodied_iqa.suites.static_benchmark.asking import option_scores
+from embodied_iqa.suites.static_benchmark.benchmark import read_items, read_record
+from embodied_iqa.suites.static_benchmark.conditions import CLEAN
+from embodied_iqa.suites.static_benchmark.items import Dimension, Item
 
 _LEAD = (
     "Subjects on made items and trajectories of the simulated cell "

@@ -15,15 +15,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.images.frame import View
-from embodied_iqa.reports.kit.markdown import prose, titled_table
-from embodied_iqa.reports.kit.table import Column, Row, Table
-from embodied_iqa.vision.backends.panel import MODELS, load_vision_panel
-from embodied_iqa.vision.backends.panel_card import VisionCard, load_card
-from embodied_iqa.vision.model import VisionModel
-from embodied_iqa.vision.predictions import Classification, Instances, VisionTask
-from embodied_iqa.vision.samples.rendered import rendered_sample
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.vision.backends.panel import MODELS, load_vision_panel
+from embodied_iqa.models.vision.backends.panel_card import VisionCard, load_card
+from embodied_iqa.models.vision.model import VisionModel
+from embodied_iqa.models.vision.predictions import Classification, Instances, VisionTask
+from embodied_iqa.models.vision.samples.rendered import rendered_sample
+from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
+from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 
 PICTURE: Final = "vision-panel.png"
 _SEED: Final = 1_500_040

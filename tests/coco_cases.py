@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from embodied_iqa.vision.predictions import Instances
+from embodied_iqa.models.vision.predictions import Instances
 
 WIDTH_PX, HEIGHT_PX = 40, 30
 CLASSES = ("cube", "ball", "cup", "plate")

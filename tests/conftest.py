@@ -16,7 +16,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from embodied_iqa.ros.domain import own_domain
+from embodied_iqa.live.ros.domain import own_domain
 from suite_cost import Cost
 from suite_order import Order
 from suite_skips import StrictSkips, permitted_here
@@ -43,7 +43,7 @@ def _prepare() -> ExitStack:
 
 _DOMAIN_LOCK = _prepare()
 
-from embodied_iqa.ros.environment import process_environment  # noqa: E402 - after the variables above
+from embodied_iqa.live.ros.environment import process_environment  # noqa: E402 - after the variables above
 
 process_environment(os.environ)
 

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from database_grids import DISTORTIONS
-from embodied_iqa.database.pictures import picture_hash
-from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
-from embodied_iqa.database.rows import rows_of, table_of
-from embodied_iqa.database.schema import PAIRS, REFERENCES, SCORES, TASKS, Camera, Reference
-from embodied_iqa.database.store import DatabaseStore, write_table
-from embodied_iqa.distortions import entry
-from embodied_iqa.experiment.run_rows import COLUMNS
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.protocols import SubjectInfo
+from embodied_iqa.data.database.pictures import picture_hash
+from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
+from embodied_iqa.data.database.rows import rows_of, table_of
+from embodied_iqa.data.database.run_rows import COLUMNS
+from embodied_iqa.data.database.schema import PAIRS, REFERENCES, SCORES, TASKS, Camera, Reference
+from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.imaging.distortions import entry
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.world.protocols import SubjectInfo
 
 RANKS = (1, 2, 3, 4, 5)
 VIEWS = ("wrist", "top", "side")

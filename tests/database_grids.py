@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embodied_iqa.analysis.grid import PARTS, Group, GroupScores, PairTable, ScoreGrid
+from embodied_iqa.data.analysis.grid import PARTS, Group, GroupScores, PairTable, ScoreGrid
 
 DISTORTIONS = tuple(f"{number:02d}" for number in range(1, 31))
 

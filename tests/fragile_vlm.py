@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.images.frame import Frame
+from embodied_iqa.imaging.images.frame import Frame
 from trial_recording import PixelVlm
 
 NAME: Final = "python:fragile_vlm:FragileVlm"

@@ -9,15 +9,15 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from embodied_iqa.files import sha256_of
-from embodied_iqa.gate.bounds import Bounds
-from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.calibration_file import save_calibrations
-from embodied_iqa.gate.fitted import Expected, FittedGate, LossKind, NetworkFile, Networks
-from embodied_iqa.gate.statistics import Statistic
-from embodied_iqa.images.frame import View
-from embodied_iqa.metrics.learned.card import CARD_FILE, NETWORK_FILE, MetricCard, save_metric_card
-from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.bounds import Bounds
+from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
+from embodied_iqa.quality.gate.fitted import Expected, FittedGate, LossKind, NetworkFile, Networks
+from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.quality.metrics.learned.card import CARD_FILE, NETWORK_FILE, MetricCard, save_metric_card
+from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 
 WIDTH_PX, HEIGHT_PX = 64, 48
 SQUARE_PX = 32

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
 LEAST_CONTRAST = 4.0
 CERTAIN_CONTRAST = 64.0

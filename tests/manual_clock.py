@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from threading import Condition, Event
 from typing import Any, TypeVar
 
-from embodied_iqa.clock import Descriptor, poll_of
-from embodied_iqa.units import SECOND_NS
+from embodied_iqa.base.clock import Descriptor, poll_of
+from embodied_iqa.base.units import SECOND_NS
 
 PATIENCE_S = 60.0
 """Real time after which a test fails because nothing happens; nothing is decided by it."""

@@ -11,13 +11,13 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from embodied_iqa.database.building.options import EngineOptions
-from embodied_iqa.miqa.building.builder import build_labels
-from embodied_iqa.miqa.building.plan import MiqaPlan
-from embodied_iqa.miqa.building.reference import MiqaReference, ReferenceView, crop_view, single
-from embodied_iqa.miqa.database import MiqaDatabase
-from embodied_iqa.vision.model import VisionModelInfo
-from embodied_iqa.vision.predictions import Classification, Instances, Prediction, VisionTask
+from embodied_iqa.data.database.building.options import EngineOptions
+from embodied_iqa.models.vision.model import VisionModelInfo
+from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
+from embodied_iqa.suites.miqa.building.builder import build_labels
+from embodied_iqa.suites.miqa.building.plan import MiqaPlan
+from embodied_iqa.suites.miqa.building.reference import MiqaReference, ReferenceView, crop_view, single
+from embodied_iqa.suites.miqa.database import MiqaDatabase
 
 Rule: TypeAlias = Callable[[np.ndarray], Prediction]
 SIZE_PX = (48, 64)

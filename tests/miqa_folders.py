@@ -9,15 +9,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.miqa.database import MiqaDatabase
-from embodied_iqa.miqa.layout import TaskFolder
-from embodied_iqa.miqa.manifest import Manifest, Pictures
-from embodied_iqa.miqa.names import all_names
-from embodied_iqa.miqa.rows import MiqaRow
-from embodied_iqa.miqa.splits import split_references
-from embodied_iqa.miqa.writing import write_task
-from embodied_iqa.vision.predictions import VisionTask
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.suites.miqa.database import MiqaDatabase
+from embodied_iqa.suites.miqa.layout import TaskFolder
+from embodied_iqa.suites.miqa.manifest import Manifest, Pictures
+from embodied_iqa.suites.miqa.names import all_names
+from embodied_iqa.suites.miqa.rows import MiqaRow
+from embodied_iqa.suites.miqa.splits import split_references
+from embodied_iqa.suites.miqa.writing import write_task
 
 SIDE_PX = 64
 KINDS = ("gaussian_noise", "contrast")

@@ -12,9 +12,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.vision.model import VisionModelInfo
-from embodied_iqa.vision.predictions import Classification, Instances, Prediction, VisionTask
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.models.vision.model import VisionModelInfo
+from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
 
 MODELS = "python:miqa_vision:make"
 FAULT = "MIQA_VISION_FAULT"

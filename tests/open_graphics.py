@@ -11,8 +11,8 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from embodied_iqa.simulation.graphics_contexts import GraphicsContext, open_contexts
-from embodied_iqa.simulation.kept_renderers import keep_renderers, kept_contexts
+from embodied_iqa.world.simulation.graphics_contexts import GraphicsContext, open_contexts
+from embodied_iqa.world.simulation.kept_renderers import keep_renderers, kept_contexts
 
 _scopes: dict[GraphicsContext, str] = {}
 """Scope of the fixture that opened a context, where it is wider than a test."""

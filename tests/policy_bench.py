@@ -11,10 +11,10 @@ from embodied_iqa_msgs.srv import SetTask
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image, JointState
 
-from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.ros.conversion import camera_info_of, ns_of, pose_of, time_of
-from embodied_iqa.ros.qos import EVENT, PICTURE, STATE
+from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.conversion import camera_info_of, ns_of, pose_of, time_of
+from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE
 from ros_graph import RosGraph
 
 TASK = "pick the red cube"

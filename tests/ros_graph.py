@@ -19,11 +19,11 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from embodied_iqa.graph.node_table import GRAPH, command_of, resolve, write_parameters
-from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
-from embodied_iqa.ros.calls import begin_call
-from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.spinning import SpinThread
+from embodied_iqa.live.ros.calls import begin_call
+from embodied_iqa.live.ros.lifecycle import LifecycleManager
+from embodied_iqa.live.ros.spinning import SpinThread
+from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write_parameters
+from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
 
 DEADLINE_S = 40.0
 """Generous for slow machines; a wait ends as soon as what it waits for is there."""

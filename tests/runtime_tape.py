@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CameraInfo
 
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.recording.writer import TrialWriter
-from embodied_iqa.ros.conversion import camera_info_of, header_of, pose_of, state_to_msg
-from embodied_iqa.scenes.snapshot import WorldSnapshot
-from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.conversion import camera_info_of, header_of, pose_of, state_to_msg
+from embodied_iqa.world.scenes.snapshot import WorldSnapshot
+from embodied_iqa.world.simulation.camera import CameraModel
+from embodied_iqa.world.simulation.camera.simulated_cameras import SimulatedCameras
 from trial_recording import type_store
 
 START_NS = 1_000_000_000_000

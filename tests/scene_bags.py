@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embodied_iqa.gate.fitting import split
-from embodied_iqa.images.frame import View
-from embodied_iqa.images.image_cdr import image_to_cdr
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.quality.gate.fitting import split
 from trial_recording import Recorder, stamp_ns, start_ns
 
 SCENES = 14

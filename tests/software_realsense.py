@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.frame import Intrinsics
-from embodied_iqa.images.realsense.devices import load_library
-from embodied_iqa.images.realsense.stamps import ClockDomain
+from embodied_iqa.imaging.images.frame import Intrinsics
+from embodied_iqa.imaging.images.realsense.devices import load_library
+from embodied_iqa.imaging.images.realsense.stamps import ClockDomain
 
 __all__ = ["SoftwareRealSense"]
 

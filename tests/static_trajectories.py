@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.files import write_json_whole
-from embodied_iqa.images.frame import View, picture_frame
-from embodied_iqa.records import unstructure
-from embodied_iqa.static_benchmark.trajectories import (
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.suites.static_benchmark.trajectories import (
     FORMAT,
     StoredPicture,
     Trajectory,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from embodied_iqa.studio.app import create_app
-from embodied_iqa.studio.kit.context import Studio
-from embodied_iqa.studio.kit.security import Address
+from embodied_iqa.pages.studio.app import create_app
+from embodied_iqa.pages.studio.kit.context import Studio
+from embodied_iqa.pages.studio.kit.security import Address
 
 HOST = "127.0.0.1:8600"
 ORIGIN = {"Origin": f"http://{HOST}"}

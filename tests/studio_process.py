@@ -12,9 +12,9 @@ from threading import Thread
 
 import uvicorn
 
-from embodied_iqa.studio.app import create_app
-from embodied_iqa.studio.kit.context import Studio
-from embodied_iqa.studio.kit.security import Address
+from embodied_iqa.pages.studio.app import create_app
+from embodied_iqa.pages.studio.kit.context import Studio
+from embodied_iqa.pages.studio.kit.security import Address
 
 
 @contextmanager

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
-from embodied_iqa.metrics.metric import MetricContext
-from embodied_iqa.metrics.picture_set import PairPictures
-from embodied_iqa.metrics.trainable import TrainingSet
-from embodied_iqa.metrics.training.miqa_recipes import MIQA_RECIPES
-from embodied_iqa.metrics.training.recipes import MetricRecipe, RegionSource, TransformerSize
-from embodied_iqa.metrics.training.starting_weights import StartingWeights
-from embodied_iqa.metrics.training.training import RecipeTraining
-from embodied_iqa.metrics.training.transformer import VisionTransformer
+from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
+from embodied_iqa.quality.metrics.metric import MetricContext
+from embodied_iqa.quality.metrics.picture_set import PairPictures
+from embodied_iqa.quality.metrics.trainable import TrainingSet
+from embodied_iqa.quality.metrics.training.miqa_recipes import MIQA_RECIPES
+from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, RegionSource, TransformerSize
+from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
+from embodied_iqa.quality.metrics.training.training import RecipeTraining
+from embodied_iqa.quality.metrics.training.transformer import VisionTransformer
 
 SIZE = TransformerSize(32, 2, 2, 16)
 SQUARE_PX, CROP_PX = 48, 32

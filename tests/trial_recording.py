@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.distortions import DistortionSpec, FrameDistorter
-from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step
-from embodied_iqa.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.images.message_geometry import matrix_from_pose
-from embodied_iqa.offline.rescoring import Subjects
-from embodied_iqa.recording.messages import TypeStore
-from embodied_iqa.recording.writer import TrialWriter
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.data.recording.messages import TypeStore
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
+from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, step
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.runs.offline.rescoring import Subjects
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
 OURS = "embodied_iqa_msgs/msg"
 SECOND_NS = 1_000_000_000

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from embodied_iqa.emulator.controller import Controller
-from embodied_iqa.emulator.emulator import Emulator
+from embodied_iqa.arm.emulator.controller import Controller
+from embodied_iqa.arm.emulator.emulator import Emulator
 
 _FAULT_PORT = 29990
 _HOSTS = (f"127.{64 + os.getpid() % 128}.{os.getpid() // 128 % 250}.{n}" for n in itertools.count(2))

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from embodied_iqa.clock import Clock
-from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_link import UrLink
-from embodied_iqa.robot.ur_messages import STATE, Answer, UrFlags, UrState
-from embodied_iqa.robot.ur_options import SessionOptions, UrOptions
-from embodied_iqa.robot.ur_process import UrProcess
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_link import UrLink
+from embodied_iqa.arm.robot.ur_messages import STATE, Answer, UrFlags, UrState
+from embodied_iqa.arm.robot.ur_options import SessionOptions, UrOptions
+from embodied_iqa.arm.robot.ur_process import UrProcess
+from embodied_iqa.base.clock import Clock
+from embodied_iqa.base.kinematics import tool_along_z
 from manual_clock import ManualClock
 from ur_emulator import EmulatorProcess
 

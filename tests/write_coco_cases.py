@@ -18,9 +18,9 @@ from pycocotools.cocoeval import COCOeval
 from pycocotools.mask import area, encode
 
 from coco_cases import CLASSES, HEIGHT_PX, WIDTH_PX, Case, all_pictures, all_sets
-from embodied_iqa.vision.predictions import Instances
+from embodied_iqa.models.vision.predictions import Instances
 
-ANSWERS = Path(__file__).parent / "unit/vision/coco_average_precision.json"
+ANSWERS = Path(__file__).parent / "unit/models/vision/coco_average_precision.json"
 
 
 def reference_precision(cases: list[Case], *, masks: bool) -> float:

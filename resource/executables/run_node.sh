@@ -9,4 +9,4 @@ python="$folder/../../bin/python3"
 # Ctrl-C waits until the package handles it: an interpreter that is interrupted while it starts prints a traceback
 later="env --block-signal=INT"
 $later true 2>/dev/null || later=
-exec $later "$python" -m "embodied_iqa.nodes.$(basename "$0")" "$@"
+exec $later "$python" -m "embodied_iqa.live.nodes.$(basename "$0")" "$@"

@@ -9,15 +9,15 @@ from mutants.operators import Mutant, mutants_of
 
 _GOLDEN: Final = "tests/golden/test_golden_{}.py::test_values_are_those_of_the_file[{}]"
 ROOMS: Final[dict[str, tuple[str, ...]]] = {
-    "gate": ("tests/unit/gate", _GOLDEN.format("worked", "gate")),
-    "robot": ("tests/unit/robot",),
-    "kinematics": ("tests/unit/kinematics", _GOLDEN.format("worked", "kinematics")),
-    "scoring": ("tests/unit/scoring", _GOLDEN.format("worked", "scoring")),
-    "metrics": ("tests/unit/metrics", _GOLDEN.format("pictures", "metrics")),
-    "recording": ("tests/unit/recording",),
-    "database": ("tests/unit/database",),
-    "distortions": ("tests/unit/distortions", _GOLDEN.format("pictures", "distortions")),
-    "trial": ("tests/unit/trial", "tests/unit/offline"),
+    "gate": ("tests/unit/quality/gate", _GOLDEN.format("worked", "gate")),
+    "robot": ("tests/unit/arm/robot",),
+    "kinematics": ("tests/unit/base/kinematics", _GOLDEN.format("worked", "kinematics")),
+    "scoring": ("tests/unit/models/scoring", _GOLDEN.format("worked", "scoring")),
+    "metrics": ("tests/unit/quality/metrics", _GOLDEN.format("pictures", "metrics")),
+    "recording": ("tests/unit/data/recording",),
+    "database": ("tests/unit/data/database",),
+    "distortions": ("tests/unit/imaging/distortions", _GOLDEN.format("pictures", "distortions")),
+    "trial": ("tests/unit/runs/trial", "tests/unit/runs/offline"),
 }
 """Folders of tests, and single tests, of each room."""
 
@@ -42,7 +42,7 @@ def tests_of(tree: Path, room: str) -> list[str]:
 def mutants_in(tree: Path, room: str, only: list[str]) -> list[Mutant]:
     """Return every mutant of a room, or of its files whose names, without ``.py``, are in ``only``."""
     found: list[Mutant] = []
-    for path in sorted((tree / PACKAGE / room).rglob("*.py")):
+    for path in sorted((tree / PACKAGE).glob(f"*/{room}/**/*.py")):
         if not only or path.stem in only:
             found += mutants_of(str(path.relative_to(tree)), path.read_text())
     return found

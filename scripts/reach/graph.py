@@ -19,7 +19,7 @@ _ROOTS = ("src", "tests", "scripts", "benchmarks", "examples", "docker/policies"
 _PACKAGED = ("src", "scripts", "docker/policies")
 _PATH = re.compile(rf"\b{PACKAGE}(?:\.\w+)+")
 _BELOW = re.compile(rf"\b({PACKAGE}(?:\.\w+)*)\.{UNKNOWN}")
-"""As in f"embodied_iqa.nodes.{name}": any module of that package."""
+"""As in f"embodied_iqa.live.nodes.{name}": any module of that package."""
 _FROM = re.compile(rf"\bfrom ({PACKAGE}[\w.]*) import ([\w, ]+)")
 """Programs that a test writes and starts."""
 _FILE = re.compile(r"\b\w+\.py\b")

@@ -32,7 +32,7 @@ RULES: Sequence[Rule] = (
     Rule("docker/*", ("tests/unit/docker/",), "images and what runs in them"),
     Rule("examples/*", ("tests/unit/test_examples.py",), "examples are run"),
     Rule("typings/*", (), "only type checkers read stubs"),
-    Rule("launch/*", ("tests/ros/", "tests/fault/", "tests/unit/graph/"), "starts the graph"),
+    Rule("launch/*", ("tests/ros/", "tests/fault/", "tests/unit/runs/graph/"), "starts the graph"),
     Rule("benchmarks/*", (), "the data of benchmarks is read by no test"),
     Rule("Makefile", ("tests/unit/workspace/",), "targets are documented", ("Makefile", "docs")),
     Rule(".ci/*", ("tests/unit/suite/", "tests/unit/workspace/"), "starts make"),

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 __all__ = ["MODELS", "TRIAL", "faults", "main"]
 
 TRIAL = (
-    "embodied_iqa.nodes",
-    "embodied_iqa.trial",
-    "embodied_iqa.reports.trial",
-    "embodied_iqa.simulation",
-    "embodied_iqa.subjects.backends.panel",
+    "embodied_iqa.live.nodes",
+    "embodied_iqa.runs.trial",
+    "embodied_iqa.pages.reports.trial",
+    "embodied_iqa.world.simulation",
+    "embodied_iqa.models.subjects.backends.panel",
     "embodied_iqa.cli.trial",
     "onnxruntime",
 )
@@ -31,8 +31,8 @@ MODELS = (
     "transformers.models.auto.modeling_auto",
     "transformers.models.auto.processing_auto",
     "transformers.generation.utils",
-    "embodied_iqa.subjects.backends.transformers",
-    "embodied_iqa.vision.backends",
+    "embodied_iqa.models.subjects.backends.transformers",
+    "embodied_iqa.models.vision.backends",
 )
 """What a process with a VLM, a policy or a vision model imports."""
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from embodied_iqa.errors import UserError
+from embodied_iqa.base.errors import UserError
 from workspace.commands import alone, run_logged, say
 from workspace.environment import fault_of, make_environment
 from workspace.layout import MAIN_ENVIRONMENT, Layout, SetupError

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from embodied_iqa.pins import Pin, read_pins, replace_pins
+from embodied_iqa.base.pins import Pin, read_pins, replace_pins
 from workspace.commands import alone, run_logged, say
 from workspace.environment import drop_half_installed, environment_version, site_packages
 from workspace.interfaces import build_interfaces
@@ -36,8 +36,8 @@ _SCHEMA = "torchvision_schema"
 _BYTECODE = "scripts/workspace/bytecode.py"
 _KERNELS = (
     "scripts/workspace/kernels.py",
-    "src/embodied_iqa/kinematics",
-    "src/embodied_iqa/simulation/camera/kernels.py",
+    "src/embodied_iqa/base/kinematics",
+    "src/embodied_iqa/world/simulation/camera/kernels.py",
 )
 
 _WITHOUT_DEPENDENCIES = {"opencv-python-headless"}

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_from_cdr, image_to_cdr
-from embodied_iqa.recording.definitions import default_prefixes
-from embodied_iqa.recording.messages import TypeStore
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.writer import TrialWriter
+from embodied_iqa.data.recording.definitions import default_prefixes
+from embodied_iqa.data.recording.messages import TypeStore
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_from_cdr, image_to_cdr
 
 rclpy_serialization = pytest.importorskip("rclpy.serialization", reason="ROS is not installed")
 ours = pytest.importorskip("embodied_iqa_msgs.msg", reason="the interface package is not built")

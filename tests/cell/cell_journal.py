@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from event_queue import MS_NS
 
-from embodied_iqa.gate.verdict import GateLease, Verdict
-from embodied_iqa.robot.arm_runner import ArmTick
-from embodied_iqa.robot.messages import ArmGoal, ArmMode, GoalOutcome, StopEvent
-from embodied_iqa.robot.state import ControllerState
+from embodied_iqa.arm.robot.arm_runner import ArmTick
+from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, GoalOutcome, StopEvent
+from embodied_iqa.arm.robot.state import ControllerState
+from embodied_iqa.arm.verdict import GateLease, Verdict
 
 OVERRUN_NS = 70 * MS_NS
 """Latest standstill after the end of a lease, `ControllerOptions.lease_overrun_ns`."""

@@ -10,14 +10,14 @@ import numpy as np
 from cell_journal import Journal
 from event_queue import MS_NS, SECOND_NS, Actor, EventQueue, Link, Service
 
-from embodied_iqa.emulator.controller import Controller
-from embodied_iqa.emulator.firmware import Firmware
-from embodied_iqa.emulator.plant import KinematicPlant
-from embodied_iqa.robot.arm_runner import ArmRunner, ArmTick, why_not_yet
-from embodied_iqa.robot.controller import ArmController
-from embodied_iqa.robot.messages import ArmGoal, ArmState, GripperState, RobotFault, StopCause
-from embodied_iqa.robot.ur_silence import Silence
-from embodied_iqa.simulation.lockstep import Lockstep
+from embodied_iqa.arm.emulator.controller import Controller
+from embodied_iqa.arm.emulator.firmware import Firmware
+from embodied_iqa.arm.emulator.plant import KinematicPlant
+from embodied_iqa.arm.robot.arm_runner import ArmRunner, ArmTick, why_not_yet
+from embodied_iqa.arm.robot.controller import ArmController
+from embodied_iqa.arm.robot.messages import ArmGoal, ArmState, GripperState, RobotFault, StopCause
+from embodied_iqa.arm.robot.ur_silence import Silence
+from embodied_iqa.world.simulation.lockstep import Lockstep
 
 CAMERA_NS = 60 * MS_NS
 EPOCH_NS = 100 * SECOND_NS

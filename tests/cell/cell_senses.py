@@ -12,30 +12,30 @@ from cell_journal import Journal
 from cell_robot import Snapshot
 from event_queue import MS_NS, Actor, EventQueue, Link
 
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.errors import UserError
-from embodied_iqa.gate.bounds import Bounds
-from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import Judgement
-from embodied_iqa.gate.second_stage import GateDecision
-from embodied_iqa.gate.statistics import Statistic
-from embodied_iqa.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.gate.verdict import GateLease, Verdict
-from embodied_iqa.gate.waiting_decisions import WaitingDecisions
-from embodied_iqa.images.assembler import FrameAssembler, Source
-from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.state_history import StateHistory
-from embodied_iqa.robot.arm_runner import ArmReport
-from embodied_iqa.ros.late_count import LateCount
-from embodied_iqa.subjects.inference import Outcome, OutcomeKind, attempt
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
-from embodied_iqa.trial.decision_desk import DecisionDesk
-from embodied_iqa.trial.decision_timing import Decider
-from embodied_iqa.trial.distortion_changes import DistortionChanges
-from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.arm.robot.arm_runner import ArmReport
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.assembler import FrameAssembler, Source
+from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.state_history import StateHistory
+from embodied_iqa.live.ros.late_count import LateCount
+from embodied_iqa.models.subjects.inference import Outcome, OutcomeKind, attempt
+from embodied_iqa.quality.gate.bounds import Bounds
+from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import Judgement
+from embodied_iqa.quality.gate.second_stage import GateDecision
+from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.quality.gate.waiting_decisions import WaitingDecisions
+from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
+from embodied_iqa.runs.trial.decision_desk import DecisionDesk
+from embodied_iqa.runs.trial.decision_timing import Decider
+from embodied_iqa.runs.trial.distortion_changes import DistortionChanges
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
 SIZE = (64, 48)
 BRIGHT = np.full((SIZE[1], SIZE[0], 3), 180, dtype=np.uint8)

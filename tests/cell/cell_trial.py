@@ -10,11 +10,11 @@ import numpy as np
 from cell_robot import Snapshot
 from event_queue import MS_NS, SECOND_NS, Actor, EventQueue, Service
 
-from embodied_iqa.gate.verdict import GateLease, Verdict
-from embodied_iqa.robot.arm_runner import ArmReport
-from embodied_iqa.trial import protocol
-from embodied_iqa.trial.driver import TrialDriver, arm_seen
-from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.arm.robot.arm_runner import ArmReport
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.runs.trial import protocol
+from embodied_iqa.runs.trial.driver import TrialDriver, arm_seen
 
 DEADLINE_NS, HURRY_NS, AGAIN_NS = SECOND_NS, 300 * MS_NS, 20 * MS_NS
 STALL_S = 1.5

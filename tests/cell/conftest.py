@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embodied_iqa.robot import acceptance
-from embodied_iqa.robot.limits import Violation
-from embodied_iqa.robot.planning import Planner, Segment, plan_goal
+from embodied_iqa.arm.robot import acceptance
+from embodied_iqa.arm.robot.limits import Violation
+from embodied_iqa.arm.robot.planning import Planner, Segment, plan_goal
 
 
 @pytest.fixture(autouse=True, scope="session")

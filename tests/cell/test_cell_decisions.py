@@ -12,13 +12,13 @@ from event_queue import MS_NS, SECOND_NS
 from test_cell_trial import play
 from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.robot.messages import ArmMode
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
-from embodied_iqa.trial.decision_desk import DecisionDesk
-from embodied_iqa.trial.decision_timing import Decider
-from embodied_iqa.trial.protocol import MarkRunEnd, MarkRunStart
-from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.arm.robot.messages import ArmMode
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.runs.trial.decision_desk import DecisionDesk
+from embodied_iqa.runs.trial.decision_timing import Decider
+from embodied_iqa.runs.trial.protocol import MarkRunEnd, MarkRunStart
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
 
 NO_ARM = with_plan(CellOptions(), has_arm=False, no_motion_limit_ns=800 * MS_NS)
 

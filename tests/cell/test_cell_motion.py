@@ -11,7 +11,7 @@ from cell_senses import BRIGHT, DARK
 from event_queue import MS_NS, SECOND_NS, Actor
 from virtual_cell import CellOptions, VirtualCell, interleavings, to_and_fro, with_plan
 
-from embodied_iqa.robot.messages import ArmMode, StopCause
+from embodied_iqa.arm.robot.messages import ArmMode, StopCause
 
 TTL_NS = 120 * MS_NS
 FAULT_NS = 700 * MS_NS

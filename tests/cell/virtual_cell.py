@@ -15,14 +15,14 @@ from cell_senses import Camera, Distortion, Gate, KnownImages, Policy, Recorder,
 from cell_trial import Trial
 from event_queue import MS_NS, SECOND_NS, Actor, EventQueue, Link, Service
 
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.offline.headless_policy import goal_of
-from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.robot.controller_options import ControllerOptions
-from embodied_iqa.ros.qos import picture_input
-from embodied_iqa.trial.protocol import TrialPlan
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.live.ros.qos import picture_input
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.runs.offline.headless_policy import goal_of
+from embodied_iqa.runs.trial.protocol import TrialPlan
 
 INTERLEAVINGS = 200
 LONGEST_NS = 60 * SECOND_NS

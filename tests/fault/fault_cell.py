@@ -13,9 +13,9 @@ from embodied_iqa_msgs.srv import RearmArm, ResetWorld, StopArm
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from embodied_iqa.gate.calibration_file import save_calibrations
-from embodied_iqa.ros.conversion import ns_of, time_of
-from embodied_iqa.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.conversion import ns_of, time_of
+from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from gate_files import calibration
 from ros_graph import RosGraph
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.resources import source_checkout
+from embodied_iqa.base.resources import source_checkout
 from live_process import completed
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from embodied_iqa.resources import source_checkout
+from embodied_iqa.base.resources import source_checkout
 
 CASES = 500
 SEED = 7

@@ -12,8 +12,8 @@ import pytest
 from embodied_iqa_msgs.msg import ActionChunk, ActionIncrement, ArmStatus, GateLease
 from fault_cell import FRAME_NS, SECOND_NS, VIEW, Cell, to_and_fro
 
-from embodied_iqa.ros.conversion import ns_of, time_of
-from embodied_iqa.ros.qos import STATE
+from embodied_iqa.live.ros.conversion import ns_of, time_of
+from embodied_iqa.live.ros.qos import STATE
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.resources import source_checkout
+from embodied_iqa.base.resources import source_checkout
 from live_process import completed, running_program
 from ur_emulator import EmulatorProcess, emulator
 
 DRIVER = """
 import sys
 import numpy as np
-from embodied_iqa.errors import InputError
-from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_options import UrOptions
 
 arm = UrArm(UrOptions(ip=sys.argv[1], watchdog_hz=1.0, state_timeout_s=5.0), tool_along_z(0.2))
 for attempts_left in range(20, -1, -1):  # each call has a deadline, which a busy machine misses

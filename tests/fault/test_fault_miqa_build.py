@@ -15,9 +15,9 @@ import pytest
 
 import miqa_vision
 from embodied_iqa.cli.main import main
-from embodied_iqa.database.building.options import EngineKind
-from embodied_iqa.miqa.database import MiqaDatabase
-from embodied_iqa.vision.predictions import VisionTask
+from embodied_iqa.data.database.building.options import EngineKind
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.suites.miqa.database import MiqaDatabase
 from fail_points import fail_point
 from live_process import completed, running_program
 from miqa_vision import FAULT, MODELS, write_coco

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from embodied_iqa_msgs.msg import ActionChunk
 
-from embodied_iqa.errors import UserError
-from embodied_iqa.ros.conversion import increments_of, ns_of
-from embodied_iqa.ros.domain import own_domain
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.live.ros.conversion import increments_of, ns_of
+from embodied_iqa.live.ros.domain import own_domain
 from manual_clock import PATIENCE_S
 from policy_bench import Bench
 from ros_graph import RosGraph

@@ -24,9 +24,9 @@ services = pytest.importorskip("embodied_iqa_msgs.srv")
 
 from rclpy.callback_groups import ReentrantCallbackGroup  # noqa: E402 - where ROS is installed
 
-from embodied_iqa.ros.calls import call  # noqa: E402
-from embodied_iqa.ros.lifecycle import LifecycleManager  # noqa: E402
-from embodied_iqa.ros.spinning import SpinThread  # noqa: E402
+from embodied_iqa.live.ros.calls import call  # noqa: E402
+from embodied_iqa.live.ros.lifecycle import LifecycleManager  # noqa: E402
+from embodied_iqa.live.ros.spinning import SpinThread  # noqa: E402
 
 _AGAIN_S = 5.0
 """A response may be lost while its client is discovered; the requests here may be sent twice."""
@@ -41,7 +41,7 @@ class Cell:
 
     def __init__(self, robot: EmulatorProcess, start: Callable[[list[str]], Program]) -> None:
         self.robot = robot
-        command = [sys.executable, "-m", "embodied_iqa.nodes.arm_node", "--ros-args"]
+        command = [sys.executable, "-m", "embodied_iqa.live.nodes.arm_node", "--ros-args"]
         for parameter in ("robot:=ur5", f"ur.ip:='{robot.host}'", "controller.state_timeout_ns:=5000000000"):
             command += ["-p", parameter]
         # a busy machine may be silent for the ordinary quarter of a second, which is a fault of its own

@@ -17,7 +17,7 @@ import rtde_control
 import rtde_io
 import rtde_receive
 
-from embodied_iqa.kinematics import Kinematics, pose_to_transform, tool_along_z, transform_to_pose
+from embodied_iqa.base.kinematics import Kinematics, pose_to_transform, tool_along_z, transform_to_pose
 from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, emulator
 

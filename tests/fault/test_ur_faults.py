@@ -14,16 +14,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.graph.parameters import ArmParameters
-from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.robot.arm_runner import ArmRunner
-from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.robot.messages import StopCause, StopEvent
-from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_messages import Answer
-from embodied_iqa.robot.ur_options import UrOptions
-from embodied_iqa.units import SECOND_NS
+from embodied_iqa.arm.robot.arm_runner import ArmRunner
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.messages import StopCause, StopEvent
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_messages import Answer
+from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.runs.graph.parameters import ArmParameters
 from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, SharedEmulator
 from ur_time import SteppedTime

@@ -13,19 +13,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embodied_iqa.emulator.controller import Controller
-from embodied_iqa.emulator.firmware import FIRMWARE, Series
-from embodied_iqa.emulator.plant import KinematicPlant
-from embodied_iqa.emulator.rtde_outputs import OUTPUTS
-from embodied_iqa.emulator.rtde_types import HEADER, RTDE_PORT, Kind
-from embodied_iqa.errors import InputError
-from embodied_iqa.kinematics import UR5, pose_to_transform, tool_along_z
-from embodied_iqa.kinematics.geometry import UrGeometry
-from embodied_iqa.kinematics.models import UR_MODELS
-from embodied_iqa.robot.rtde_snapshot import read_snapshot
-from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_model_check import RefusedArmError
-from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.arm.emulator.controller import Controller
+from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.arm.emulator.plant import KinematicPlant
+from embodied_iqa.arm.emulator.rtde_outputs import OUTPUTS
+from embodied_iqa.arm.emulator.rtde_types import HEADER, RTDE_PORT, Kind
+from embodied_iqa.arm.robot.rtde_snapshot import read_snapshot
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
+from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics import UR5, pose_to_transform, tool_along_z
+from embodied_iqa.base.kinematics.geometry import UrGeometry
+from embodied_iqa.base.kinematics.models import UR_MODELS
 from manual_clock import ManualClock
 from ur_emulator import emulator, served
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from embodied_iqa.errors import UsageError
-from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
-from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_options import GripperOptions, UrOptions
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.simulation.emulated_robot import EmulatedRobot
-from embodied_iqa.simulation.world import World
+from embodied_iqa.arm.robot.robotiq_gripper import RobotiqGripper
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_options import GripperOptions, UrOptions
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.emulated_robot import EmulatedRobot
+from embodied_iqa.world.simulation.world import World
 from manual_clock import PATIENCE_S
 
 IP = f"127.{64 + os.getpid() % 128}.251.2"

@@ -15,8 +15,12 @@ import golden_pictures
 import numpy as np
 import pyarrow.parquet as pq
 
+from embodied_iqa.base.kinematics import TOOL_2F140_M, Kinematics, choose, tool_along_z
+from embodied_iqa.base.resources import shared_file
 from embodied_iqa.cli.main import main
-from embodied_iqa.distortions import (
+from embodied_iqa.data.database.run_rows import GateEffects
+from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
+from embodied_iqa.imaging.distortions import (
     LEVELS,
     catalogue,
     distort,
@@ -24,38 +28,34 @@ from embodied_iqa.distortions import (
     miqd_catalogue,
     region_mode,
 )
-from embodied_iqa.distortions.spec import DistortionSpec
-from embodied_iqa.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.experiment.plan import ExperimentTask, RunKey
-from embodied_iqa.experiment.run_rows import GateEffects
-from embodied_iqa.gate.calibration import calibrate
-from embodied_iqa.gate.calibration_file import load_calibrations
-from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step
-from embodied_iqa.gate.statistics import Statistic, measure
-from embodied_iqa.gate.statistics_judge import StatisticsJudge, judge_picture
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, choose, tool_along_z
-from embodied_iqa.metrics import BUILT_IN
-from embodied_iqa.offline.headless_options import HeadlessOptions
-from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE
-from embodied_iqa.panel.members import VLA_NAMES, VLM_NAMES
-from embodied_iqa.panel.samples.draw_samples import sample_scene
-from embodied_iqa.resources import shared_file
-from embodied_iqa.scoring.cognition import score_cognition
-from embodied_iqa.scoring.decision import position_scale_m, score_decision
-from embodied_iqa.scoring.execution import Outcome, score_execution
-from embodied_iqa.scoring.frequencies import document_frequencies
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.members import MODELS
-from embodied_iqa.subjects.backends.panel.vla import LearnedVla
-from embodied_iqa.subjects.constants_files import constants_of
-from embodied_iqa.subjects.protocols import VlaObservation
-from embodied_iqa.subjects.reference import parse_vla, parse_vlm
-from embodied_iqa.subjects.registry import VLAS, make_vla, make_vlm
-from embodied_iqa.trial.record import RunRecord, TrialRecord
-from embodied_iqa.trial.scores import as_json, score_trial
+from embodied_iqa.imaging.distortions.spec import DistortionSpec
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.panel.evaluation.clean_scenes import HOME_POSE
+from embodied_iqa.models.panel.members import VLA_NAMES, VLM_NAMES
+from embodied_iqa.models.panel.samples.draw_samples import sample_scene
+from embodied_iqa.models.scoring.cognition import score_cognition
+from embodied_iqa.models.scoring.decision import position_scale_m, score_decision
+from embodied_iqa.models.scoring.execution import Outcome, score_execution
+from embodied_iqa.models.scoring.frequencies import document_frequencies
+from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
+from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.models.subjects.registry import VLAS, make_vla, make_vlm
+from embodied_iqa.quality.gate.calibration import calibrate
+from embodied_iqa.quality.gate.calibration_file import load_calibrations
+from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, step
+from embodied_iqa.quality.gate.statistics import Statistic, measure
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, judge_picture
+from embodied_iqa.quality.metrics import BUILT_IN
+from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
+from embodied_iqa.runs.experiment.plan import ExperimentTask, RunKey
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.trial.scores import as_json, score_trial
+from embodied_iqa.world.protocols import VlaObservation
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
 
 Values = dict[str, Any]
 

@@ -21,12 +21,12 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from embodied_iqa.errors import UserError
-from embodied_iqa.ros import actions
-from embodied_iqa.ros.actions import ActionCaller, ClientWatch, GoalRejectedError
-from embodied_iqa.ros.calls import call
-from embodied_iqa.ros.node import ManagedNode
-from embodied_iqa.ros.spinning import SpinThread
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.live.ros import actions
+from embodied_iqa.live.ros.actions import ActionCaller, ClientWatch, GoalRejectedError
+from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.node import ManagedNode
+from embodied_iqa.live.ros.spinning import SpinThread
 from ros_graph import DEADLINE_S, RosGraph
 from stress.main import busy_processes
 

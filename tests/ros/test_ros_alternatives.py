@@ -11,26 +11,26 @@ import pytest
 from embodied_iqa_msgs.msg import ArmStatus
 from test_runtime_parity import NoisyBench, assert_same, headless_cameras, tape_of
 
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.graph.parameters import VlaParameters
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import View
-from embodied_iqa.offline.headless_policy import HeadlessPolicy
-from embodied_iqa.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.robot.arm_runner import ArmReport
-from embodied_iqa.robot.messages import ArmMode, ArmState, GoalOutcome, GoalReport, GripperState
-from embodied_iqa.robot.messages import ArmStatus as Status
-from embodied_iqa.ros.conversion import ns_of, time_of
-from embodied_iqa.ros.qos import EVENT
-from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import make_vla
-from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
-from embodied_iqa.subjects.serving.served import ServedSubject
-from embodied_iqa.trial.reading import read_trial
-from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.arm.robot.arm_runner import ArmReport
+from embodied_iqa.arm.robot.messages import ArmMode, ArmState, GoalOutcome, GoalReport, GripperState
+from embodied_iqa.arm.robot.messages import ArmStatus as Status
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.conversion import ns_of, time_of
+from embodied_iqa.live.ros.qos import EVENT
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.serving.questions import chunk_to_map, observation_from
+from embodied_iqa.models.subjects.serving.served import ServedSubject
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.runs.graph.parameters import VlaParameters
+from embodied_iqa.runs.offline.headless_policy import HeadlessPolicy
+from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation
 from policy_bench import T_TOOL, TASK
 from ros_graph import RosGraph
 from runtime_tape import SNAPSHOT

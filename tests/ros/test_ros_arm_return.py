@@ -10,10 +10,10 @@ import pytest
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 
-from embodied_iqa.robot.limits import ArmLimits
-from embodied_iqa.ros.arm_return import ArmReturn
-from embodied_iqa.ros.conversion import pose_of
-from embodied_iqa.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
+from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.live.ros.arm_return import ArmReturn
+from embodied_iqa.live.ros.conversion import pose_of
+from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 
 GONE = "the client of the trial has gone"
 LIMIT_S = 60.0

@@ -13,7 +13,7 @@ from trial_recording import write_trial
 
 _CRASHING_PLAYBACK = """
 import sys
-from embodied_iqa.nodes import playback_node
+from embodied_iqa.live.nodes import playback_node
 
 def crash(_node):
     raise ZeroDivisionError("a bug in the thread")
@@ -64,7 +64,7 @@ def test_an_own_camera_that_fails_is_one_line(
     ros_domain: int, tmp_path: Path, factory: str, words: str
 ) -> None:
     (tmp_path / "own_cameras.py").write_text(_CAMERAS)
-    command = ["-m", "embodied_iqa.nodes.camera_node", "--ros-args", "-p", "source:=python"]
+    command = ["-m", "embodied_iqa.live.nodes.camera_node", "--ros-args", "-p", "source:=python"]
     command += ["-p", f"path:=own_cameras:{factory}", "-p", "views:=[top]"]
     done = end_of(command, ros_domain, tmp_path)
     assert done.returncode == 1, done.stderr

@@ -8,9 +8,9 @@ import numpy as np
 from embodied_iqa_msgs.msg import TrialEvent
 from sensor_msgs.msg import Image
 
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.images.image_cdr import image_from_cdr
-from embodied_iqa.ros.qos import EVENT, PICTURE
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.image_cdr import image_from_cdr
+from embodied_iqa.live.ros.qos import EVENT, PICTURE
 from ros_graph import RosGraph
 
 PICTURES = 3

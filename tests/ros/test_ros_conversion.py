@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
 from scipy.spatial.transform import Rotation
 
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
-from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.message_geometry import (
+from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
     is_uncalibrated,
     is_unknown_pose,
     matrix_from_pose,
 )
-from embodied_iqa.ros.conversion import (
+from embodied_iqa.live.ros.conversion import (
     camera_info_of,
     chunk_to_msg,
     increments_of,
@@ -40,9 +41,8 @@ from embodied_iqa.ros.conversion import (
     uncalibrated_info,
     unknown_pose,
 )
-from embodied_iqa.ros.current_message import current_message
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
-from embodied_iqa.units import SECOND_NS
+from embodied_iqa.live.ros.current_message import current_message
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus
 
 STAMPS = st.integers(0, 2**31 * 1_000_000_000 - 1)
 NUMBERS = st.floats(-10, 10)

@@ -11,11 +11,11 @@ from embodied_iqa_msgs.msg import DistortionState
 from embodied_iqa_msgs.srv import SetDistortion
 from sensor_msgs.msg import Image
 
-from embodied_iqa.distortions import DistortionSpec, FrameDistorter
-from embodied_iqa.images.frame import View
-from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
-from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
-from embodied_iqa.ros.qos import CHANGES, LATCHED, PICTURE
+from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
+from embodied_iqa.live.ros.conversion import ns_of, spec_to_msg, time_of
+from embodied_iqa.live.ros.qos import CHANGES, LATCHED, PICTURE
 from ros_graph import Inbox, RosGraph
 
 NOISE = DistortionSpec("12", 4, seed=3)

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.errors import UsageError
-from embodied_iqa.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.offline.headless_options import HeadlessOptions
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.trial.reading import read_trial
-from embodied_iqa.trial.record import RunRecord
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_record import RunRecord
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
+from embodied_iqa.runs.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.offline.headless_options import HeadlessOptions
 from live_process import completed
 
 TASK = ExperimentTask("pick the red cube", 7)
@@ -85,7 +85,7 @@ def test_outcomes_places_and_scores_are_the_same(
 
 
 def test_an_experiment_without_an_arm_is_an_error(tmp_path: Path) -> None:
-    from embodied_iqa.ros.experiment_session import run_on_graph
+    from embodied_iqa.live.ros.experiment_session import run_on_graph
 
     plan = ExperimentPlan((parse_vla("classical-vla"),), (TASK,), ())
     graph = resolve((), {"arm_node.robot": "none", "camera_node.source": "files"})
@@ -94,7 +94,7 @@ def test_an_experiment_without_an_arm_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_earlier_recording_of_a_task_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from embodied_iqa.ros import experiment_session
+    from embodied_iqa.live.ros import experiment_session
 
     earlier = tmp_path / "recordings" / "classical-vla.pick-the-red-cube.7"
     for folder in (earlier, Path(f"{earlier}.1")):

@@ -12,13 +12,13 @@ from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from sensor_msgs.msg import Image
 
-from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step
-from embodied_iqa.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.gate.verdict import GateMode, Verdict
-from embodied_iqa.images.frame import View
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, step
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from ros_graph import Inbox, RosGraph
 
 MODES = {

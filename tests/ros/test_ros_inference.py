@@ -12,8 +12,8 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from embodied_iqa.ros.inference import NodeInference
-from embodied_iqa.subjects.inference import Outcome, OutcomeKind
+from embodied_iqa.live.ros.inference import NodeInference
+from embodied_iqa.models.subjects.inference import Outcome, OutcomeKind
 from manual_clock import ManualClock
 
 PATIENCE_S = 20.0

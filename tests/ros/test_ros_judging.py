@@ -8,12 +8,12 @@ import time
 import rclpy
 from rclpy.node import Node
 
-from embodied_iqa.graph.judging_process import JudgingProcess
-from embodied_iqa.ros.attendance import Attendance
-from embodied_iqa.ros.spinning import SpinThread
-from embodied_iqa.trial.attendance import Answer, Question
-from embodied_iqa.trial.judging import JudgingState
-from embodied_iqa.trial.protocol import AskPerson, Event, Reply, Stage
+from embodied_iqa.live.ros.attendance import Attendance
+from embodied_iqa.live.ros.spinning import SpinThread
+from embodied_iqa.runs.graph.judging_process import JudgingProcess
+from embodied_iqa.runs.trial.attendance import Answer, Question
+from embodied_iqa.runs.trial.judging import JudgingState
+from embodied_iqa.runs.trial.protocol import AskPerson, Event, Reply, Stage
 
 DEADLINE_S = 120.0
 

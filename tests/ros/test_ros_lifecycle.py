@@ -15,11 +15,11 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from embodied_iqa.errors import UserError
-from embodied_iqa.ros import lifecycle
-from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.node import ManagedNode
-from embodied_iqa.ros.spinning import SpinThread
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.live.ros import lifecycle
+from embodied_iqa.live.ros.lifecycle import LifecycleManager
+from embodied_iqa.live.ros.node import ManagedNode
+from embodied_iqa.live.ros.spinning import SpinThread
 from ros_graph import DEADLINE_S
 
 _NUMBERS = count()

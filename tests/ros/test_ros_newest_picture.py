@@ -12,10 +12,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 from embodied_iqa_msgs.msg import GateLease
 from sensor_msgs.msg import Image
 
-from embodied_iqa.gate.verdict import Verdict
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.qos import PICTURE, STATE
 from ros_graph import RosGraph
 
 MISSED = 8

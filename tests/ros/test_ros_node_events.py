@@ -16,7 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.waitable import Waitable
 from std_msgs.msg import Empty
 
-from embodied_iqa.ros.node import BaseNode
+from embodied_iqa.live.ros.node import BaseNode
 
 DEADLINE_S = 60.0
 LOOSE = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from embodied_iqa_msgs.msg import ArmStatus
 
-from embodied_iqa.nodes.playback_node import renumbered
-from embodied_iqa.trial.decision_timing import Decider, DeciderState
-from embodied_iqa.units import SECOND_NS
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.live.nodes.playback_node import renumbered
+from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
 
 DECIDER = Decider(again_ns=SECOND_NS, max_decisions=3)
 HELD = ArmStatus.STATE_HOLDING

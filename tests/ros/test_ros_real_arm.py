@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 import yaml
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import parse_instruction
-from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.realsense import RealSenseCamera, RealSenseOptions
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.instruction import parse_instruction
 from live_process import running_program
 from software_realsense import SoftwareRealSense
 from ur_emulator import emulator

@@ -11,13 +11,13 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image
 
-from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.image_cdr import image_from_cdr
-from embodied_iqa.images.message_geometry import matrix_from_pose
-from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
-from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.ros.conversion import ns_of, pose_of, time_of
-from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.image_cdr import image_from_cdr
+from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
+from embodied_iqa.imaging.images.realsense import RealSenseCamera, RealSenseOptions
+from embodied_iqa.live.ros.conversion import ns_of, pose_of, time_of
+from embodied_iqa.live.ros.qos import PICTURE, STATE
 from software_realsense import SoftwareRealSense
 
 rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")

@@ -18,11 +18,11 @@ from sensor_msgs.msg import Image
 from std_srvs.srv import SetBool
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.ros.conversion import time_of
-from embodied_iqa.ros.domain import own_domain
-from embodied_iqa.ros.qos import EVENT, PICTURE
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.conversion import time_of
+from embodied_iqa.live.ros.domain import own_domain
+from embodied_iqa.live.ros.qos import EVENT, PICTURE
 from ros_graph import RosGraph
 from small_disk import small_disk
 

@@ -15,14 +15,14 @@ from embodied_iqa_msgs.srv import ResetWorld
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_srvs.srv import SetBool
 
-from embodied_iqa.graph.node_table import GRAPH, command_of, resolve
-from embodied_iqa.graph.processes import ProcessSpec
-from embodied_iqa.images.image_cdr import image_from_cdr, stamp_from_cdr
-from embodied_iqa.kinematics import TOOL_2F140_M, tool_along_z
-from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_options import UrOptions
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.qos import EVENT, STATE
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.base.kinematics import TOOL_2F140_M, tool_along_z
+from embodied_iqa.imaging.images.image_cdr import image_from_cdr, stamp_from_cdr
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve
+from embodied_iqa.runs.graph.processes import ProcessSpec
 from ros_graph import DEADLINE_S, Inbox, RosGraph
 
 TASK = "push the blue ball"

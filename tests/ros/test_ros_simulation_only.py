@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from embodied_iqa.errors import UserError
-from embodied_iqa.graph.node_table import GRAPH, command_of
-from embodied_iqa.graph.processes import ProcessSpec
-from embodied_iqa.ros.domain import own_domain
-from embodied_iqa.subjects.backends.panel.members import MODELS
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.serving.served import serve_vla
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.live.ros.domain import own_domain
+from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.serving.served import serve_vla
+from embodied_iqa.runs.graph.node_table import GRAPH, command_of
+from embodied_iqa.runs.graph.processes import ProcessSpec
 from ros_graph import RosGraph
 from wire_servers import serving
 
@@ -25,8 +25,8 @@ REFUSED = "is for simulation only and must not move a real arm; expected vla_nod
 CODE = """
 from pathlib import Path
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.subjects.protocols import SubjectInfo
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.protocols import SubjectInfo
 
 
 class Mine:

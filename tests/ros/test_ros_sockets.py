@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 
-from embodied_iqa.graph.node_table import GRAPH
+from embodied_iqa.runs.graph.node_table import GRAPH
 from ros_graph import RosGraph
 
 NODES = [entry.name for entry in GRAPH if entry.name != "playback_node"]

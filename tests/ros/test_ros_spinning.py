@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Empty
 
-from embodied_iqa.ros.spinning import SpinThread, ThreadedExecutor
+from embodied_iqa.live.ros.spinning import SpinThread, ThreadedExecutor
 
 
 @pytest.fixture

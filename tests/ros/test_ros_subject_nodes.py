@@ -11,20 +11,20 @@ from embodied_iqa_msgs.srv import AskVlm, SetTask
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image, JointState
 
-from embodied_iqa.distortions import DistortionSpec, FrameDistorter
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.images.message_geometry import matrix_from_pose
-from embodied_iqa.ros.conversion import camera_info_of, increments_of, ns_of, pose_of, time_of
-from embodied_iqa.ros.qos import EVENT, PICTURE, STATE
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.protocols import VlaObservation
-from embodied_iqa.subjects.reference import parse_vla, parse_vlm
-from embodied_iqa.subjects.registry import make_vla, make_vlm
-from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
+from embodied_iqa.live.ros.conversion import camera_info_of, increments_of, ns_of, pose_of, time_of
+from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE
+from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.world.protocols import VlaObservation
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.instruction import parse_instruction
 from ros_graph import RosGraph
 
 TASK = "pick the red cube"

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.graph.node_table import GRAPH
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.repair.recover import recover
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.repair.recover import recover
+from embodied_iqa.runs.graph.node_table import GRAPH
 from live_process import Program, running_program
 from small_disk import small_disk
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.robot.ur_model_check import RefusedArmError
-from embodied_iqa.ros.ur_robot import UrRobot
+from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.live.ros.ur_robot import UrRobot
 from manual_clock import ManualClock
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from embodied_iqa_msgs.msg import ActionChunk
 
-from embodied_iqa.errors import UserError
-from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.ros.conversion import increments_of, ns_of
-from embodied_iqa.ros.domain import own_domain
-from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
-from embodied_iqa.subjects.protocols import VlaObservation
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import make_vla
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.live.ros.conversion import increments_of, ns_of
+from embodied_iqa.live.ros.domain import own_domain
+from embodied_iqa.models.subjects.options import PolicyOptions, VlaOptions
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.world.protocols import VlaObservation
 from policy_bench import T_TOOL, TASK, Bench
 from ros_graph import RosGraph
 

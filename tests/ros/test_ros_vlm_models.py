@@ -16,19 +16,19 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image
 
 from chat_server import ChatServer, completion
-from embodied_iqa.errors import UserError
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.ros.conversion import camera_info_of, pose_of, time_of
-from embodied_iqa.ros.domain import own_domain
-from embodied_iqa.ros.qos import EVENT, PICTURE
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
-from embodied_iqa.subjects.reference import parse_vlm
-from embodied_iqa.subjects.registry import make_vlm
-from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.conversion import camera_info_of, pose_of, time_of
+from embodied_iqa.live.ros.domain import own_domain
+from embodied_iqa.live.ros.qos import EVENT, PICTURE
+from embodied_iqa.models.subjects.options import CacheOptions, DecodingOptions, VlmOptions
+from embodied_iqa.models.subjects.reference import parse_vlm
+from embodied_iqa.models.subjects.registry import make_vlm
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.instruction import parse_instruction
 from manual_clock import PATIENCE_S
 from ros_graph import Inbox, RosGraph
 from tiny_vlms import KINDS, save_tiny

@@ -13,23 +13,23 @@ from embodied_iqa_msgs.msg import GateLease
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 
-from embodied_iqa.distortions import FrameDistorter
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import parse_judge
-from embodied_iqa.gate.judges import load_judge
-from embodied_iqa.gate.second_stage import SecondStage
-from embodied_iqa.gate.verdict import GateMode, Verdict
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import View
-from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.offline.headless_cameras import HeadlessCameras
-from embodied_iqa.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.ros.conversion import chunk_to_msg, header_of, ns_of, pose_of
-from embodied_iqa.ros.qos import EVENT, PICTURE, STATE
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.trial.reading import read_trial
-from embodied_iqa.trial.record import ChunkRecord, MotionVerdict
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_record import ChunkRecord, MotionVerdict
+from embodied_iqa.imaging.distortions import FrameDistorter
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, ns_of, pose_of
+from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.gate.second_stage import SecondStage
+from embodied_iqa.runs.offline.headless_cameras import HeadlessCameras
+from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from gate_files import HEIGHT_PX, WIDTH_PX, write_gate
 from ros_graph import RosGraph
 from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, ideal_cameras

@@ -11,32 +11,32 @@ from embodied_iqa_msgs.msg import ImageQuality
 from numpy.typing import NDArray
 from test_runtime_parity import Policy, assert_same
 
-from embodied_iqa.distortions import DistortionSpec, FrameDistorter
-from embodied_iqa.gate.bounds import Bounds
-from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.calibration_file import save_calibrations
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import JudgeChoice
-from embodied_iqa.gate.judges import load_judge
-from embodied_iqa.gate.repair import RepairOptions
-from embodied_iqa.gate.statistics import Statistic
-from embodied_iqa.gate.verdict import GateMode, Verdict
-from embodied_iqa.graph.parameters import VlaParameters
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import View
-from embodied_iqa.offline.headless_cameras import HeadlessCameras
-from embodied_iqa.offline.headless_policy import HeadlessPolicy
-from embodied_iqa.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.robot.arm_runner import ArmReport
-from embodied_iqa.robot.messages import ArmMode, ArmState, ArmStatus, GripperState
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.qos import STATE
-from embodied_iqa.subjects.protocols import Vla
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import make_vla
-from embodied_iqa.trial.reading import read_trial
-from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.arm.robot.arm_runner import ArmReport
+from embodied_iqa.arm.robot.messages import ArmMode, ArmState, ArmStatus, GripperState
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.qos import STATE
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.quality.gate.bounds import Bounds
+from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import JudgeChoice
+from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.gate.repair import RepairOptions
+from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.runs.graph.parameters import VlaParameters
+from embodied_iqa.runs.offline.headless_cameras import HeadlessCameras
+from embodied_iqa.runs.offline.headless_policy import HeadlessPolicy
+from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
+from embodied_iqa.world.protocols import Vla
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
 from ros_graph import RosGraph
 from runtime_tape import SNAPSHOT, Tape, ideal_cameras

@@ -12,19 +12,19 @@ from embodied_iqa_msgs.srv import SetDistortion
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 
-from embodied_iqa.distortions import DistortionSpec, FrameDistorter
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions, ImageQuality
-from embodied_iqa.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import View
-from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
-from embodied_iqa.offline.headless_cameras import HeadlessCameras
-from embodied_iqa.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.ros.conversion import spec_to_msg, time_of
-from embodied_iqa.ros.qos import PICTURE
-from embodied_iqa.trial.record import RunRecord
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.data.recording.trial_record import RunRecord
+from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
+from embodied_iqa.live.ros.conversion import spec_to_msg, time_of
+from embodied_iqa.live.ros.qos import PICTURE
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.runs.offline.headless_cameras import HeadlessCameras
+from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from ros_graph import RosGraph
 from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, ideal_cameras
 

@@ -13,31 +13,31 @@ import pytest
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.gate.judgement import JudgeChoice
-from embodied_iqa.gate.judges import shared_judge
-from embodied_iqa.gate.verdict import GateLease, Verdict
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.offline.headless import Cell, HeadlessRun
-from embodied_iqa.offline.headless_options import HeadlessOptions
-from embodied_iqa.offline.headless_policy import goal_of
-from embodied_iqa.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.robot.arm_runner import ArmRunner
-from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.robot.messages import ArmState, GoalOutcome, GripperState
-from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.qos import STATE
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.reference import parse_vla, parse_vlm
-from embodied_iqa.subjects.registry import make_vla, make_vlm
-from embodied_iqa.tasks.instruction import parse_instruction
-from embodied_iqa.trial.reading import read_trial, stamp_ns
-from embodied_iqa.trial.record import ChunkRecord, RunRecord
-from embodied_iqa.units import SECOND_NS
+from embodied_iqa.arm.robot.arm_runner import ArmRunner
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.messages import ArmState, GoalOutcome, GripperState
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.trial_reading import read_trial, stamp_ns
+from embodied_iqa.data.recording.trial_record import ChunkRecord, RunRecord
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.qos import STATE
+from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.quality.gate.judgement import JudgeChoice
+from embodied_iqa.quality.gate.judges import shared_judge
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.offline.headless import Cell, HeadlessRun
+from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless_policy import goal_of
+from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.instruction import parse_instruction
 from live_process import completed
 from ros_graph import RosGraph
 

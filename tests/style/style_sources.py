@@ -38,7 +38,7 @@ class Source:
 
     @property
     def module(self) -> str:
-        """Dotted module name of a file of the package, such as embodied_iqa.gate.verdict."""
+        """Dotted module name of a file of the package, such as embodied_iqa.arm.verdict."""
         parts = self.path.relative_to(ROOT / "src").with_suffix("").parts
         return ".".join(part for part in parts if part != "__init__")
 

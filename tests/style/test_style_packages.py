@@ -52,12 +52,16 @@ def test_changelog_knows_the_version() -> None:
 
 
 def test_every_node_is_an_executable() -> None:
-    modules = {path.stem for path in (PACKAGE / "nodes").glob("*_node.py")}
+    modules = {path.stem for path in (PACKAGE / "live" / "nodes").glob("*_node.py")}
     links = {path.name for path in (ROOT / "resource" / "executables").glob("*_node")}
-    assert links == modules, "nodes/<name>.py needs its link to run_node.sh, else `ros2 run` finds no <name>"
+    assert links == modules, (
+        "live/nodes/<name>.py needs its link to run_node.sh, else `ros2 run` finds no <name>"
+    )
 
 
-@pytest.mark.parametrize("source", sources("src/embodied_iqa/nodes"), ids=lambda source: source.path.stem)
+@pytest.mark.parametrize(
+    "source", sources("src/embodied_iqa/live/nodes"), ids=lambda source: source.path.stem
+)
 def test_every_node_runs_as_a_module(source: Source) -> None:
     if not source.path.name.endswith("_node.py"):
         return

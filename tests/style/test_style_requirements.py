@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from style_sources import ROOT, imports_of, sources
 
-from embodied_iqa.pins import Pin, read_pins
+from embodied_iqa.base.pins import Pin, read_pins
 
 FOLDER = ROOT / "requirements"
 CONSTRAINTS = FOLDER / "constraints.txt"

@@ -1,4 +1,4 @@
-"""YAML and JSON files that people can edit are read by `embodied_iqa.user_files` alone."""
+"""YAML and JSON files that people can edit are read by `embodied_iqa.base.user_files` alone."""
 
 from __future__ import annotations
 
@@ -14,43 +14,55 @@ _PARSERS = {
         *("unsafe_load_all", "scan", "parse", "compose", "compose_all"),
     },
 }
-_READER = "src/embodied_iqa/user_files/"
+_READER = "src/embodied_iqa/base/user_files/"
 _OWN_LINES = "lines that this package writes and reads between its own processes"
 _ROUND_TRIP = "makes plain data of a record; reads no file"
 _OWN_STATE = "a file that this package alone writes and reads again"
 _ANSWER = "the answer of a server or a model, not a file"
 ALLOWED = {
-    "src/embodied_iqa/journal/log.py": "lines of the journal, which have checksums",
-    "src/embodied_iqa/graph/judging_process.py": _OWN_LINES,
-    "src/embodied_iqa/ros/judging.py": _OWN_LINES,
-    "src/embodied_iqa/robot/ur_messages.py": _OWN_LINES,
-    "src/embodied_iqa/robot/ur_worker.py": _OWN_LINES,
-    "src/embodied_iqa/metrics/pyiqa/worker.py": f"{_OWN_LINES}; has no package but its own environment's",
-    "src/embodied_iqa/metrics/pyiqa/connection.py": _OWN_LINES,
-    "src/embodied_iqa/metrics/pyiqa/trainer.py": f"{_OWN_LINES}; has no package but its own environment's",
-    "src/embodied_iqa/gate/calibration_file.py": _ROUND_TRIP,
-    "src/embodied_iqa/cell_manipulation/planning/runner.py": _ROUND_TRIP,
-    "src/embodied_iqa/experiment/folder.py": _ROUND_TRIP,
-    "src/embodied_iqa/cell_manipulation/planning/prompt.py": "a line of a prompt that this package made",
-    "src/embodied_iqa/vision/backends/torchvision.py": "metadata inside of a safetensors file",
-    "src/embodied_iqa/metrics/training/input_store.py": _OWN_STATE,
-    "src/embodied_iqa/distortions/entry.py": "a table of this package; distortions need no more than it does",
-    "src/embodied_iqa/distortions/manifest.py": _OWN_STATE,
-    "src/embodied_iqa/subjects/fingerprint.py": _OWN_STATE,
-    "src/embodied_iqa/subjects/answer_cache.py": _OWN_STATE,
-    "src/embodied_iqa/panel/training/training_state.py": _OWN_STATE,
-    "src/embodied_iqa/panel/samples/sample_files.py": _OWN_STATE,
+    "src/embodied_iqa/data/journal/log.py": "lines of the journal, which have checksums",
+    "src/embodied_iqa/runs/graph/judging_process.py": _OWN_LINES,
+    "src/embodied_iqa/live/ros/judging.py": _OWN_LINES,
+    "src/embodied_iqa/arm/robot/ur_messages.py": _OWN_LINES,
+    "src/embodied_iqa/arm/robot/ur_worker.py": _OWN_LINES,
+    "src/embodied_iqa/quality/metrics/pyiqa/worker.py": (
+        f"{_OWN_LINES}; has no package but its own environment's"
+    ),
+    "src/embodied_iqa/quality/metrics/pyiqa/connection.py": _OWN_LINES,
+    "src/embodied_iqa/quality/metrics/pyiqa/trainer.py": (
+        f"{_OWN_LINES}; has no package but its own environment's"
+    ),
+    "src/embodied_iqa/quality/gate/calibration_file.py": _ROUND_TRIP,
+    "src/embodied_iqa/suites/cell_manipulation/planning/runner.py": _ROUND_TRIP,
+    "src/embodied_iqa/runs/experiment/folder.py": _ROUND_TRIP,
+    "src/embodied_iqa/suites/cell_manipulation/planning/prompt.py": (
+        "a line of a prompt that this package made"
+    ),
+    "src/embodied_iqa/models/vision/backends/torchvision.py": "metadata inside of a safetensors file",
+    "src/embodied_iqa/quality/metrics/training/input_store.py": _OWN_STATE,
+    "src/embodied_iqa/imaging/distortions/entry.py": (
+        "a table of this package; distortions need no more than it does"
+    ),
+    "src/embodied_iqa/imaging/distortions/manifest.py": _OWN_STATE,
+    "src/embodied_iqa/models/subjects/fingerprint.py": _OWN_STATE,
+    "src/embodied_iqa/models/subjects/answer_cache.py": _OWN_STATE,
+    "src/embodied_iqa/models/panel/training/training_state.py": _OWN_STATE,
+    "src/embodied_iqa/models/panel/samples/sample_files.py": _OWN_STATE,
     "scripts/mutants/results.py": _OWN_STATE,
     "scripts/reach/selection.py": _OWN_STATE,
     "scripts/stress/results.py": _OWN_STATE,
     "scripts/mutants/baseline.py": _OWN_STATE,
     "scripts/mutants/children.py": _OWN_STATE,
-    "src/embodied_iqa/subjects/backends/openai_planner.py": "a schema that this package made",
-    "src/embodied_iqa/cell_manipulation/planning/loose_json.py": _ANSWER,
-    "src/embodied_iqa/subjects/backends/openai_server.py": _ANSWER,
-    "src/embodied_iqa/subjects/wire/json_arrays.py": _ANSWER,
-    "src/embodied_iqa/subjects/checkpoints.py": "published checkpoints, read as other libraries read them",
-    "src/embodied_iqa/subjects/catalogue/tables.py": "tables of this package with merge keys; tested there",
+    "src/embodied_iqa/models/subjects/backends/openai_planner.py": "a schema that this package made",
+    "src/embodied_iqa/suites/cell_manipulation/planning/loose_json.py": _ANSWER,
+    "src/embodied_iqa/models/subjects/backends/openai_server.py": _ANSWER,
+    "src/embodied_iqa/models/subjects/wire/json_arrays.py": _ANSWER,
+    "src/embodied_iqa/models/subjects/checkpoints.py": (
+        "published checkpoints, read as other libraries read them"
+    ),
+    "src/embodied_iqa/models/subjects/catalogue/tables.py": (
+        "tables of this package with merge keys; tested there"
+    ),
 }
 """Files that parse JSON or YAML themselves, and why."""
 
@@ -79,7 +91,7 @@ def _found() -> dict[str, int]:
 
 def test_files_that_people_write_have_one_reader() -> None:
     wrong = [f"{name}:{line}" for name, line in _found().items() if name not in ALLOWED]
-    assert not wrong, f"read these with embodied_iqa.user_files: {', '.join(wrong)}"
+    assert not wrong, f"read these with embodied_iqa.base.user_files: {', '.join(wrong)}"
 
 
 def test_the_exceptions_are_used() -> None:
@@ -88,7 +100,7 @@ def test_the_exceptions_are_used() -> None:
 
 def test_the_reader_is_where_this_test_looks() -> None:
     assert (ROOT / _READER).is_dir()
-    assert (PACKAGE / "user_files").is_dir()
+    assert (PACKAGE / "base" / "user_files").is_dir()
 
 
 def test_a_parser_is_found_however_it_is_imported() -> None:

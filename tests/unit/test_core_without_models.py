@@ -22,14 +22,14 @@ IMPORT_ALL = """
 import importlib, pkgutil
 import embodied_iqa
 TRAINING = (
-    "embodied_iqa.panel.training.",
-    "embodied_iqa.metrics.training.",
-    "embodied_iqa.gate.fitting.networks",
-    "embodied_iqa.distortions.denoiser_training",
-    "embodied_iqa.vision.training.",
+    "embodied_iqa.models.panel.training.",
+    "embodied_iqa.quality.metrics.training.",
+    "embodied_iqa.quality.gate.fitting.networks",
+    "embodied_iqa.imaging.distortions.denoiser_training",
+    "embodied_iqa.models.vision.training.",
 )
 for module in pkgutil.walk_packages(embodied_iqa.__path__, "embodied_iqa."):
-    if module.name.split(".")[1] not in {"nodes", "ros"} and not module.name.startswith(TRAINING):
+    if module.name.split(".")[1] != "live" and not module.name.startswith(TRAINING):
         importlib.import_module(module.name)
 assert not BLOCKED & {name.partition(".")[0] for name in sys.modules}
 """

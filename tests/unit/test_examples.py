@@ -14,13 +14,13 @@ import pytest
 
 import embodied_iqa
 from database_folders import write_database
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import main
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
-from embodied_iqa.images.frame import View
-from embodied_iqa.metrics.catalogue import metric_by_name
-from embodied_iqa.resources import source_checkout
-from embodied_iqa.ros.camera_sources import open_cameras
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.camera_sources import open_cameras
+from embodied_iqa.quality.metrics.catalogue import metric_by_name
+from embodied_iqa.runs.graph.camera_parameters import CameraParameters, CameraSource
 
 EXAMPLES = (source_checkout() or Path()) / "examples"
 EXTEND = EXAMPLES / "extend"

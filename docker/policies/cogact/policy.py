@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.lazy import load
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
 from policy_host.pictures import stretched
 from policy_host.statistics import choose_key

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 from policy_host.contract import Family, Needs
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}\Z")

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.base.errors import UsageError
 
 
 class Needs(StrEnum):
@@ -52,7 +52,7 @@ class PolicyRequest:
     Attributes:
         folder: The checkpoint on this machine; nothing is fetched.
         name: Name of the checkpoint.
-        convention: Action convention, a name of `embodied_iqa.subjects.actions.table`.
+        convention: Action convention, a name of `embodied_iqa.models.subjects.actions.table`.
         device: ``cuda`` or ``cpu``.
         unnorm_key: Data set whose statistics un-normalise its actions; empty for the convention's own.
         seed: Seed of a policy that samples noise: the same input gives the same actions.

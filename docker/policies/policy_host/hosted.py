@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.subjects.actions.convention import ActionConvention
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.models.subjects.actions.convention import ActionConvention
 from policy_host.contract import Policy, Seen
 from policy_host.observation import FORMS, seen_from
 

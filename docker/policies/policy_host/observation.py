@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.subjects.actions.convention import ObservationForm
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.models.subjects.actions.convention import ObservationForm
 from policy_host.contract import Seen
 
 _MOST_PX: Final = 8192

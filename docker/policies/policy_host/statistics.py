@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.base.errors import UsageError
 
 
 def choose_key(given: str, usual: str, known: Iterable[str]) -> str:

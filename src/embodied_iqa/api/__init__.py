@@ -1,14 +1,19 @@
 """The public Python interface: what `import embodied_iqa` offers, and the types of a user's own parts.
 
-The names are documented in docs/python.md and loaded on first use. Everything else in the package may change
-between versions.
+Rooms; one imports only those above it and the wings on lower floors:
+
+- `gate`: the quality gate
+- `interface`: functions: distort, measure, score, load, open
+
+A public name is a row of `_PLACES` here and of the table in docs/python.md. Names are loaded on first use.
+Everything else in the package may change between versions.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from embodied_iqa.lazy import load
+from embodied_iqa.base.lazy import load
 
 if TYPE_CHECKING:
     from embodied_iqa.api.gate import Gate
@@ -26,15 +31,18 @@ if TYPE_CHECKING:
         score_answer,
         simulated_frame,
     )
-    from embodied_iqa.distortions import DistortionClass
-    from embodied_iqa.distortions import Entry as DistortionEntry
-    from embodied_iqa.distortions import Source as DistortionSource
-    from embodied_iqa.errors import InputError, UsageError, UserError
-    from embodied_iqa.gate.judge import GateOptions
-    from embodied_iqa.images.frame import Camera, Frame, Intrinsics, View
-    from embodied_iqa.metrics import MetricContext, MetricInfo, Needs
-    from embodied_iqa.metrics.trainable import Trainable
-    from embodied_iqa.subjects.protocols import (
+    from embodied_iqa.base.errors import InputError, UsageError, UserError
+    from embodied_iqa.imaging.distortions import DistortionClass
+    from embodied_iqa.imaging.distortions import Entry as DistortionEntry
+    from embodied_iqa.imaging.distortions import Source as DistortionSource
+    from embodied_iqa.imaging.images.frame import Camera, Frame, Intrinsics, View
+    from embodied_iqa.models.vision.model import VisionModelInfo
+    from embodied_iqa.models.vision.predictions import Instances, Prediction, VisionTask
+    from embodied_iqa.models.vision.reference import load_vision_models
+    from embodied_iqa.quality.gate.judge import GateOptions
+    from embodied_iqa.quality.metrics import MetricContext, MetricInfo, Needs
+    from embodied_iqa.quality.metrics.trainable import Trainable
+    from embodied_iqa.world.protocols import (
         ActionChunk,
         ChunkStatus,
         SubjectInfo,
@@ -42,42 +50,39 @@ if TYPE_CHECKING:
         VlaObservation,
         Vlm,
     )
-    from embodied_iqa.vision.model import VisionModelInfo
-    from embodied_iqa.vision.predictions import Instances, Prediction, VisionTask
-    from embodied_iqa.vision.reference import load_vision_models
 
 _PLACES = {
-    "ActionChunk": "embodied_iqa.subjects.protocols:ActionChunk",
-    "Camera": "embodied_iqa.images.frame:Camera",
-    "ChunkStatus": "embodied_iqa.subjects.protocols:ChunkStatus",
+    "ActionChunk": "embodied_iqa.world.protocols:ActionChunk",
+    "Camera": "embodied_iqa.imaging.images.frame:Camera",
+    "ChunkStatus": "embodied_iqa.world.protocols:ChunkStatus",
     "Database": "embodied_iqa.api.interface:Database",
-    "DistortionClass": "embodied_iqa.distortions:DistortionClass",
-    "DistortionEntry": "embodied_iqa.distortions:Entry",
-    "DistortionSource": "embodied_iqa.distortions:Source",
-    "Frame": "embodied_iqa.images.frame:Frame",
+    "DistortionClass": "embodied_iqa.imaging.distortions:DistortionClass",
+    "DistortionEntry": "embodied_iqa.imaging.distortions:Entry",
+    "DistortionSource": "embodied_iqa.imaging.distortions:Source",
+    "Frame": "embodied_iqa.imaging.images.frame:Frame",
     "Gate": "embodied_iqa.api.gate:Gate",
-    "GateOptions": "embodied_iqa.gate.judge:GateOptions",
-    "InputError": "embodied_iqa.errors:InputError",
-    "Instances": "embodied_iqa.vision.predictions:Instances",
-    "Intrinsics": "embodied_iqa.images.frame:Intrinsics",
-    "MetricContext": "embodied_iqa.metrics:MetricContext",
-    "MetricInfo": "embodied_iqa.metrics:MetricInfo",
-    "Needs": "embodied_iqa.metrics:Needs",
-    "Prediction": "embodied_iqa.vision.predictions:Prediction",
+    "GateOptions": "embodied_iqa.quality.gate.judge:GateOptions",
+    "InputError": "embodied_iqa.base.errors:InputError",
+    "Instances": "embodied_iqa.models.vision.predictions:Instances",
+    "Intrinsics": "embodied_iqa.imaging.images.frame:Intrinsics",
+    "MetricContext": "embodied_iqa.quality.metrics:MetricContext",
+    "MetricInfo": "embodied_iqa.quality.metrics:MetricInfo",
+    "Needs": "embodied_iqa.quality.metrics:Needs",
+    "Prediction": "embodied_iqa.models.vision.predictions:Prediction",
     "Run": "embodied_iqa.api.interface:Run",
-    "SubjectInfo": "embodied_iqa.subjects.protocols:SubjectInfo",
-    "Trainable": "embodied_iqa.metrics.trainable:Trainable",
-    "UsageError": "embodied_iqa.errors:UsageError",
-    "UserError": "embodied_iqa.errors:UserError",
-    "View": "embodied_iqa.images.frame:View",
-    "VisionModelInfo": "embodied_iqa.vision.model:VisionModelInfo",
-    "VisionTask": "embodied_iqa.vision.predictions:VisionTask",
-    "Vla": "embodied_iqa.subjects.protocols:Vla",
-    "VlaObservation": "embodied_iqa.subjects.protocols:VlaObservation",
-    "Vlm": "embodied_iqa.subjects.protocols:Vlm",
+    "SubjectInfo": "embodied_iqa.world.protocols:SubjectInfo",
+    "Trainable": "embodied_iqa.quality.metrics.trainable:Trainable",
+    "UsageError": "embodied_iqa.base.errors:UsageError",
+    "UserError": "embodied_iqa.base.errors:UserError",
+    "View": "embodied_iqa.imaging.images.frame:View",
+    "VisionModelInfo": "embodied_iqa.models.vision.model:VisionModelInfo",
+    "VisionTask": "embodied_iqa.models.vision.predictions:VisionTask",
+    "Vla": "embodied_iqa.world.protocols:Vla",
+    "VlaObservation": "embodied_iqa.world.protocols:VlaObservation",
+    "Vlm": "embodied_iqa.world.protocols:Vlm",
     "distort": "embodied_iqa.api.interface:distort",
     "load_metric": "embodied_iqa.api.interface:load_metric",
-    "load_vision_models": "embodied_iqa.vision.reference:load_vision_models",
+    "load_vision_models": "embodied_iqa.models.vision.reference:load_vision_models",
     "load_vla": "embodied_iqa.api.interface:load_vla",
     "load_vlm": "embodied_iqa.api.interface:load_vlm",
     "measure": "embodied_iqa.api.interface:measure",

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions, ImageQuality
-from embodied_iqa.gate.judgement import parse_judge
-from embodied_iqa.gate.judges import load_judge, shared_judge
-from embodied_iqa.gate.second_stage import GateDecision
-from embodied_iqa.gate.verdict import GateLease
-from embodied_iqa.graph.parameters import GateParameters
-from embodied_iqa.images.frame import parse_view
+from embodied_iqa.arm.verdict import GateLease
+from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
+from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.quality.gate.judges import load_judge, shared_judge
+from embodied_iqa.quality.gate.second_stage import GateDecision
+from embodied_iqa.runs.graph.parameters import GateParameters
 
 Picture = NDArray[np.uint8]
 

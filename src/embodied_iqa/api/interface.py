@@ -15,31 +15,31 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from embodied_iqa.database.execution import joined_execution
-from embodied_iqa.database.query import query
-from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.database.store import open_database as open_store
-from embodied_iqa.distortions import FrameDistorter, parse_distortion
-from embodied_iqa.errors import UsageError
-from embodied_iqa.images.frame import Frame, parse_view
-from embodied_iqa.lazy import load
-from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
-from embodied_iqa.metrics.metric import Metric
-from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.recorded import RecordedPicture
-from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext, load_run
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.scoring.cognition import CognitionScore, score_cognition
-from embodied_iqa.scoring.decision import DecisionScore, score_decision
-from embodied_iqa.scoring.frequencies import document_frequencies
-from embodied_iqa.simulation.camera import DEFAULT_MODEL, parse_camera_model
-from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.constants_files import constants_of
-from embodied_iqa.subjects.protocols import Vla, Vlm
-from embodied_iqa.subjects.reference import parse_reference
-from embodied_iqa.subjects.registry import make_vla, make_vlm, one_policy
-from embodied_iqa.tasks.instruction import parse_instruction
-from embodied_iqa.trial.scores import RunScores
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.data.database.execution import joined_execution
+from embodied_iqa.data.database.query import query
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.store import open_database as open_store
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recorded import RecordedPicture
+from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
+from embodied_iqa.imaging.images.frame import Frame, parse_view
+from embodied_iqa.models.scoring.cognition import CognitionScore, score_cognition
+from embodied_iqa.models.scoring.decision import DecisionScore, score_decision
+from embodied_iqa.models.scoring.frequencies import document_frequencies
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.models.subjects.reference import parse_reference
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm, one_policy
+from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.metric import Metric
+from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext, load_run
+from embodied_iqa.runs.trial.scores import RunScores
+from embodied_iqa.world.protocols import Vla, Vlm
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, parse_camera_model
+from embodied_iqa.world.tasks.instruction import parse_instruction
 
 Picture = NDArray[np.uint8]
 
@@ -185,10 +185,10 @@ def simulated_frame(seed: int = 0, view: str = "top", task: str = "", model: str
     """
     chosen = parse_camera_model(model)
     scene = make_scene(seed, parse_instruction(task) if task else None)
-    snapshot = load("embodied_iqa.simulation.world:World")(scene).snapshot()
-    with load("embodied_iqa.simulation.renderer:SceneRenderer")(scene, 640, 480) as renderer:
+    snapshot = load("embodied_iqa.world.simulation.world:World")(scene).snapshot()
+    with load("embodied_iqa.world.simulation.renderer:SceneRenderer")(scene, 640, 480) as renderer:
         frame = renderer.frame(parse_view(view), snapshot)
-    taken: Frame = load("embodied_iqa.simulation.camera.simulated_cameras:taken")(frame, chosen, seed)
+    taken: Frame = load("embodied_iqa.world.simulation.camera.simulated_cameras:taken")(frame, chosen, seed)
     return taken
 
 

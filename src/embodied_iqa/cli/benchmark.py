@@ -10,17 +10,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.metrics.benchmark.plan import TRAIN, BenchmarkPlan, Target, Unseen
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.reports.kit.formatting import number
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.pages.reports.kit.formatting import number
+from embodied_iqa.quality.metrics.benchmark.plan import TRAIN, BenchmarkPlan, Target, Unseen
 
 if TYPE_CHECKING:
-    from embodied_iqa.database.store import DatabaseStore
-    from embodied_iqa.metrics.benchmark.results import BenchmarkResults, ScoreRow
+    from embodied_iqa.data.database.store import DatabaseStore
+    from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, ScoreRow
 
 Word = TypeVar("Word", Target, Unseen)
 _METRICS: Final = "psnr,psnr:240x180,ssim,gmsd"
@@ -72,16 +72,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing; return the exit code."""
-    store = load("embodied_iqa.database.store:open_database")(arguments.database)
+    store = load("embodied_iqa.data.database.store:open_database")(arguments.database)
     engine = EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
     plan = _plan(arguments, store)
-    run_benchmark = load("embodied_iqa.metrics.benchmark.runner:run_benchmark")
+    run_benchmark = load("embodied_iqa.quality.metrics.benchmark.runner:run_benchmark")
     with ExitStack() as stack:
         show = _Shown(stack)
         results: BenchmarkResults = run_benchmark(store, arguments.out, plan, engine, show)
-    page: Path = load("embodied_iqa.reports.benchmark.report:write_benchmark_report")(results, arguments.out)
+    page: Path = load("embodied_iqa.pages.reports.benchmark.report:write_benchmark_report")(
+        results, arguments.out
+    )
     if arguments.json:
-        tree = load("embodied_iqa.records:unstructure")(results)
+        tree = load("embodied_iqa.base.records:unstructure")(results)
         json.dump(tree, sys.stdout, indent=1, ensure_ascii=False)
         print()
         return 0
@@ -96,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace, store: DatabaseStore) -> BenchmarkPlan:
     targets = _words(Target, arguments.targets, "--targets")
     if not targets:
-        grid = load("embodied_iqa.analysis.loading:load_grid")(store, all_views=arguments.all_views)
-        targets = load("embodied_iqa.metrics.benchmark.targets:available_targets")(grid)
+        grid = load("embodied_iqa.data.analysis.loading:load_grid")(store, all_views=arguments.all_views)
+        targets = load("embodied_iqa.quality.metrics.benchmark.targets:available_targets")(grid)
     if arguments.draws < 1:
         raise UsageError("--draws is wrong", expected="1 or more", got=arguments.draws)
     return BenchmarkPlan(

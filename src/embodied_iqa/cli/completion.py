@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.lazy import load
 from embodied_iqa.cli import main
 from embodied_iqa.cli.parser import Parser
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.lazy import load
 
 _SHELLS: Final = ("bash", "zsh", "tcsh")
 

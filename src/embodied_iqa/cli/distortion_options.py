@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from embodied_iqa.distortions.time_course import KINDS, canonical_schedule
-from embodied_iqa.errors import UsageError
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.imaging.distortions.time_course import KINDS, canonical_schedule
 
 _EXAMPLE: Final = "burst:start=2,length=1"
 

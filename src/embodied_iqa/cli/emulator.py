@@ -9,15 +9,15 @@ import math
 import signal
 import sys
 
-from embodied_iqa.emulator.controller import Controller
-from embodied_iqa.emulator.emulator import Emulator
-from embodied_iqa.emulator.firmware import FIRMWARE, Series
-from embodied_iqa.emulator.plant import KinematicPlant, Plant
-from embodied_iqa.errors import UsageError
-from embodied_iqa.kinematics import UR5
-from embodied_iqa.kinematics.models import UR_MODELS
-from embodied_iqa.lazy import load
-from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.arm.emulator.controller import Controller
+from embodied_iqa.arm.emulator.emulator import Emulator
+from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.arm.emulator.plant import KinematicPlant, Plant
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics import UR5
+from embodied_iqa.base.kinematics.models import UR_MODELS
+from embodied_iqa.base.lazy import load
+from embodied_iqa.world.scenes.scene import make_scene
 
 _PLANTS = ("mujoco", "kinematic")
 _MODELS = {name.lower(): geometry for name, geometry in UR_MODELS.items()}
@@ -94,5 +94,5 @@ async def _serve(emulator: Emulator) -> None:
 def _plant(name: str, scene_seed: int) -> Plant:
     if name == "kinematic":
         return KinematicPlant()
-    world: Plant = load("embodied_iqa.simulation.world:World")(make_scene(scene_seed))
+    world: Plant = load("embodied_iqa.world.simulation.world:World")(make_scene(scene_seed))
     return world

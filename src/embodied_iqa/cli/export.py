@@ -8,9 +8,9 @@ import os
 import re
 from pathlib import Path
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,9 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Export; return the exit code."""
     if arguments.licence is not None and not re.fullmatch(r"[A-Za-z0-9.+-]+", arguments.licence):
         raise UsageError("wrong --licence", expected="such as cc-by-4.0", got=arguments.licence)
-    exporting = load("embodied_iqa.export.exporting")
+    exporting = load("embodied_iqa.data.export.exporting")
     exporting.export_database(
-        load("embodied_iqa.database.store:open_database")(arguments.database),
+        load("embodied_iqa.data.database.store:open_database")(arguments.database),
         arguments.out,
         exporting.ExportFormat(arguments.format),
         licence=arguments.licence,

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from embodied_iqa import __version__
+from embodied_iqa.base.deadline import end_within
+from embodied_iqa.base.errors import EmbodiedIqaError, InternalError, UsageError, first_line
+from embodied_iqa.base.files import require_writable
 from embodied_iqa.cli.parser import Parser
-from embodied_iqa.deadline import end_within
-from embodied_iqa.errors import EmbodiedIqaError, InternalError, UsageError, first_line
-from embodied_iqa.files import require_writable
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

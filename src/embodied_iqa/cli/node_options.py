@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.config import Scalar
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.user_files.yaml_files import parse_yaml
+from embodied_iqa.base.config import Scalar
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.user_files.yaml_files import parse_yaml
 
 _FORM: Final = "node.parameter=value"
 _CONSENT: Final = "loading.trust_remote_code=true"

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from embodied_iqa.errors import UsageError, nearest
-from embodied_iqa.lazy import load
+from embodied_iqa.base.errors import UsageError, nearest
+from embodied_iqa.base.lazy import load
 
 
 class Parser(argparse.ArgumentParser):

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from embodied_iqa.trial.attendance import Answer, Question, question_text
-from embodied_iqa.trial.protocol import Stage
+from embodied_iqa.runs.trial.attendance import Answer, Question, question_text
+from embodied_iqa.runs.trial.protocol import Stage
 
 if TYPE_CHECKING:
-    from embodied_iqa.progress import ProgressBars
+    from embodied_iqa.base.progress import ProgressBars
 
 _KEYS = {Stage.PREPARE: "y = ready, q = give up", Stage.JUDGE: "y = done, n = not done, q = give up"}
 

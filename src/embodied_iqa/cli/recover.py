@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from embodied_iqa.recording.repair.recover import RecoveryReport
+    from embodied_iqa.data.recording.repair.recover import RecoveryReport
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Repair the recording and print what was kept and lost."""
     name = arguments.recording.name
     with ProgressBars(in_bytes=True) as bars:
-        report: RecoveryReport = load("embodied_iqa.recording.repair.recover:recover")(
+        report: RecoveryReport = load("embodied_iqa.data.recording.repair.recover:recover")(
             arguments.recording, arguments.out, lambda done, total: bars.update(name, done, total)
         )
     print(json.dumps(_tree(report), indent=2) if arguments.json else _text(report))

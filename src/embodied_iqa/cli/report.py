@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.recording.errors import RecordingReadError
+from embodied_iqa.data.recording.errors import RecordingReadError
 
 if TYPE_CHECKING:
-    from embodied_iqa.recording.repair.recover import RecoveryReport
+    from embodied_iqa.data.recording.repair.recover import RecoveryReport
 
 _DATABASE = "database"
 
@@ -39,8 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _recover(folder: Path) -> list[RecoveryReport]:
     """Recover the recordings of a run that were cut short, as far as that is possible."""
     reports: list[RecoveryReport] = []
-    repair = load("embodied_iqa.recording.repair.recover")
-    for recording in load("embodied_iqa.reports.trial.stored_run:recordings_of")(folder):
+    repair = load("embodied_iqa.data.recording.repair.recover")
+    for recording in load("embodied_iqa.runs.offline.stored_run:recordings_of")(folder):
         try:
             repair.readable_file(recording)
         except RecordingReadError:
@@ -51,24 +51,26 @@ def _recover(folder: Path) -> list[RecoveryReport]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report; return the exit code."""
-    store = load("embodied_iqa.database.store")
+    store = load("embodied_iqa.data.database.store")
     page: Path
     recovered: list[RecoveryReport] = []
     kind = _DATABASE if store.is_database(arguments.folder) else "run"
     if kind == _DATABASE:
         if arguments.seed < 0:
             raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
-        write = load("embodied_iqa.reports.database.report:write_database_report")
+        write = load("embodied_iqa.pages.reports.database.report:write_database_report")
         database = store.open_database(arguments.folder)
         page = write(database, arguments.out, all_views=arguments.all_views, seed=arguments.seed)
     elif arguments.all_views or arguments.seed:
         raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
-    elif load("embodied_iqa.reports.static.stored_results:is_static_results")(arguments.folder):
+    elif load("embodied_iqa.pages.reports.static.stored_results:is_static_results")(arguments.folder):
         kind = "static benchmark"
-        page = load("embodied_iqa.reports.static.report:write_static_report")(arguments.folder, arguments.out)
+        page = load("embodied_iqa.pages.reports.static.report:write_static_report")(
+            arguments.folder, arguments.out
+        )
     else:
         recovered = _recover(arguments.folder)
-        write = load("embodied_iqa.reports.trial.report:report_of_folder")
+        write = load("embodied_iqa.pages.reports.trial.report:report_of_folder")
         page = write(arguments.folder, arguments.out)
     if arguments.json:
         files = [str(report.output) for report in recovered]

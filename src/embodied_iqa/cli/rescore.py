@@ -9,24 +9,24 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.results import results_table
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.gate.calibration_file import load_gate_file, shared_gate_file
-from embodied_iqa.gate.judgement import JudgeChoice, PictureJudge
-from embodied_iqa.gate.judges import make_judge
-from embodied_iqa.graph.launching import graph_of_recording
-from embodied_iqa.graph.parameters import GateParameters, GraphParameters
-from embodied_iqa.graph.session_results import score_session
-from embodied_iqa.lazy import load
-from embodied_iqa.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.recording.opening import recording_file
-from embodied_iqa.subjects.reference import parse_vla, parse_vlm
-from embodied_iqa.subjects.registry import make_vla, make_vlm
-from embodied_iqa.trial.reading import read_trial
-from embodied_iqa.trial.record import TrialRecord
-from embodied_iqa.trial.run_folder import make_run_folder
+from embodied_iqa.data.recording.opening import recording_file
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_record import TrialRecord
+from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.quality.gate.calibration_file import load_gate_file, shared_gate_file
+from embodied_iqa.quality.gate.judgement import JudgeChoice, PictureJudge
+from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.runs.graph.launching import graph_of_recording
+from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters
+from embodied_iqa.runs.graph.session_results import score_session
+from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
+from embodied_iqa.runs.trial.run_folder import make_run_folder
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -92,11 +92,11 @@ def check(arguments: argparse.Namespace) -> None:
 def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
     """Score what the nodes make of the recording."""
     check(arguments)
-    environment = load("embodied_iqa.ros.environment")
+    environment = load("embodied_iqa.live.ros.environment")
     environment.prepare_environment()
     environment.require_ros()
     folder = make_run_folder(arguments.out)
-    play_back = load("embodied_iqa.ros.playback_session:play_back")
+    play_back = load("embodied_iqa.live.ros.playback_session:play_back")
     recording = play_back(graph, arguments.recording, folder, attach=arguments.attach)
     _report(arguments, read_trial(recording), ())
     return 0

@@ -7,10 +7,10 @@ from typing import Final
 
 from rich.table import Table
 
+from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli.output import breakable, console, table_of
-from embodied_iqa.distortions import entry
-from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.trial.scores import Cognition, Decision, Execution, RunScores
+from embodied_iqa.imaging.distortions import entry
+from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, RunScores
 
 _NUMBERS: Final = ("cognition", "decision", "execution", "pass / hold / reject", "lost")
 

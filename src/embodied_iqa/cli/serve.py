@@ -6,16 +6,16 @@ import argparse
 import json
 import sys
 
+from embodied_iqa.base.config import build
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.config import build
-from embodied_iqa.errors import UsageError
-from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.options import VlaOptions, VlmOptions
-from embodied_iqa.subjects.reference import parse_reference
-from embodied_iqa.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
-from embodied_iqa.subjects.serving.server import PolicyServer, ServingOptions
-from embodied_iqa.subjects.wire.tokens import token_from
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
+from embodied_iqa.models.subjects.reference import parse_reference
+from embodied_iqa.models.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
+from embodied_iqa.models.subjects.serving.server import PolicyServer, ServingOptions
+from embodied_iqa.models.subjects.wire.tokens import token_from
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.subjects.wire.tokens import token_from
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.models.subjects.wire.tokens import token_from
 
 _INSTALL = "pip install -r requirements/core.txt"
 _LAST_PORT = 65535
@@ -33,9 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
     if not 0 <= arguments.port <= _LAST_PORT:
         raise UsageError("wrong --port", expected=f"0 to {_LAST_PORT}", got=arguments.port)
-    server = load("embodied_iqa.studio.server", install=_INSTALL)
-    studio = load("embodied_iqa.studio.kit.context:Studio", install=_INSTALL)
-    address = load("embodied_iqa.studio.kit.security:Address")(arguments.host, arguments.port)
+    server = load("embodied_iqa.pages.studio.server", install=_INSTALL)
+    studio = load("embodied_iqa.pages.studio.kit.context:Studio", install=_INSTALL)
+    address = load("embodied_iqa.pages.studio.kit.security:Address")(arguments.host, arguments.port)
     token = token_from(arguments.token_env)
     if not token and not address.is_loopback:
         token = server.new_token()

@@ -7,11 +7,11 @@ import json
 import sys
 from pathlib import Path
 
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.database.task_exchange import Conflicts, export_tasks, import_tasks
-from embodied_iqa.errors import InputError
-from embodied_iqa.records import unstructure
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
 
 
 def write_file(arguments: argparse.Namespace) -> int:

@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.errors import UsageError
-from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
-from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.tasks.instruction import Instruction
-from embodied_iqa.tasks.task import Task, task_row
-from embodied_iqa.tasks.task_files import check_task_file
-from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
+from embodied_iqa.world.scenes.scene import Scene
+from embodied_iqa.world.tasks.instruction import Instruction
+from embodied_iqa.world.tasks.task import Task, task_row
+from embodied_iqa.world.tasks.task_files import check_task_file
+from embodied_iqa.world.tasks.vocabulary import Verb
 
 _MAX_SCENES = 100_000
 _ACTIONS: Final = {

@@ -8,16 +8,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli import train_vision
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.errors import MissingDependencyError, UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.panel.members import RECIPES, adapted, recipe_of
-from embodied_iqa.progress import ProgressBars
+from embodied_iqa.models.panel.members import RECIPES, adapted, recipe_of
 
 if TYPE_CHECKING:
-    from embodied_iqa.panel.training.train_panel import PanelPlan
-    from embodied_iqa.subjects.model_card import ModelCard
+    from embodied_iqa.models.panel.training.train_panel import PanelPlan
+    from embodied_iqa.models.subjects.model_card import ModelCard
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         return train_vision.run(arguments)
     names = arguments.members.split(",") if arguments.members else list(RECIPES)
     recipes = [adapted(recipe_of(name.strip()), arguments.scenes, arguments.epochs) for name in names]
-    training = load("embodied_iqa.panel.training.train_panel")
+    training = load("embodied_iqa.models.panel.training.train_panel")
     plan = training.PanelPlan(
         tuple(recipe.name for recipe in recipes),
         arguments.out,

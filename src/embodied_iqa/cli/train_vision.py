@@ -6,14 +6,14 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.vision.training.members import recipes_of
+from embodied_iqa.models.vision.training.members import recipes_of
 
 if TYPE_CHECKING:
-    from embodied_iqa.vision.backends.panel_card import VisionCard
-    from embodied_iqa.vision.training.train_vision import VisionPlan
+    from embodied_iqa.models.vision.backends.panel_card import VisionCard
+    from embodied_iqa.models.vision.training.train_vision import VisionPlan
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     names = tuple(name.strip() for name in arguments.members.split(",")) if arguments.members else ()
     recipes_of(names, pictures=arguments.samples)
-    training = load("embodied_iqa.vision.training.train_vision")
+    training = load("embodied_iqa.models.vision.training.train_vision")
     plan = training.VisionPlan(
         names, arguments.out, arguments.seed, arguments.quick, arguments.workers, arguments.samples
     )

@@ -12,20 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.config import Scalar
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.cli.results import results_table
-from embodied_iqa.config import Scalar
-from embodied_iqa.distortions import parse_distortion
-from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.graph.camera_parameters import CameraSource
-from embodied_iqa.graph.node_table import nodes_with, resolve
-from embodied_iqa.graph.parameters import GraphParameters, RobotKind
-from embodied_iqa.graph.session_outlook import outlook
-from embodied_iqa.graph.session_plan import (
+from embodied_iqa.imaging.distortions import parse_distortion
+from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.runs.graph.camera_parameters import CameraSource
+from embodied_iqa.runs.graph.node_table import nodes_with, resolve
+from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.graph.session_outlook import outlook
+from embodied_iqa.runs.graph.session_plan import (
     DEFAULT_BURST,
     DEFAULT_DISTORTIONS,
     DEFAULT_TASK,
@@ -35,15 +38,12 @@ from embodied_iqa.graph.session_plan import (
     check_graph,
     check_tasks,
 )
-from embodied_iqa.graph.session_results import SessionInfo, finish_session
-from embodied_iqa.images.frame import parse_view
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.trial.protocol import Stage
-from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
+from embodied_iqa.runs.graph.session_results import SessionInfo, finish_session
+from embodied_iqa.runs.trial.protocol import Stage
+from embodied_iqa.runs.trial.run_folder import make_run_folder, new_run_id
 
 if TYPE_CHECKING:
-    from embodied_iqa.ros.trial_client import TrialProgress
+    from embodied_iqa.live.ros.trial_client import TrialProgress
 
 _STAGES: Final = {
     Stage.OPEN: "opening",
@@ -98,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
     plan = check(arguments)
-    environment = load("embodied_iqa.ros.environment")
+    environment = load("embodied_iqa.live.ros.environment")
     environment.prepare_environment()
     environment.require_ros()
     started = datetime.now(UTC).astimezone()
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
         raise
     scores = finish_session(info, folders, remarks)
-    page = load("embodied_iqa.reports.trial.report:report_of_folder")(run_folder)
+    page = load("embodied_iqa.pages.reports.trial.report:report_of_folder")(run_folder)
     if arguments.json:
         print(json.dumps(scores.tree(), indent=2))
         return 0
@@ -197,7 +197,7 @@ def _run_with_progress(
     sessions: Sequence[tuple[SessionPlan, tuple[TaskFolder, ...]]], run_folder: Path
 ) -> list[str]:
     total = sum(folder.runs for _, folders in sessions for folder in folders)
-    run_session = load("embodied_iqa.ros.trial_session:run_session")
+    run_session = load("embodied_iqa.live.ros.trial_session:run_session")
     remarks: list[str] = []
     with ProgressBars(transient=False) as bars:
         done = 0

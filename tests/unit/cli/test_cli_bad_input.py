@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
-from embodied_iqa.recording.writer import TrialWriter
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 
 USAGE, FAILED = 2, 1
 TRIAL = ["trial", "--run-dir", "{tmp}/run"]

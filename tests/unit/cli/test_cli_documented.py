@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa.base.config import parameters_of
+from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import COMMANDS
-from embodied_iqa.config import parameters_of
-from embodied_iqa.database import schema
-from embodied_iqa.distortions import catalogue, miqd_catalogue
-from embodied_iqa.experiment.run_rows import COLUMNS
-from embodied_iqa.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.graph.parameter_files import read_sections
-from embodied_iqa.graph.parameters import VlaParameters, VlmParameters
-from embodied_iqa.resources import source_checkout
+from embodied_iqa.data.database import schema
+from embodied_iqa.data.database.run_rows import COLUMNS
+from embodied_iqa.imaging.distortions import catalogue, miqd_catalogue
+from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.parameter_files import read_sections
+from embodied_iqa.runs.graph.parameters import VlaParameters, VlmParameters
 
 ROOT = source_checkout() or Path()
 DOCS = ROOT / "docs"

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli import main as command_line
 from embodied_iqa.cli.main import COMMANDS, main
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.resources import source_checkout
+from embodied_iqa.imaging.images.codecs import write_picture
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MISSING = {

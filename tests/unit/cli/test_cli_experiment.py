@@ -12,7 +12,7 @@ import pytest
 
 from embodied_iqa.cli.experiment.running import _parameters
 from embodied_iqa.cli.main import main
-from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.runs.graph.node_table import resolve
 from fail_points import fail_point
 from live_process import running_program
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.cell_manipulation.making import EPISODES_FILE
 from embodied_iqa.cli.main import main
+from embodied_iqa.suites.cell_manipulation.making import EPISODES_FILE
 
 
 def test_make_writes_the_subsets_in_the_order_of_the_protocol(

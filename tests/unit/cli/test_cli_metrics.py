@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.metrics import BUILT_IN, psnr
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.quality.metrics import BUILT_IN, psnr
 
 RNG = np.random.default_rng(2)
 CLEAN = RNG.integers(0, 256, (32, 40, 3), dtype=np.uint8)
 NOISY = (CLEAN // 2 + RNG.integers(0, 99, CLEAN.shape)).astype(np.uint8)
 
 CAMERA_AS_NUMBER = """
-from embodied_iqa.metrics import MetricInfo, Needs
+from embodied_iqa.quality.metrics import MetricInfo, Needs
 
 class Number:
     info = MetricInfo("number", Needs.NOTHING, True)

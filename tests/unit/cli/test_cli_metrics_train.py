@@ -13,10 +13,10 @@ from PIL import Image
 
 from database_folders import write_database
 from embodied_iqa.cli.main import main
-from embodied_iqa.images.frame import View
-from embodied_iqa.metrics.catalogue import metric_by_name
-from embodied_iqa.metrics.metric import MetricContext
-from embodied_iqa.metrics.picture_set import PairPictures
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.metrics.catalogue import metric_by_name
+from embodied_iqa.quality.metrics.metric import MetricContext
+from embodied_iqa.quality.metrics.picture_set import PairPictures
 
 pytest.importorskip("torch")
 

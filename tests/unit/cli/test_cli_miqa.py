@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embodied_iqa.base.files import sha256_of
 from embodied_iqa.cli.main import main
-from embodied_iqa.files import sha256_of
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.metrics.catalogue import metric_by_name
-from embodied_iqa.metrics.training.recipes import recipe_by_name
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.quality.metrics.catalogue import metric_by_name
+from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from fail_points import fail_point
 from live_process import running_program
 from miqa_folders import make_miqa, scene
@@ -74,7 +74,8 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
 
     before = sha256_of(out / "network.onnx"), sha256_of(out / "card.json")
     monkeypatch.setattr(
-        "embodied_iqa.metrics.training.training.train_network", lambda *_: pytest.fail("trained again")
+        "embodied_iqa.quality.metrics.training.training.train_network",
+        lambda *_: pytest.fail("trained again"),
     )
     assert main([*words, "--label", "accuracy"]) == 0
     assert (sha256_of(out / "network.onnx"), sha256_of(out / "card.json")) == before

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli.experiment.table import print_table
 from embodied_iqa.cli.main import main, parse
 from embodied_iqa.cli.results import results_table
-from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.experiment.scores import MeanRow
-from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.images.codecs import write_picture
-from embodied_iqa.trial.scores import Cognition, Decision, Execution, Frames, Gate, Latency, RunScores
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.runs.experiment.scores import MeanRow
+from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, Frames, Gate, Latency, RunScores
 
 NEXT = "next: embodied-iqa "
 

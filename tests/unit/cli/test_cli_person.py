@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from embodied_iqa.cli.person import parse_answer
-from embodied_iqa.trial.attendance import Answer, Question, question_text
-from embodied_iqa.trial.protocol import Stage
+from embodied_iqa.runs.trial.attendance import Answer, Question, question_text
+from embodied_iqa.runs.trial.protocol import Stage
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 
 from embodied_iqa.cli import rescore
 from embodied_iqa.cli.main import main
-from embodied_iqa.graph import session_results
-from embodied_iqa.images.frame import View
-from embodied_iqa.scoring.constants import UncalibratedError
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.scoring.constants import UncalibratedError
+from embodied_iqa.runs.graph import session_results
 from trial_recording import PERIOD_NS, PixelVla, PixelVlm, start_ns, write_trial
 
 

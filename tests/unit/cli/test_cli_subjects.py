@@ -9,10 +9,14 @@ import pytest
 
 from chat_server import ChatServer
 from embodied_iqa.cli.main import main
-from embodied_iqa.scoring.constants import UncalibratedError
-from embodied_iqa.subjects import readiness
-from embodied_iqa.subjects.constants_files import constants_of, own_constants_file, shipped_constants_file
-from embodied_iqa.subjects.device import FreeMemory
+from embodied_iqa.models.scoring.constants import UncalibratedError
+from embodied_iqa.models.subjects import readiness
+from embodied_iqa.models.subjects.constants_files import (
+    constants_of,
+    own_constants_file,
+    shipped_constants_file,
+)
+from embodied_iqa.models.subjects.device import FreeMemory
 from tiny_vlms import save_tiny
 
 

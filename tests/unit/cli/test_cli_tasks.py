@@ -7,11 +7,11 @@ import json
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.language.resolver import resolve_plan
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.tasks.instruction import parse_instruction, shortest_names
-from embodied_iqa.tasks.task import task_from_row
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.language.resolver import resolve_plan
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.tasks.instruction import parse_instruction, shortest_names
+from embodied_iqa.world.tasks.task import task_from_row
 
 
 def test_what_is_printed_is_enough_to_make_the_scene_again(capsys: pytest.CaptureFixture[str]) -> None:

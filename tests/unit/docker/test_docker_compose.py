@@ -28,9 +28,9 @@ from image_files import (
 
 from embodied_iqa.cli import serve as serve_command
 from embodied_iqa.cli import trial as trial_command
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.subjects.catalogue import Backend, Role, entries, entry
-from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.models.subjects.catalogue import Backend, Role, entries, entry
+from embodied_iqa.models.subjects.reference import parse_reference
+from embodied_iqa.runs.graph.node_table import resolve
 
 REMOTE = DOCKER / "compose.remote.yaml"
 SERVICES = compose()["services"]

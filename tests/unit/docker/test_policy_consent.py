@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from image_files import POLICIES
 
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from image_files import HOSTED, POLICIES
 
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.subjects.actions.table import convention_of
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.models.subjects.actions.table import convention_of
 
 WIDE = np.zeros((240, 320, 3), np.uint8)
 WIDE[:, 160:] = 200

@@ -18,13 +18,13 @@ import pytest
 from image_files import HOSTED, POLICIES, last, lay_out, variables, words_of
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.subjects.options import PolicyOptions, ServerOptions, VlaOptions
-from embodied_iqa.subjects.protocols import ChunkStatus, VlaObservation
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import make_vla
-from embodied_iqa.subjects.wire.errors import WireError
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.models.subjects.options import PolicyOptions, ServerOptions, VlaOptions
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.wire.errors import WireError
+from embodied_iqa.world.protocols import ChunkStatus, VlaObservation
 from live_process import running_program
 
 SMALL = '''

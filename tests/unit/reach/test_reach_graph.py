@@ -127,13 +127,16 @@ def test_tests_are_the_files_of_tests(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("test", "file"),
     [
-        ("tests/fault/test_fault_endurance.py", "src/embodied_iqa/nodes/gate_node.py"),
-        ("tests/ros/test_ros_broken_code.py", "src/embodied_iqa/nodes/playback_node.py"),
-        ("tests/ros/test_ros_trial.py", "src/embodied_iqa/nodes/trial_node.py"),
-        ("tests/fault/test_ur_faults.py", "src/embodied_iqa/emulator/controller.py"),
+        ("tests/fault/test_fault_endurance.py", "src/embodied_iqa/live/nodes/gate_node.py"),
+        ("tests/ros/test_ros_broken_code.py", "src/embodied_iqa/live/nodes/playback_node.py"),
+        ("tests/ros/test_ros_trial.py", "src/embodied_iqa/live/nodes/trial_node.py"),
+        ("tests/fault/test_ur_faults.py", "src/embodied_iqa/arm/emulator/controller.py"),
         ("tests/unit/cli/test_cli_exit_codes.py", "src/embodied_iqa/cli/doctor.py"),
         ("tests/unit/test_examples.py", "src/embodied_iqa/api/gate.py"),
-        ("tests/unit/subjects/test_wire_faults.py", "src/embodied_iqa/subjects/backends/openpi.py"),
+        (
+            "tests/unit/models/subjects/test_wire_faults.py",
+            "src/embodied_iqa/models/subjects/backends/openpi.py",
+        ),
     ],
 )
 def test_what_tests_of_this_checkout_reach(checkout: Graph, test: str, file: str) -> None:

@@ -109,14 +109,14 @@ def test_busy_processes_are_there_and_then_gone() -> None:
 
 
 def test_a_file_is_run_in_a_group_of_its_own(tmp_path: Path) -> None:
-    file = "tests/unit/test_pins.py"
+    file = "tests/unit/base/test_pins.py"
     (result, *_) = run_file(file, [file], version="abc", repeat=1, busy=0)
     assert result.outcome == "passed"
     assert result.test.startswith(f"{file}::test_")
 
 
 def test_a_run_that_takes_too_long_is_ended_and_counts_as_crashed(tmp_path: Path) -> None:
-    file = "tests/unit/test_pins.py"
+    file = "tests/unit/base/test_pins.py"
     for expected in ("v-busy0-1-test_pins.log", "v-busy0-1-test_pins-2.log"):
         (result,) = run_file(file, [file], version="v", repeat=1, busy=0, limit_s=0.01, logs=tmp_path)
         assert (result.outcome, result.test) == (CRASHED, file)
@@ -126,7 +126,7 @@ def test_a_run_that_takes_too_long_is_ended_and_counts_as_crashed(tmp_path: Path
 
 
 def test_a_test_without_a_result_counts_as_crashed() -> None:
-    file = "tests/unit/test_pins.py"
+    file = "tests/unit/base/test_pins.py"
     known = next(iter(collected([file])[file]))
     ids = [known, f"{known}[none]"]
     results = run_file(file, ids, version="abc", repeat=1, busy=0)

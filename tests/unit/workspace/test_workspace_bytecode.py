@@ -50,7 +50,7 @@ def _cached(folder: Path) -> set[str]:
 def test_every_module_of_the_project_below_the_listed_ones_is_cached(
     step: Step, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nodes, library = tmp_path / "packages/embodied_iqa/nodes", tmp_path / "packages/onnxruntime"
+    nodes, library = tmp_path / "packages/embodied_iqa/live/nodes", tmp_path / "packages/onnxruntime"
     (nodes / "arm").mkdir()
     (nodes / "arm" / "__init__.py").touch()
     (nodes / "arm" / "joint.py").touch()
@@ -65,7 +65,7 @@ def test_every_module_of_the_project_below_the_listed_ones_is_cached(
 def test_what_cannot_be_imported_is_one_line_and_does_not_end_set_up(
     step: Step, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nodes = tmp_path / "packages/embodied_iqa/nodes"
+    nodes = tmp_path / "packages/embodied_iqa/live/nodes"
     (nodes / "broken.py").write_text("raise ImportError('libEGL.so.1: no such file')\n")
     (nodes / "sound.py").touch()
     step.perform()
@@ -74,7 +74,7 @@ def test_what_cannot_be_imported_is_one_line_and_does_not_end_set_up(
     (line,) = capsys.readouterr().out.splitlines()
     assert "bytecode.log" in line
     log = (tmp_path / "with space/.build/bytecode.log").read_text()
-    assert "embodied_iqa.nodes.broken: ImportError: libEGL.so.1" in log
+    assert "embodied_iqa.live.nodes.broken: ImportError: libEGL.so.1" in log
     assert "Traceback" not in log
 
 

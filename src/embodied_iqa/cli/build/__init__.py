@@ -8,8 +8,8 @@ from typing import Final
 
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.database.building.options import EngineKind, PictureStorage, Step
-from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.data.database.building.options import EngineKind, PictureStorage, Step
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 __all__ = ["EMBEDDED", "configure", "run"]
 

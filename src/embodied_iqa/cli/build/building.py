@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.database.building.builder import build
-from embodied_iqa.database.building.options import (
+from embodied_iqa.data.database.building.builder import build
+from embodied_iqa.data.database.building.options import (
     BuildOptions,
     BuildPlan,
     EngineKind,
@@ -18,17 +20,15 @@ from embodied_iqa.database.building.options import (
     PictureStorage,
     Step,
 )
-from embodied_iqa.database.sources.candidate import ReferenceSource
-from embodied_iqa.database.sources.photographs import FolderSource
-from embodied_iqa.database.sources.recorded import RecordingSource
-from embodied_iqa.database.sources.simulated import SimulationSource
-from embodied_iqa.errors import UsageError
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.images.frame import View, parse_view
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.subjects.reference import SubjectReference, parse_reference
-from embodied_iqa.subjects.registry import VLAS, VLMS, check_backend, one_policy
+from embodied_iqa.data.database.sources.candidate import ReferenceSource
+from embodied_iqa.data.database.sources.photographs import FolderSource
+from embodied_iqa.data.database.sources.recorded import RecordingSource
+from embodied_iqa.data.database.sources.simulated import SimulationSource
+from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
+from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, one_policy
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.world.simulation.camera import CameraModel
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.database.building.builder import BuildSummary
-from embodied_iqa.database.building.engine import BlockReport
-from embodied_iqa.database.building.options import Step
-from embodied_iqa.progress import ProgressBars
+from embodied_iqa.data.database.building.builder import BuildSummary
+from embodied_iqa.data.database.building.engine import BlockReport
+from embodied_iqa.data.database.building.options import Step
 
 
 class BuildProgress:

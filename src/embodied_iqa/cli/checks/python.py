@@ -8,10 +8,10 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.pins import Pin, read_pins, replace_pins
+from embodied_iqa.base.resources import shared_file
 from embodied_iqa.cli.checks.finding import Finding, Status
-from embodied_iqa.errors import UserError
-from embodied_iqa.pins import Pin, read_pins, replace_pins
-from embodied_iqa.resources import shared_file
 
 SUPPORTED = ((3, 11), (3, 12))
 _SETS = (("core", True), ("ros", True), ("ros-build", False), ("models", False), ("dev", False))

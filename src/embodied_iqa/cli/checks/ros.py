@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.checks.finding import Finding, Status, try_code
 from embodied_iqa.cli.checks.python import uses_wheels
-from embodied_iqa.errors import UserError
-from embodied_iqa.resources import source_checkout
 
-_READY = "from embodied_iqa.ros.environment import prepare_environment as prepare; prepare()\n"
+_READY = "from embodied_iqa.live.ros.environment import prepare_environment as prepare; prepare()\n"
 _ROUND_TRIP = (
     _READY
     + """
@@ -85,7 +85,7 @@ def middleware() -> list[Finding]:
 
     Fast DDS does not report a wrong path: it falls back to multicast and small buffers.
     """
-    from embodied_iqa.ros.environment import (  # noqa: PLC0415 - may lack shared files
+    from embodied_iqa.live.ros.environment import (  # noqa: PLC0415 - may lack shared files
         process_environment,
         stays_here,
     )

@@ -10,11 +10,11 @@ from typing import Final
 from rich.measure import Measurement
 
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.database import execution
-from embodied_iqa.database.building.merge import merge_databases
-from embodied_iqa.database.check import check_database
-from embodied_iqa.database.query import query
-from embodied_iqa.database.store import open_database
+from embodied_iqa.data.database import execution
+from embodied_iqa.data.database.building.merge import merge_databases
+from embodied_iqa.data.database.check import check_database
+from embodied_iqa.data.database.query import query
+from embodied_iqa.data.database.store import open_database
 
 _UNBOUNDED: Final = 100_000
 

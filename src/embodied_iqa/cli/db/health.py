@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from embodied_iqa.analysis.grid import Group
-from embodied_iqa.analysis.health import UNHARMED, GroupHealth, health
-from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.database.store import open_database
-from embodied_iqa.distortions.catalogue import catalogue
+from embodied_iqa.data.analysis.grid import Group
+from embodied_iqa.data.analysis.health import UNHARMED, GroupHealth, health
+from embodied_iqa.data.analysis.loading import load_grid
+from embodied_iqa.data.database.store import open_database
+from embodied_iqa.imaging.distortions.catalogue import catalogue
 
 
 def run(arguments: argparse.Namespace) -> int:

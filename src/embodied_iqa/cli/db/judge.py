@@ -6,15 +6,15 @@ import argparse
 import json
 from functools import partial
 
+from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.database.judging import judge_pairs
-from embodied_iqa.database.store import open_database
-from embodied_iqa.database.verdicts import VERDICT_NAMES
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import parse_judge
-from embodied_iqa.gate.judges import load_judge
-from embodied_iqa.progress import track
+from embodied_iqa.data.database.store import open_database
+from embodied_iqa.data.database.verdicts import VERDICT_NAMES
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.gate.pair_judging import judge_pairs
 
 
 def run(arguments: argparse.Namespace) -> int:

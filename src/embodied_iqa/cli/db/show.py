@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.database.sample import SampledPair, answer_text, draw_pairs, side_by_side
-from embodied_iqa.database.store import open_database
-from embodied_iqa.images.codecs import write_picture
+from embodied_iqa.data.database.sample import SampledPair, answer_text, draw_pairs, side_by_side
+from embodied_iqa.data.database.store import open_database
+from embodied_iqa.imaging.images.codecs import write_picture
 
 _STRIP_PX: Final = 26
 _WIDTH_PX: Final = 960

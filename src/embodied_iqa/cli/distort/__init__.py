@@ -9,9 +9,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.errors import UsageError
-from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.world.simulation.camera import CameraModel
 
 __all__ = ["configure", "run"]
 

@@ -7,17 +7,17 @@ import json
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.distortions.calibration import METRICS, Calibration, calibrate
-from embodied_iqa.distortions.catalogue import catalogue
-from embodied_iqa.distortions.references import Reference, pictures_of_folder, scikit_photographs
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.images.frame import parse_view
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.simulation.camera.simulated_cameras import taken
-from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.world import World
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.imaging.distortions.catalogue import catalogue
+from embodied_iqa.imaging.distortions.references import Reference, pictures_of_folder, scikit_photographs
+from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.quality.metrics.level_calibration import METRICS, Calibration, calibrate
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.camera import CameraModel
+from embodied_iqa.world.simulation.camera.simulated_cameras import taken
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+from embodied_iqa.world.simulation.world import World
 
 DEFAULT_OUT: Final = Path("calibrated.json")
 DEFAULT_STEPS: Final = 24
@@ -87,4 +87,4 @@ def _print_outcome(outcome: Calibration, path: Path) -> None:
     for curve in outcome.curves:
         print(f"{curve.id} reached " + "  ".join(f"{value:8.4f}" for value in curve.reached))
         print("   level   " + "  ".join(f"{value:8g}" for value in curve.levels))
-    print(f"wrote {path}; it ships as src/embodied_iqa/distortions/calibrated.json")
+    print(f"wrote {path}; it ships as src/embodied_iqa/imaging/distortions/calibrated.json")

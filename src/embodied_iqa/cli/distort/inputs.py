@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.distortions.batch import CleanPicture
-from embodied_iqa.errors import InputError
-from embodied_iqa.images.codecs import picture_files
-from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.imaging.distortions.batch import CleanPicture
+from embodied_iqa.imaging.images.codecs import picture_files
 
 _CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
 

@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.distortions import LEVELS, Entry, catalogue, miqd_catalogue
+from embodied_iqa.imaging.distortions import LEVELS, Entry, catalogue, miqd_catalogue
 
 _WIDTH_OF_ALL: Final = 110
 

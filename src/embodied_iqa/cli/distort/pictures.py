@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distort.inputs import clean_pictures, count_pictures
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
-from embodied_iqa.distortions.batch import (
+from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
+from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
     CleanPicture,
     Job,
@@ -23,10 +25,8 @@ from embodied_iqa.distortions.batch import (
     random_level,
     run_jobs,
 )
-from embodied_iqa.distortions.manifest import Manifest, Record
-from embodied_iqa.distortions.region import read_mask
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.progress import ProgressBars
+from embodied_iqa.imaging.distortions.manifest import Manifest, Record
+from embodied_iqa.imaging.distortions.region import read_mask
 
 _RANDOM = "random"
 

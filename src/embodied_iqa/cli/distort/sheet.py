@@ -9,12 +9,19 @@ from typing import Final
 import cv2
 import numpy as np
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.distort.calibrate import rendered_references
-from embodied_iqa.distortions import LEVELS, DistortionSpec, Entry, FrameDistorter, catalogue, miqd_catalogue
-from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.references import read_reference, scikit_photographs
-from embodied_iqa.errors import UsageError
-from embodied_iqa.images.codecs import write_picture
+from embodied_iqa.imaging.distortions import (
+    LEVELS,
+    DistortionSpec,
+    Entry,
+    FrameDistorter,
+    catalogue,
+    miqd_catalogue,
+)
+from embodied_iqa.imaging.distortions.image import Image
+from embodied_iqa.imaging.distortions.references import read_reference, scikit_photographs
+from embodied_iqa.imaging.images.codecs import write_picture
 
 DEFAULT_OUT: Final = Path("distortions.png")
 CELL_PX: Final = (160, 120)

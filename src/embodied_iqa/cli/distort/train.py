@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.distortions.references import pictures_of_folder, scikit_photographs
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import ProgressBars
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.imaging.distortions.references import pictures_of_folder, scikit_photographs
 
 DEFAULT_OUT: Final = Path("denoiser.onnx")
 _SMOOTHING: Final = 0.02
@@ -16,7 +16,9 @@ _SMOOTHING: Final = 0.02
 
 def run(arguments: argparse.Namespace) -> int:
     """Train on photographs of scikit-image, or on a folder, and write the network."""
-    training = load("embodied_iqa.distortions.denoiser_training", "pip install -r requirements/models.txt")
+    training = load(
+        "embodied_iqa.imaging.distortions.denoiser_training", "pip install -r requirements/models.txt"
+    )
     given = {name: getattr(arguments, name) for name in ("steps", "seed") if hasattr(arguments, name)}
     recipe = training.TrainingRecipe(**given)
     folder = getattr(arguments, "references", None)

@@ -8,27 +8,27 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.cell_manipulation.episodes import Subset
-from embodied_iqa.cell_manipulation.planning.options import (
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
+from embodied_iqa.suites.cell_manipulation.episodes import Subset
+from embodied_iqa.suites.cell_manipulation.planning.options import (
     Coordinates,
     GateArm,
     LoopOptions,
     OnInvalid,
     PromptOptions,
 )
-from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from embodied_iqa.cell_manipulation.episodes import Episode
-    from embodied_iqa.cell_manipulation.planning.results import SubsetSummary
-    from embodied_iqa.cell_manipulation.planning.runner import RunPlan
+    from embodied_iqa.suites.cell_manipulation.episodes import Episode
+    from embodied_iqa.suites.cell_manipulation.planning.results import SubsetSummary
+    from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan
 
-_PLANNING: Final = "embodied_iqa.cell_manipulation.planning"
+_PLANNING: Final = "embodied_iqa.suites.cell_manipulation.planning"
 _ALL: Final = "all"
 _LEVELS: Final = "1-5"
 
@@ -97,9 +97,11 @@ def run(arguments: argparse.Namespace) -> int:
         summaries: Mapping[tuple[str, Subset], SubsetSummary] = load(f"{_PLANNING}.runner:run_benchmark")(
             episodes, arguments.out, plan, engine, lambda done, total: bars.update("episodes", done, total)
         )
-    page: Path = load("embodied_iqa.reports.manipulation.report:write_manipulation_report")(arguments.out)
+    page: Path = load("embodied_iqa.pages.reports.manipulation.report:write_manipulation_report")(
+        arguments.out
+    )
     if arguments.json:
-        unstructure = load("embodied_iqa.records:unstructure")
+        unstructure = load("embodied_iqa.base.records:unstructure")
         rows = [
             {"arm": arm, "subset": str(subset)} | unstructure(one) for (arm, subset), one in summaries.items()
         ]
@@ -127,7 +129,7 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
     invalid = OnInvalid.CONTINUE if arguments.as_published else OnInvalid(arguments.on_invalid)
     if not 64 <= arguments.resolution <= 1000:
         raise UsageError("wrong resolution", expected="64 to 1000 px", got=arguments.resolution)
-    options = load("embodied_iqa.subjects.registry:PLANNER_OPTIONS")
+    options = load("embodied_iqa.models.subjects.registry:PLANNER_OPTIONS")
     replace = load("dataclasses:replace")
     options = replace(
         options,
@@ -138,7 +140,7 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
     if arguments.calibration is not None and not gates:
         raise UsageError("a calibration of no gate", expected="--gate hold,repair,ask-again or some of them")
     plan: RunPlan = load(f"{_PLANNING}.runner").RunPlan(
-        load("embodied_iqa.subjects.reference:parse_planner")(arguments.planner),
+        load("embodied_iqa.models.subjects.reference:parse_planner")(arguments.planner),
         tuple(load(f"{_PLANNING}.arms:arms_of")(_specs(arguments), gates)),
         LoopOptions(prompt, invalid, arguments.as_published),
         arguments.resolution,
@@ -182,7 +184,7 @@ def _gates(text: str | None) -> list[GateArm]:
 
 def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     found: list[Episode] = list(
-        load("embodied_iqa.cell_manipulation.making:read_episodes")(arguments.episodes)
+        load("embodied_iqa.suites.cell_manipulation.making:read_episodes")(arguments.episodes)
     )
     there = list(dict.fromkeys(one.subset for one in found))
     words = there if arguments.subset == _ALL else arguments.subset.split(",")

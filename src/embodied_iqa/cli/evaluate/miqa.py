@@ -7,17 +7,17 @@ import json
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.database.building.options import EngineOptions
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.miqa.database import MiqaDatabase
-from embodied_iqa.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
-from embodied_iqa.miqa.evaluation.results import MetricRow, MiqaEvaluation, Share
-from embodied_iqa.miqa.training_rows import Label
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.records import unstructure
-from embodied_iqa.vision.predictions import VisionTask
+from embodied_iqa.data.database.building.options import EngineOptions
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.suites.miqa.database import MiqaDatabase
+from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
+from embodied_iqa.suites.miqa.evaluation.results import MetricRow, MiqaEvaluation, Share
+from embodied_iqa.suites.miqa.training_rows import Label
 
 _SUFFIX: Final = "-evaluation"
 
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or Path(names[0].removeprefix("trained:").rstrip("/") + _SUFFIX)
     with ProgressBars() as bars:
         result = evaluate(database, plan, out, EngineOptions(workers=arguments.workers), bars.update)
-    page = load("embodied_iqa.reports.miqa.report:write_miqa_report")(result, out)
+    page = load("embodied_iqa.pages.reports.miqa.report:write_miqa_report")(result, out)
     if arguments.json:
         print(json.dumps(unstructure(result), indent=1))
         return 0

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.distortions.catalogue import catalogue, entry
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.panel.members import VLA_NAMES, VLM_NAMES, members_in
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.subjects.backends.panel.members import MODELS
+from embodied_iqa.imaging.distortions.catalogue import catalogue, entry
+from embodied_iqa.models.panel.members import VLA_NAMES, VLM_NAMES, members_in
+from embodied_iqa.models.subjects.backends.panel.members import MODELS
 
 if TYPE_CHECKING:
-    from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
+    from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
 
 _SEED = 4_000_037
-_EVALUATION = "embodied_iqa.panel.evaluation.evaluate"
-_SUMMARY = "embodied_iqa.reports.panel.summary"
+_EVALUATION = "embodied_iqa.models.panel.evaluation.evaluate"
+_SUMMARY = "embodied_iqa.pages.reports.panel.summary"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,9 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     with ProgressBars(transient=False) as bars:
         evaluation = load(f"{_EVALUATION}:evaluate_panel")(plan, bars)
     if arguments.cards:
-        load("embodied_iqa.reports.panel.cards:update_cards")(evaluation)
+        load("embodied_iqa.pages.reports.panel.cards:update_cards")(evaluation)
     if arguments.out is not None:
-        write_report = load("embodied_iqa.reports.panel.report:write_report")
+        write_report = load("embodied_iqa.pages.reports.panel.report:write_report")
         write_report(evaluation, arguments.out, arguments.out.parent / "pictures")
     if arguments.json:
         print(json.dumps(_record(evaluation), indent=2))

@@ -10,22 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.errors import UsageError
-from embodied_iqa.files import write_json_whole
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.records import unstructure
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 
 if TYPE_CHECKING:
-    from embodied_iqa.database.building.engine import BlockReport
-    from embodied_iqa.static_benchmark.subjects import Asked
-    from embodied_iqa.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
+    from embodied_iqa.data.database.building.engine import BlockReport
+    from embodied_iqa.suites.static_benchmark.subjects import Asked
+    from embodied_iqa.suites.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
 
-_ROOM = "embodied_iqa.static_benchmark"
-_REPORT = "embodied_iqa.reports.static"
+_ROOM = "embodied_iqa.suites.static_benchmark"
+_REPORT = "embodied_iqa.pages.reports.static"
 VLM_FILE = "vlm.json"
 """Scores of VLMs in the folder of results."""
 
@@ -89,7 +89,7 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
     words = [*arguments.distortion, *(arguments.distortions.split(",") if arguments.distortions else ())]
     record = items_of.read_record(arguments.bench)
     judge = _judge(arguments.judge)
-    node = load("embodied_iqa.graph.node_table:resolve")(
+    node = load("embodied_iqa.runs.graph.node_table:resolve")(
         tuple(arguments.config), overrides_of(arguments.set)
     ).vlm_node
     plan = runs.VlmRun(

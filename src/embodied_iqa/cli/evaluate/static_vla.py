@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.distortions import parse_distortion
-from embodied_iqa.errors import UsageError
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.static_benchmark.conditions import CLEAN, conditions_of
-from embodied_iqa.static_benchmark.vla_answers import vla_subject
-from embodied_iqa.static_benchmark.vla_evaluation import VlaRun, evaluate_vlas
-from embodied_iqa.static_benchmark.vla_results import VlaResults, VlaRow
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.imaging.distortions import parse_distortion
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.suites.static_benchmark.conditions import CLEAN, conditions_of
+from embodied_iqa.suites.static_benchmark.vla_answers import vla_subject
+from embodied_iqa.suites.static_benchmark.vla_evaluation import VlaRun, evaluate_vlas
+from embodied_iqa.suites.static_benchmark.vla_results import VlaResults, VlaRow
 
 _NUMBERS = (
     "chunk", "position", "orientation", "end", "overall", "log first", "geodesic", "refused", "failed",

@@ -8,7 +8,7 @@ from pathlib import Path
 from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.experiment.plan import EMBEDDED
+from embodied_iqa.runs.experiment.plan import EMBEDDED
 
 __all__ = ["configure", "run"]
 

@@ -9,16 +9,25 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa import __version__
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.config import Scalar
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors, print_gates, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
-from embodied_iqa.config import Scalar
-from embodied_iqa.errors import UsageError
-from embodied_iqa.experiment.arms import OFF, GateArm, parse_arms
-from embodied_iqa.experiment.folder import ExperimentFolder
-from embodied_iqa.experiment.plan import (
+from embodied_iqa.data.database.run_rows import RunRow
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.quality.gate.calibration_file import gate_file_path
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import JudgeKind
+from embodied_iqa.runs.experiment.arms import OFF, GateArm, parse_arms
+from embodied_iqa.runs.experiment.folder import ExperimentFolder
+from embodied_iqa.runs.experiment.plan import (
     ExperimentPlan,
     ExperimentTask,
     RunKey,
@@ -27,23 +36,14 @@ from embodied_iqa.experiment.plan import (
     parse_subjects,
     parse_tasks,
 )
-from embodied_iqa.experiment.run_rows import RunRow
-from embodied_iqa.experiment.scores import mean_rows, score_rows
-from embodied_iqa.files import sha256_of
-from embodied_iqa.gate.calibration_file import gate_file_path
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import JudgeKind
-from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.graph.parameters import GraphParameters, RobotKind
-from embodied_iqa.graph.session_plan import check_graph
-from embodied_iqa.lazy import load
-from embodied_iqa.offline.headless_options import HeadlessOptions
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.graph.session_plan import check_graph
+from embodied_iqa.runs.offline.headless_options import HeadlessOptions
 
 if TYPE_CHECKING:
-    from embodied_iqa.gate.peers.stored import ComparedDetectors
+    from embodied_iqa.runs.peers.stored import ComparedDetectors
 
 _FITTED: Final = "gate_node.calibration.sha256"
 """A gate that was fitted anew must not go on with runs of the old one."""
@@ -83,9 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     peers = None if arguments.peers is None else _peers(arguments, graph)
     if len(folder.plan.arms) > 1:
         names = [arm.name for arm in folder.plan.arms]
-        compare_arms = load("embodied_iqa.analysis.gate_arms:compare_arms")
+        compare_arms = load("embodied_iqa.runs.experiment.gate_arms:compare_arms")
         comparison = compare_arms([item.run for item in scored], names)
-        write = load("embodied_iqa.reports.experiment.report:write_experiment_report")
+        write = load("embodied_iqa.pages.reports.experiment.report:write_experiment_report")
         page = write(comparison, arguments.out, peers)
     if arguments.json:
         print(json.dumps(as_tree(means, comparison, peers), indent=2))
@@ -116,7 +116,7 @@ def _check_peers(
 
 def _peers(arguments: argparse.Namespace, graph: GraphParameters) -> ComparedDetectors:
     with ProgressBars(transient=False) as bars:
-        compare_on = load("embodied_iqa.gate.peers.recorder:compare_on")
+        compare_on = load("embodied_iqa.runs.peers.recorder:compare_on")
         compared: ComparedDetectors = compare_on(
             arguments.out, HeadlessOptions(graph), arguments.peers, lambda done: bars.update("watched", done)
         )
@@ -151,7 +151,7 @@ def _tasks(arguments: argparse.Namespace) -> tuple[ExperimentTask, ...]:
         return parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes)
     if arguments.tasks is not None or arguments.task:
         raise UsageError("both a benchmark and tasks", expected="--bench or --task, not both")
-    folder = load("embodied_iqa.static_benchmark.trajectories").TrajectoryFolder(arguments.bench)
+    folder = load("embodied_iqa.suites.static_benchmark.trajectories").TrajectoryFolder(arguments.bench)
     tasks = tuple(
         ExperimentTask(task.instruction, task.scene_seed)
         for task in folder.read()
@@ -231,16 +231,16 @@ def _runs(
 ) -> Generator[tuple[RunKey, RunRow], None, None]:
     if not arguments.ros:
         vlm = graph.vlm_node.subject if arguments.vlm else None
-        run_all = load("embodied_iqa.experiment.headless_runs:run_all")
+        run_all = load("embodied_iqa.runs.experiment.headless_runs:run_all")
         headless: Generator[tuple[RunKey, RunRow], None, None] = run_all(
             missing, HeadlessOptions(graph), vlm=vlm, workers=arguments.workers
         )
         return headless
-    environment = load("embodied_iqa.ros.environment")
+    environment = load("embodied_iqa.live.ros.environment")
     environment.prepare_environment()
     environment.require_ros()
     person = person_at_terminal(bars) if graph.arm_node.robot is RobotKind.UR5 else None
-    run_on_graph = load("embodied_iqa.ros.experiment_session:run_on_graph")
+    run_on_graph = load("embodied_iqa.live.ros.experiment_session:run_on_graph")
     rows: Generator[tuple[RunKey, RunRow], None, None] = run_on_graph(
         plan, missing, graph, arguments.out, attach=arguments.attach, person=person
     )

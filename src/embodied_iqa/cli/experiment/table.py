@@ -10,15 +10,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import breakable, console, table_of
-from embodied_iqa.experiment.scores import MeanRow
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.records import unstructure
-from embodied_iqa.scoring.execution import EXECUTION_RECIPE
+from embodied_iqa.models.scoring.execution import EXECUTION_RECIPE
+from embodied_iqa.runs.experiment.scores import MeanRow
 
 if TYPE_CHECKING:
-    from embodied_iqa.analysis.gate_arms import Comparison, MeasuredArm
-    from embodied_iqa.gate.peers.stored import ComparedDetectors
+    from embodied_iqa.runs.experiment.gate_arms import Comparison, MeasuredArm
+    from embodied_iqa.runs.peers.stored import ComparedDetectors
 
 _SCHEMA: Final = 2
 _ENDS: Final = {"emergency_stops": "e-stops", "held_by_gate": "held", "no_target": "refused"}

@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _ACTIONS: Final = {
     "calibrate": "calibrating:calibrate_cameras",

@@ -13,22 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
-from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import parse_judge
-from embodied_iqa.gate.judges import load_judge
-from embodied_iqa.gate.statistics import ImageStatistics, measure
-from embodied_iqa.gate.stored_frames import open_frames
-from embodied_iqa.gate.tolerance import Tolerance, disturbed
-from embodied_iqa.gate.verdict import Verdict
-from embodied_iqa.images.frame import View, parse_view
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import track
-from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
+from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.gate.statistics import ImageStatistics, measure
+from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
+from embodied_iqa.world.simulation.camera import CameraModel
 
 _CLEAN = ""
 _SIZE = re.compile(r"(\d+)x(\d+)")
@@ -66,7 +66,7 @@ def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.ui
         if arguments.scenes < 1 or arguments.seed < 0:
             raise UsageError("wrong --scenes or --seed", expected="scenes from 1, seed from 0")
         views, sizes = views or tuple(View), _sizes(arguments)
-        simulated = load("embodied_iqa.gate.simulated_frames")  # imports MuJoCo
+        simulated = load("embodied_iqa.quality.gate.simulated_frames")  # imports MuJoCo
         total = arguments.scenes * simulated.frames_a_scene() * len(views) * len(sizes)
         model = CameraModel(arguments.camera_model)
         taken = simulated.simulated_frames(views, sizes, arguments.scenes, arguments.seed, model)

@@ -10,30 +10,30 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.files import require_writable
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.database.building.builder import build
-from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineOptions
-from embodied_iqa.database.store import is_database
-from embodied_iqa.errors import MissingDependencyError, UsageError
-from embodied_iqa.files import require_writable
-from embodied_iqa.gate.calibration_file import GateFile, load_gate_file
-from embodied_iqa.gate.fitted import FittedGate, LossKind
-from embodied_iqa.gate.fitting.plan import FitPlan
-from embodied_iqa.gate.fitting.recordings import RecordingsSource, recording_files
-from embodied_iqa.gate.fitting.split import split_scenes
-from embodied_iqa.gate.judgement import JudgeKind, parse_judge
-from embodied_iqa.gate.predictors import judging_metric
-from embodied_iqa.gate.risk_control import Promise
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.images.frame import parse_view
-from embodied_iqa.lazy import load
-from embodied_iqa.metrics.catalogue import close_metric
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.records import unstructure
-from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import check_backend
+from embodied_iqa.data.database.building.builder import build
+from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, EngineOptions
+from embodied_iqa.data.database.store import is_database
+from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import check_backend
+from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
+from embodied_iqa.quality.gate.fitted import FittedGate, LossKind
+from embodied_iqa.quality.gate.fitting.plan import FitPlan
+from embodied_iqa.quality.gate.fitting.recordings import RecordingsSource, recording_files
+from embodied_iqa.quality.gate.fitting.split import split_scenes
+from embodied_iqa.quality.gate.judgement import JudgeKind, parse_judge
+from embodied_iqa.quality.gate.predictors import judging_metric
+from embodied_iqa.quality.gate.risk_control import Promise
+from embodied_iqa.quality.metrics.catalogue import close_metric
+from embodied_iqa.runs.graph.node_table import resolve
 
 
 def fit(arguments: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def fit(arguments: argparse.Namespace) -> int:
     require_writable(arguments.out)
     known = _known(arguments)
     database = _database(arguments)
-    fitted: FittedGate = load("embodied_iqa.gate.fitting.fit:fit_gate")(database, plan, known)
+    fitted: FittedGate = load("embodied_iqa.quality.gate.fitting.fit:fit_gate")(database, plan, known)
     if arguments.json:
         print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
         return 0

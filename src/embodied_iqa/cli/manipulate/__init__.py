@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.cell_manipulation.episodes import Subset
+from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.lazy import load
+from embodied_iqa.suites.cell_manipulation.episodes import Subset
 
 _ACTIONS: Final = {
     "make": "making:make",

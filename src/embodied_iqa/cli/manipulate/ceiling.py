@@ -7,15 +7,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from embodied_iqa.cell_manipulation.ceiling import ExpertRun, measure_ceiling
-from embodied_iqa.cell_manipulation.episodes import CellTask, Subset
-from embodied_iqa.cell_manipulation.making import read_episodes
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.errors import UsageError
-from embodied_iqa.files import write_whole
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.records import unstructure
-from embodied_iqa.scoring.proportions import Share, wilson
+from embodied_iqa.models.scoring.proportions import Share, wilson
+from embodied_iqa.suites.cell_manipulation.ceiling import ExpertRun, measure_ceiling
+from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Subset
+from embodied_iqa.suites.cell_manipulation.making import read_episodes
 
 
 def ceiling(arguments: argparse.Namespace) -> int:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from embodied_iqa.cell_manipulation.making import read_episodes
-from embodied_iqa.cell_manipulation.planning.detection_error import NEAR_BINS, ListError, list_errors
-from embodied_iqa.cell_manipulation.planning.options import CLASSICAL, Coordinates, PromptOptions
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.distortions import parse_distortion
-from embodied_iqa.errors import UsageError
-from embodied_iqa.progress import track
+from embodied_iqa.imaging.distortions import parse_distortion
+from embodied_iqa.suites.cell_manipulation.making import read_episodes
+from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS, ListError, list_errors
+from embodied_iqa.suites.cell_manipulation.planning.options import CLASSICAL, Coordinates, PromptOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

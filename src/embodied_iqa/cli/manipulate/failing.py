@@ -7,12 +7,17 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from embodied_iqa.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
-from embodied_iqa.cell_manipulation.planning.faulty import Fault
-from embodied_iqa.cell_manipulation.planning.labels import agreement, confusion, read_labels, solved_faults
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.lazy import load
-from embodied_iqa.records import unstructure
+from embodied_iqa.suites.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
+from embodied_iqa.suites.cell_manipulation.planning.faulty import Fault
+from embodied_iqa.suites.cell_manipulation.planning.labels import (
+    agreement,
+    confusion,
+    read_labels,
+    solved_faults,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the errors and write the report anew; return the exit code."""
     labels = read_labels(arguments.labels) if arguments.labels else {}
-    study = load("embodied_iqa.reports.manipulation.study:load_study")(arguments.run, labels)
-    page = load("embodied_iqa.reports.manipulation.report:write_manipulation_report")(arguments.run, labels)
+    study = load("embodied_iqa.pages.reports.manipulation.study:load_study")(arguments.run, labels)
+    page = load("embodied_iqa.pages.reports.manipulation.report:write_manipulation_report")(
+        arguments.run, labels
+    )
     table = confusion(study.failures)
     right, total = agreement(table)
     if arguments.json:

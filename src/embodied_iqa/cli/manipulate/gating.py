@@ -9,19 +9,19 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from embodied_iqa.cell_manipulation.making import read_episodes
-from embodied_iqa.cell_manipulation.planning.options import CLASSICAL
+from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.files import require_writable
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.distortions import catalogue
-from embodied_iqa.errors import MissingDependencyError, UsageError
-from embodied_iqa.files import require_writable
-from embodied_iqa.gate.calibration_file import GateFile
-from embodied_iqa.gate.fitting.plan import FitPlan
-from embodied_iqa.gate.fitting.split import split_scenes
-from embodied_iqa.gate.risk_control import Promise
-from embodied_iqa.images.frame import View
-from embodied_iqa.lazy import load
-from embodied_iqa.records import unstructure
+from embodied_iqa.imaging.distortions import catalogue
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.calibration_file import GateFile
+from embodied_iqa.quality.gate.fitting.plan import FitPlan
+from embodied_iqa.quality.gate.fitting.split import split_scenes
+from embodied_iqa.quality.gate.risk_control import Promise
+from embodied_iqa.suites.cell_manipulation.making import read_episodes
+from embodied_iqa.suites.cell_manipulation.planning.options import CLASSICAL
 
 _DISTORTIONS = 10
 
@@ -51,14 +51,14 @@ def run(arguments: argparse.Namespace) -> int:
     require_writable(arguments.out)
     episodes = read_episodes(arguments.episodes)[:: arguments.every]
     split_scenes([one.name for one in episodes], plan.promise, plan.seed)  # refuse too few before the work
-    load("embodied_iqa.cell_manipulation.planning.detecting:load_detector")(arguments.detector)
-    pictures = load("embodied_iqa.cell_manipulation.planning.gate_pictures")
+    load("embodied_iqa.suites.cell_manipulation.planning.detecting:load_detector")(arguments.detector)
+    pictures = load("embodied_iqa.suites.cell_manipulation.planning.gate_pictures")
     folder: Path = arguments.out.with_suffix("") / "pictures"
     stored = pictures.store_pictures(episodes, folder)
     options = pictures.LabelOptions(arguments.detector, arguments.distortions, plan.seed, plan.workers)
     source = pictures.PlannerSource(folder, stored, options)
     known = GateFile(arguments.out, ())
-    fitted = load("embodied_iqa.gate.fitting.fit:fit_source")(source, plan, known)
+    fitted = load("embodied_iqa.quality.gate.fitting.fit:fit_source")(source, plan, known)
     if arguments.json:
         print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
         return 0

@@ -7,15 +7,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from embodied_iqa.cell_manipulation.planning.trajectories import (
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.suites.cell_manipulation.planning.trajectories import (
     PlanAgreement,
     TrajectoryCount,
     count_trajectories,
     plan_agreements,
     read_trajectories,
 )
-from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.records import unstructure
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

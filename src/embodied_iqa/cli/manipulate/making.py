@@ -6,10 +6,10 @@ import argparse
 import json
 from collections import Counter
 
-from embodied_iqa.cell_manipulation.episodes import Subset
-from embodied_iqa.cell_manipulation.making import PROTOCOL, make_episodes, write_episodes
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.errors import UsageError
+from embodied_iqa.suites.cell_manipulation.episodes import Subset
+from embodied_iqa.suites.cell_manipulation.making import PROTOCOL, make_episodes, write_episodes
 
 
 def make(arguments: argparse.Namespace) -> int:

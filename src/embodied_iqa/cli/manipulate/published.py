@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from embodied_iqa.cell_manipulation.planning.published import EPISODES, check_row, published_rows
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.records import unstructure
+from embodied_iqa.suites.cell_manipulation.planning.published import EPISODES, check_row, published_rows
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
-from embodied_iqa.cell_manipulation.planning.results import read_transcripts
-from embodied_iqa.cell_manipulation.planning.transcript import replay
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.progress import track
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.progress import track
+from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
+from embodied_iqa.suites.cell_manipulation.planning.results import read_transcripts
+from embodied_iqa.suites.cell_manipulation.planning.transcript import replay
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

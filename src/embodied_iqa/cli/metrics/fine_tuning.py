@@ -6,9 +6,9 @@ import argparse
 import json
 import sys
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.errors import UsageError
-from embodied_iqa.metrics.pyiqa.fine_tuning import FineTuning, fine_tune
+from embodied_iqa.quality.metrics.pyiqa.fine_tuning import FineTuning, fine_tune
 
 
 def train(arguments: argparse.Namespace) -> int:

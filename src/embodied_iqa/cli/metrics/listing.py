@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.metrics import BUILT_IN, Metric, MetricInfo, Needs
-from embodied_iqa.metrics.catalogue import KINDS, close_metric, metric_by_name
-from embodied_iqa.metrics.pyiqa.files import PYIQA_FILES
+from embodied_iqa.quality.metrics import BUILT_IN, Metric, MetricInfo, Needs
+from embodied_iqa.quality.metrics.catalogue import KINDS, close_metric, metric_by_name
+from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_FILES
 
 _HEIGHT_PX: Final = 720
 _WIDTH_PX: Final = 1280

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.images.codecs import picture_files, read_picture
-from embodied_iqa.images.frame import parse_view
-from embodied_iqa.metrics import Metric, MetricContext, MetricInfo, Needs
-from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
-from embodied_iqa.metrics.learned.trained import KIND
-from embodied_iqa.progress import track
+from embodied_iqa.imaging.images.codecs import picture_files, read_picture
+from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
+from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.learned.trained import KIND
 
 
 @dataclass(frozen=True, slots=True)

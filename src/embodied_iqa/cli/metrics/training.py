@@ -9,18 +9,23 @@ import sys
 from dataclasses import replace
 from importlib.util import find_spec
 
-from embodied_iqa.analysis.loading import load_grid
+from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.database.store import open_database
-from embodied_iqa.errors import MissingDependencyError, UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
-from embodied_iqa.metrics.learned.card import load_metric_card, save_metric_card
-from embodied_iqa.metrics.learned.inputs import InputKind
-from embodied_iqa.metrics.training.labels import METRIC_TARGET, metric_labels, split_samples, target_labels
-from embodied_iqa.metrics.training.recipes import recipe_by_name
-from embodied_iqa.miqa.training_rows import TARGET
+from embodied_iqa.data.analysis.loading import load_grid
+from embodied_iqa.data.database.store import open_database
+from embodied_iqa.quality.metrics.benchmark.database_pictures import DatabasePictures
+from embodied_iqa.quality.metrics.learned.card import load_metric_card, save_metric_card
+from embodied_iqa.quality.metrics.learned.inputs import InputKind
+from embodied_iqa.quality.metrics.training.labels import (
+    METRIC_TARGET,
+    metric_labels,
+    split_samples,
+    target_labels,
+)
+from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
+from embodied_iqa.suites.miqa.training_rows import TARGET
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -44,7 +49,7 @@ def train(arguments: argparse.Namespace) -> int:
         labels = target_labels(grid, target)
     samples = split_samples(pictures, grid.pairs, labels, arguments.split)
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
-    training = load("embodied_iqa.metrics.training.training:RecipeTraining")(
+    training = load("embodied_iqa.quality.metrics.training.training:RecipeTraining")(
         recipe, arguments.workers, target, command
     )
     training.train(samples.training, arguments.out, arguments.seed)
@@ -52,7 +57,7 @@ def train(arguments: argparse.Namespace) -> int:
     if not card.results:
         origin = {"name": pictures.name, "split": arguments.split, "plan": json.dumps(store.record().plan)}
         save_metric_card(replace(card, database=origin), arguments.out)
-        measure = load("embodied_iqa.metrics.training.held_out:measure_held_out")
+        measure = load("embodied_iqa.quality.metrics.training.held_out:measure_held_out")
         card = measure(arguments.out, recipe, samples.held_out, workers=arguments.workers)
     print_card(card, arguments.out, as_json=arguments.json)
     if not arguments.json:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.parser import configure_each, perform
-from embodied_iqa.errors import UsageError
-from embodied_iqa.vision.predictions import VisionTask
+from embodied_iqa.models.vision.predictions import VisionTask
 
 __all__ = ["TASKS", "configure", "run", "tasks_of"]
 

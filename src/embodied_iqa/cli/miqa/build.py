@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.cli.miqa import TASKS
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.database.building.options import EngineKind
+from embodied_iqa.data.database.building.options import EngineKind
 
 DEFAULT_REFERENCES: Final = 12
 

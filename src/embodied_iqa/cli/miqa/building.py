@@ -6,20 +6,20 @@ import argparse
 import json
 from pathlib import Path
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.miqa import tasks_of
 from embodied_iqa.cli.miqa.build import DEFAULT_REFERENCES
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.database.building.engine import BlockReport
-from embodied_iqa.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.errors import UsageError
-from embodied_iqa.miqa.building.builder import BuildSummary, build_labels
-from embodied_iqa.miqa.building.coco import CocoSource
-from embodied_iqa.miqa.building.from_database import DatabaseSource
-from embodied_iqa.miqa.building.plan import MiqaPlan
-from embodied_iqa.miqa.building.reference import MiqaSource
-from embodied_iqa.miqa.building.rendered import RenderedSource
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.records import unstructure
+from embodied_iqa.data.database.building.engine import BlockReport
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.suites.miqa.building.builder import BuildSummary, build_labels
+from embodied_iqa.suites.miqa.building.coco import CocoSource
+from embodied_iqa.suites.miqa.building.from_database import DatabaseSource
+from embodied_iqa.suites.miqa.building.plan import MiqaPlan
+from embodied_iqa.suites.miqa.building.reference import MiqaSource
+from embodied_iqa.suites.miqa.building.rendered import RenderedSource
 
 
 class _Progress:

@@ -6,10 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
-from embodied_iqa.errors import UsageError
-from embodied_iqa.miqa.building.importing import ImportSummary, import_labels
-from embodied_iqa.records import unstructure
-from embodied_iqa.vision.predictions import VisionTask
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.suites.miqa.building.importing import ImportSummary, import_labels
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

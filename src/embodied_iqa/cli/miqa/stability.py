@@ -7,12 +7,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.miqa import tasks_of
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.errors import UsageError
-from embodied_iqa.miqa.database import MiqaDatabase
-from embodied_iqa.miqa.stability import PUBLISHED, TRIALS, Spread, Stability, stability_of
-from embodied_iqa.records import unstructure
+from embodied_iqa.suites.miqa.database import MiqaDatabase
+from embodied_iqa.suites.miqa.stability import PUBLISHED, TRIALS, Spread, Stability, stability_of
 
 _NUMBERS = ("SRCC", "PLCC", "RMSE")
 

@@ -11,26 +11,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.records import Plain, unstructure
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.errors import MissingDependencyError, UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
-from embodied_iqa.metrics.training.miqa_recipes import with_region_layer
-from embodied_iqa.metrics.training.recipes import MetricRecipe, recipe_by_name
-from embodied_iqa.miqa.database import MiqaDatabase
-from embodied_iqa.miqa.training_rows import (
+from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
+from embodied_iqa.quality.metrics.training.miqa_recipes import with_region_layer
+from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, recipe_by_name
+from embodied_iqa.suites.miqa.database import MiqaDatabase
+from embodied_iqa.suites.miqa.training_rows import (
     TARGET,
     held_out_set,
     parse_target,
     references_digest,
     training_set,
 )
-from embodied_iqa.records import Plain, unstructure
 
 if TYPE_CHECKING:
-    from embodied_iqa.metrics.training.starting_weights import StartingWeights
+    from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
 
-_TRAINING = "embodied_iqa.metrics.training"
+_TRAINING = "embodied_iqa.quality.metrics.training"
 
 
 def train(arguments: argparse.Namespace) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from embodied_iqa.errors import UsageError
-from embodied_iqa.static_benchmark.circular import can_rotate, circular_items
-from embodied_iqa.static_benchmark.tsv import read_tsv, write_tsv
-from embodied_iqa.static_benchmark.tsv_rows import shown
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.suites.static_benchmark.circular import can_rotate, circular_items
+from embodied_iqa.suites.static_benchmark.tsv import read_tsv, write_tsv
+from embodied_iqa.suites.static_benchmark.tsv_rows import shown
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

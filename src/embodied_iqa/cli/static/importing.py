@@ -6,18 +6,18 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from embodied_iqa.errors import UsageError
-from embodied_iqa.static_benchmark.benchmark import (
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.suites.static_benchmark.benchmark import (
     ITEMS_FILE,
     PUBLISHED_MD5,
     check_new,
     md5_of,
     write_benchmark,
 )
-from embodied_iqa.static_benchmark.circular import plain_items
-from embodied_iqa.static_benchmark.items import Dimension, Person
-from embodied_iqa.static_benchmark.tsv import ItemTable, read_tsv
-from embodied_iqa.static_benchmark.tsv_rows import shown
+from embodied_iqa.suites.static_benchmark.circular import plain_items
+from embodied_iqa.suites.static_benchmark.items import Dimension, Person
+from embodied_iqa.suites.static_benchmark.tsv import ItemTable, read_tsv
+from embodied_iqa.suites.static_benchmark.tsv_rows import shown
 
 _DIMENSIONS = {item.split(maxsplit=1)[0].split("-")[0]: item for item in Dimension}
 _PERSONS = {item.split(maxsplit=1)[0]: item for item in Person}

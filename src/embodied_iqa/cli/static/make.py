@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
-_MAKING = "embodied_iqa.static_benchmark.making"
+_MAKING = "embodied_iqa.suites.static_benchmark.making"
 _ITEMS, _TRAJECTORIES = 1000, 100
 
 

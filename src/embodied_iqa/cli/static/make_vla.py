@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.progress import ProgressBars
-from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.static_benchmark.vla_making import PictureOptions, make_trajectories
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.suites.static_benchmark.vla_making import PictureOptions, make_trajectories
+from embodied_iqa.world.simulation.camera import CameraModel
 
 
 def make(arguments: argparse.Namespace, tasks: int, width_px: int, height_px: int) -> int:

@@ -6,10 +6,10 @@ import argparse
 import json
 from collections.abc import Sequence
 
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.records import unstructure
-from embodied_iqa.static_benchmark import published
-from embodied_iqa.static_benchmark.published import TotalCheck
+from embodied_iqa.suites.static_benchmark import published
+from embodied_iqa.suites.static_benchmark.published import TotalCheck
 
 _NUMBERS = ("macro", "micro", "stage", "first", "third", "steps", "position", "orientation", "end", "score")
 

@@ -7,17 +7,17 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.errors import InputError
-from embodied_iqa.experiment.run_rows import RunRow, read_rows
-from embodied_iqa.files import write_json_whole
-from embodied_iqa.graph.parameters import RobotKind
-from embodied_iqa.records import unstructure
-from embodied_iqa.static_benchmark import static_to_simulated as s2d
-from embodied_iqa.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
-from embodied_iqa.static_benchmark.vla_baselines import BASELINES
-from embodied_iqa.static_benchmark.vla_results import VlaResults, read_vla_results
-from embodied_iqa.user_files.json_files import load_json
+from embodied_iqa.data.database.run_rows import RunRow, read_rows
+from embodied_iqa.runs.graph.parameters import RobotKind
+from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
+from embodied_iqa.suites.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
+from embodied_iqa.suites.static_benchmark.vla_baselines import BASELINES
+from embodied_iqa.suites.static_benchmark.vla_results import VlaResults, read_vla_results
 
 _RECORD = "experiment.json"
 _REFERENCES = "shards/*.reference.parquet"

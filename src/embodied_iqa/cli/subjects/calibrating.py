@@ -7,22 +7,26 @@ import json
 
 from rich.console import Console
 
+from embodied_iqa.base.progress import track
 from embodied_iqa.cli.node_options import overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.subjects.listing import scale_in_words
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.progress import track
-from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.scoring.constants import SubjectConstants, save_constants
-from embodied_iqa.scoring.decision import position_scale_m
-from embodied_iqa.scoring.frequencies import document_frequencies
-from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
-from embodied_iqa.simulation.reference_answers import reference_answers, reference_chunks, reference_scenes
-from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.constants_files import own_constants_file
-from embodied_iqa.subjects.protocols import Vla, Vlm
-from embodied_iqa.subjects.reference import parse_reference
-from embodied_iqa.subjects.registry import make_vla, make_vlm, one_policy
+from embodied_iqa.models.scoring.constants import SubjectConstants, save_constants
+from embodied_iqa.models.scoring.decision import position_scale_m
+from embodied_iqa.models.scoring.frequencies import document_frequencies
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.constants_files import own_constants_file
+from embodied_iqa.models.subjects.reference import parse_reference
+from embodied_iqa.models.subjects.reference_answers import (
+    reference_answers,
+    reference_chunks,
+    reference_scenes,
+)
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm, one_policy
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.world.protocols import Vla, Vlm
+from embodied_iqa.world.scenes.scene import Scene
+from embodied_iqa.world.simulation.camera.simulated_cameras import as_delivered
 
 _STDERR = Console(stderr=True)
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.errors import UsageError
-from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
-from embodied_iqa.subjects.catalogue import StatisticsKind, SubjectEntry, entries, entry
-from embodied_iqa.subjects.constants_files import constants_of
-from embodied_iqa.subjects.readiness import Readiness, check_readiness
+from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
+from embodied_iqa.models.subjects.catalogue import StatisticsKind, SubjectEntry, entries, entry
+from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.models.subjects.readiness import Readiness, check_readiness
 
 _DASH = "-"
 _WIDTH_WITH_LICENCE = 110

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.vision.model import VisionModel, VisionModelInfo
-from embodied_iqa.vision.reference import load_vision_models
+from embodied_iqa.models.vision.model import VisionModel, VisionModelInfo
+from embodied_iqa.models.vision.reference import load_vision_models
 
 _TIMED: Final = 3
 _SIZE_PX: Final = (480, 640, 3)

@@ -1,0 +1,43 @@
+"""Options of the arm's controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embodied_iqa.base.config import ranged
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """Times and tolerances of the controller.
+
+    Attributes:
+        dt_s: Period of the ticks [s]; at least 0.008, the period of a CB3 controller, and exactly that of a
+            simulated arm.
+        max_frame_age_ns: Largest age of the frame behind a goal.
+        max_hold_ns: A goal held for longer is abandoned.
+        lease_overrun_ns: Latest standstill after the end of the lease; if braking takes longer, it starts
+            earlier.
+        state_timeout_ns: The arm is stopped if no new measured state arrives for longer.
+        gripper_timeout_ns: Longest wait for the gripper.
+        gripper_least_ns: A report that the gripper holds an object is ignored before this time.
+        gripper_tolerance: A gripper this close to its target has arrived.
+    """
+
+    dt_s: float = ranged(0.008, 0.008, 0.05)
+    max_frame_age_ns: int = 3 * SECOND_NS // 2
+    max_hold_ns: int = 5 * SECOND_NS
+    lease_overrun_ns: int = 70 * MILLISECOND_NS
+    state_timeout_ns: int = 100 * MILLISECOND_NS
+    gripper_timeout_ns: int = 2 * SECOND_NS
+    gripper_least_ns: int = 150 * MILLISECOND_NS
+    gripper_tolerance: float = 0.03
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.dt_s <= 0.05:
+            raise UsageError("wrong dt_s", expected="a period up to 0.05 s", got=self.dt_s)
+        for name in ("max_frame_age_ns", "max_hold_ns", "state_timeout_ns", "gripper_timeout_ns"):
+            if getattr(self, name) <= 0:
+                raise UsageError(f"wrong {name}", expected="a positive time", got=getattr(self, name))

@@ -1,0 +1,63 @@
+"""Faults of the arm, detected in its measured state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.limits import ArmLimits, check_configurations
+from embodied_iqa.arm.robot.messages import ArmState, StopCause
+from embodied_iqa.arm.robot.state import ControllerState
+
+
+def fault_of(
+    state: ControllerState, limits: ArmLimits, options: ControllerOptions, now_ns: int
+) -> tuple[StopCause, str] | None:
+    """Return why an armed arm must stop at once, or None."""
+    fault = _measured_fault(state, options, now_ns)
+    if fault is not None or state.measured is None or state.q_command_rad is None:
+        return fault
+    apart = np.abs(state.measured.q_rad - state.q_command_rad)
+    if apart.max() > limits.following_rad:
+        joint = int(np.argmax(apart)) + 1
+        reason = (
+            f"joint {joint} is {apart.max():.2f} rad from its command, at most {limits.following_rad} rad"
+        )
+        return StopCause.FOLLOWING, reason
+    return None
+
+
+def why_not_armed(
+    state: ControllerState, limits: ArmLimits, options: ControllerOptions, now_ns: int
+) -> str | None:
+    """Return why the arm cannot be armed now, or None."""
+    if state.run is not None:
+        return "the arm is still braking"
+    fault = _measured_fault(state, options, now_ns)
+    if fault is not None:
+        return fault[1]
+    if state.measured is None:
+        return "no measured state yet"
+    violation = check_configurations(state.measured.q_rad[None], limits)
+    return None if violation is None else violation.reason
+
+
+def _measured_fault(
+    state: ControllerState, options: ControllerOptions, now_ns: int
+) -> tuple[StopCause, str] | None:
+    measured = state.measured
+    if measured is None or now_ns - state.seen_ns > options.state_timeout_ns:
+        age_ms = (now_ns - state.seen_ns) / 1e6
+        reason = "no measured state yet" if measured is None else f"no measured state for {age_ms:.0f} ms"
+        return StopCause.STATE_LOST, reason
+    return _reported_fault(measured)
+
+
+def _reported_fault(measured: ArmState) -> tuple[StopCause, str] | None:
+    if measured.fault is not None:
+        return measured.fault.cause, measured.fault.reason
+    if measured.contact:
+        return StopCause.CONTACT, f"contact: {measured.contact}"
+    if measured.q_rad.shape != (6,) or not np.isfinite(measured.q_rad).all():
+        return StopCause.STATE_LOST, "the measured joint angles are not six finite numbers"
+    return None

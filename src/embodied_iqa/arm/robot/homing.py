@@ -1,0 +1,89 @@
+"""Return of a real arm to the start pose between two runs: up, over, down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.base.kinematics import increments_between, rotation_to_rotvec, rotvec_to_rotation
+
+Array = NDArray[np.float64]
+
+_CLEAR_M: Final = 0.05
+_NEAR_M: Final = 0.003
+_NEAR_RAD: Final = 0.01
+_NEAR_GRIPPER: Final = 0.05
+_STILL: Final = 1e-10
+_MARGIN: Final = 1.05
+"""Factor by which steps are shorter than allowed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StartPose:
+    """Pose in which every run of a trial begins.
+
+    Attributes:
+        T_base_tool: ``(4, 4)`` float64, the tool centre point (m).
+        gripper: Gripper in [0, 1]: 0 open, 1 closed.
+    """
+
+    T_base_tool: Array
+    gripper: float
+
+
+def distance_to_start(start: StartPose, T_base_tool: Array, gripper: float) -> str:
+    """Describe the distance from the start; empty within 3 mm, 0.6 degrees and 5 % of the gripper."""
+    apart_m = float(np.linalg.norm(T_base_tool[:3, 3] - start.T_base_tool[:3, 3]))
+    turn = rotation_to_rotvec(start.T_base_tool[:3, :3].T @ T_base_tool[:3, :3])
+    apart_rad = float(np.linalg.norm(turn))
+    if apart_m > _NEAR_M or apart_rad > _NEAR_RAD:
+        return f"the tool is {1e3 * apart_m:.0f} mm and {np.degrees(apart_rad):.1f} degrees from the start"
+    if abs(gripper - start.gripper) > _NEAR_GRIPPER:
+        return f"the gripper is at {gripper:.2f}, not at {start.gripper:.2f} as at the start"
+    return ""
+
+
+def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits) -> Array:
+    """Return the increments to the start: the gripper first, then up, over and turned, down.
+
+    Args:
+        start: The start pose.
+        T_base_tool: ``(4, 4)``, present pose of the tool.
+        limits: Limits of the increments and the highest position of the tool.
+
+    Returns:
+        ``(K, 7)`` increments as in `ActionChunk`; the first moves the gripper alone.
+    """
+    here, there = T_base_tool, start.T_base_tool
+    over_m = min(max(here[2, 3], there[2, 3]) + _CLEAR_M, limits.workspace_max_m[2])
+    corners = (here, _raised(here, over_m), _raised(there, over_m), there)
+    steps = [np.zeros((1, 6))]
+    steps += [_straight(one, other, limits) for one, other in pairwise(corners)]
+    twists = np.concatenate(steps)
+    return np.column_stack([twists, np.full(len(twists), start.gripper)])
+
+
+def _raised(T_base_tool: Array, z_m: float) -> Array:
+    pose = T_base_tool.copy()
+    pose[2, 3] = max(z_m, pose[2, 3])
+    return pose
+
+
+def _straight(start: Array, end: Array, limits: ArmLimits) -> Array:
+    """Return equal increments ``(K, 6)`` within the limits from pose to pose; none for equal poses."""
+    distance_m = float(np.linalg.norm(end[:3, 3] - start[:3, 3]))
+    turn_rad = rotation_to_rotvec(start[:3, :3].T @ end[:3, :3])
+    angle_rad = float(np.linalg.norm(turn_rad))
+    longest = max(distance_m / limits.increment_m, angle_rad / limits.increment_rad)
+    if distance_m < _STILL and angle_rad < _STILL:
+        return np.empty((0, 6))
+    parts = np.linspace(0.0, 1.0, int(np.ceil(_MARGIN * longest)) + 1)
+    poses = np.tile(np.eye(4), (len(parts), 1, 1))
+    poses[:, :3, 3] = start[:3, 3] + parts[:, None] * (end[:3, 3] - start[:3, 3])
+    poses[:, :3, :3] = [start[:3, :3] @ rotvec_to_rotation(part * turn_rad) for part in parts]
+    return increments_between(poses)

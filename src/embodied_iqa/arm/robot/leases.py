@@ -1,0 +1,88 @@
+"""Recent verdicts of the gate and the permission to move that follows from them. Fails closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import View
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether the arm may move now.
+
+    Attributes:
+        verdict: PASS only if the newest judged frame passed and its lease has not expired.
+        reason: Why not; empty for PASS.
+        expires_ns: End of a PASS; 0 otherwise.
+        frame_stamp_ns: Stamp of the deciding frame; 0 without one.
+    """
+
+    verdict: Verdict
+    reason: str
+    expires_ns: int
+    frame_stamp_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseBook:
+    """Leases ordered by frame, the oldest first; immutable.
+
+    Attributes:
+        leases: Stored leases, for each frame and each decision the one with the most severe verdict.
+        longest_ns: Upper limit of a lease's lifetime after its arrival.
+        remember_ns: How long a lease is stored after the stamp of its frame.
+    """
+
+    leases: tuple[GateLease, ...] = ()
+    longest_ns: int = SECOND_NS
+    remember_ns: int = 3 * SECOND_NS
+
+    def with_leases(self, arrived: Iterable[GateLease], now_ns: int) -> LeaseBook:
+        """Return a book with the new leases added; leases from the future are ignored."""
+        latest_ns = now_ns + self.longest_ns
+        fresh = [
+            replace(lease, expires_ns=min(lease.expires_ns, latest_ns))
+            for lease in arrived
+            if lease.frame_stamp_ns <= now_ns
+        ]
+        if not fresh:
+            return self
+        kept = [lease for lease in self.leases if lease.frame_stamp_ns > now_ns - self.remember_ns]
+        by_frame: dict[tuple[View, int, int | None], GateLease] = {}
+        for lease in (*kept, *fresh):
+            key = (lease.view, lease.frame_stamp_ns, lease.decision)
+            before = by_frame.get(key)
+            if before is None or lease.verdict >= before.verdict:
+                by_frame[key] = lease
+        ordered = sorted(by_frame.values(), key=lambda lease: lease.frame_stamp_ns)
+        return replace(self, leases=tuple(ordered))
+
+    def permission(self, view: View, now_ns: int) -> Permission:
+        """Return whether the arm may move on the newest judged frame of ``view``."""
+        for lease in reversed(self.leases):
+            if lease.view is view and lease.decision is None:
+                return _judge(lease, now_ns)
+        return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
+
+    def of_frame(self, view: View, frame_stamp_ns: int, decision: int | None = None) -> GateLease | None:
+        """Return the lease of one frame, or of one decision on it; or None."""
+        wanted = (view, frame_stamp_ns, decision)
+        for lease in reversed(self.leases):
+            if (lease.view, lease.frame_stamp_ns, lease.decision) == wanted:
+                return lease
+        return None
+
+
+def _judge(lease: GateLease, now_ns: int) -> Permission:
+    if lease.verdict is not Verdict.PASS:
+        reason = lease.reason or f"the gate's verdict is {lease.verdict.name}"
+        return Permission(lease.verdict, reason, 0, lease.frame_stamp_ns)
+    if now_ns > lease.expires_ns:
+        late_ms = (now_ns - lease.expires_ns) / 1e6
+        reason = f"the lease of the {lease.view} view ran out {late_ms:.0f} ms ago"
+        return Permission(Verdict.HOLD, reason, 0, lease.frame_stamp_ns)
+    return Permission(Verdict.PASS, "", lease.expires_ns, lease.frame_stamp_ns)

@@ -1,0 +1,197 @@
+"""Limits that keep the arm safe, and their checks. Values are refused, never clamped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.choice import TWO_PI
+
+Array = NDArray[np.float64]
+
+_ROUNDING = 1.0 + 1e-6
+_DISCRETE = 1.01
+"""Tolerance of finite differences between two commands."""
+
+
+class LimitKind(StrEnum):
+    """Kinds of limits."""
+
+    NOT_FINITE = "not finite"
+    SHAPE = "shape"
+    INCREMENT = "increment"
+    GRIPPER = "gripper"
+    WORKSPACE = "workspace"
+    TABLE = "table"
+    WALL = "wall"
+    COLLISION = "collision"
+    UNREACHABLE = "unreachable"
+    SINGULARITY = "singularity"
+    JOINT = "joint limit"
+    JOINT_SPEED = "joint speed"
+    JOINT_ACCELERATION = "joint acceleration"
+    TOOL_SPEED = "tool speed"
+
+    @property
+    def is_emergency(self) -> bool:
+        """Whether a violation stops and disarms the arm instead of only refusing the goal."""
+        return self is not LimitKind.SINGULARITY
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A limit that would be exceeded.
+
+    Attributes:
+        kind: Kind of the limit.
+        reason: Description with the value and the limit.
+    """
+
+    kind: LimitKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArmLimits:
+    """Limits of the arm; positions are of the tool centre point in the controller's base frame.
+
+    Attributes:
+        q_min_rad: Lower joint limits.
+        q_max_rad: Upper joint limits.
+        joint_speed_radps: Largest speed of any joint, at most pi (the robot's own limit).
+        joint_acceleration_radps2: Largest acceleration of any joint.
+        tool_speed_mps: Largest speed of the tool.
+        tool_acceleration_mps2: Largest acceleration of the tool, also used for braking.
+        tool_turn_radps: Largest angular speed of the tool.
+        workspace_min_m: Lower corner of the tool's workspace.
+        workspace_max_m: Upper corner of the tool's workspace.
+        table_z_m: Height of the table top.
+        tool_height_m: Smallest height of the tool above the table.
+        wall_x_m: The wall behind the working side; the arm stays at larger x.
+        increment_m: Longest translation in one increment.
+        increment_rad: Largest rotation in one increment.
+        increments: Largest number of increments in one goal.
+        shoulder_margin_m: Smallest distance from the shoulder singularity.
+        singularity_margin_rad: Smallest distance from the elbow and wrist singularities.
+        following_rad: Largest difference between a measured joint angle and its command.
+    """
+
+    q_min_rad: tuple[float, ...] = (-TWO_PI,) * 6
+    q_max_rad: tuple[float, ...] = (TWO_PI,) * 6
+    joint_speed_radps: float = 1.5
+    joint_acceleration_radps2: float = 16.0
+    tool_speed_mps: float = 0.25
+    tool_acceleration_mps2: float = 4.0
+    tool_turn_radps: float = 1.0
+    workspace_min_m: tuple[float, float, float] = (-0.80, -0.45, 0.0)
+    workspace_max_m: tuple[float, float, float] = (-0.20, 0.45, 0.70)
+    table_z_m: float = 0.0
+    tool_height_m: float = 0.005
+    wall_x_m: float = -0.95
+    increment_m: float = 0.15
+    increment_rad: float = 0.8
+    increments: int = 100
+    shoulder_margin_m: float = 0.02
+    singularity_margin_rad: float = 0.05
+    following_rad: float = 0.2
+
+    def __post_init__(self) -> None:
+        positive = (
+            "joint_speed_radps joint_acceleration_radps2 tool_speed_mps tool_acceleration_mps2 "
+            "tool_turn_radps increment_m increment_rad increments following_rad"
+        )
+        for name in positive.split():
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise UsageError(f"wrong {name}", expected="a positive number", got=getattr(self, name))
+        if self.joint_speed_radps > math.pi:
+            expected, got = "at most pi, 180 deg/s", self.joint_speed_radps
+            raise UsageError("wrong joint_speed_radps", expected=expected, got=got)
+        if len(self.q_min_rad) != 6 or len(self.q_max_rad) != 6:
+            raise UsageError("wrong joint limits", expected="six lower and six upper limits")
+        pairs = zip(
+            (*self.q_min_rad, *self.workspace_min_m), (*self.q_max_rad, *self.workspace_max_m), strict=True
+        )
+        if not all(low < high for low, high in pairs):
+            raise UsageError("wrong joint limits or workspace", expected="each lower limit below the upper")
+
+
+def check_increments(increments: Array, limits: ArmLimits) -> Violation | None:
+    """Check a goal's increments ``(K, 7)``."""
+    if increments.ndim != 2 or increments.shape[1] != 7:
+        return Violation(LimitKind.SHAPE, f"increments have shape {increments.shape}, expected (K, 7)")
+    if len(increments) > limits.increments:
+        return Violation(LimitKind.SHAPE, f"{len(increments)} increments, at most {limits.increments}")
+    if not np.isfinite(increments).all():
+        return Violation(LimitKind.NOT_FINITE, "an increment is not finite")
+    return _check_sizes(increments, limits) if len(increments) else None
+
+
+def _check_sizes(increments: Array, limits: ArmLimits) -> Violation | None:
+    scaled = np.minimum(np.abs(increments[:, :6]), 1e9)  # squares stay finite
+    longest = math.sqrt(float(np.square(scaled[:, :3]).sum(axis=1).max()))
+    if longest > limits.increment_m * _ROUNDING:
+        reason = f"an increment of {longest:.3g} m, at most {limits.increment_m} m"
+        return Violation(LimitKind.INCREMENT, reason)
+    turn = math.sqrt(float(np.square(scaled[:, 3:]).sum(axis=1).max()))
+    if turn > limits.increment_rad * _ROUNDING:
+        return Violation(LimitKind.INCREMENT, f"a turn of {turn:.3g} rad, at most {limits.increment_rad} rad")
+    grip = increments[:, 6]
+    if grip.min() < 0.0 or grip.max() > 1.0:
+        return Violation(LimitKind.GRIPPER, "a gripper position outside of [0, 1]")
+    return None
+
+
+def check_positions(p_m: Array, limits: ArmLimits) -> Violation | None:
+    """Check tool positions ``(N, 3)`` (m) against table, wall and workspace."""
+    lowest = float(p_m[:, 2].min()) - limits.table_z_m
+    if lowest < limits.tool_height_m - 1e-9:
+        reason = f"the tool would be {lowest:.3f} m above the table, at least {limits.tool_height_m} m"
+        return Violation(LimitKind.TABLE, reason)
+    nearest = float(p_m[:, 0].min())
+    if nearest < limits.wall_x_m:
+        reason = f"the tool would be at x = {nearest:.3f} m, the wall at {limits.wall_x_m} m"
+        return Violation(LimitKind.WALL, reason)
+    for axis, name in enumerate("xyz"):
+        low, high = float(p_m[:, axis].min()), float(p_m[:, axis].max())
+        if low < limits.workspace_min_m[axis] - 1e-9 or high > limits.workspace_max_m[axis] + 1e-9:
+            box = f"[{limits.workspace_min_m[axis]}, {limits.workspace_max_m[axis]}]"
+            reason = f"the tool would be at {name} from {low:.3f} to {high:.3f} m, allowed {box} m"
+            return Violation(LimitKind.WORKSPACE, reason)
+    return None
+
+
+def check_configurations(q_rad: Array, limits: ArmLimits) -> Violation | None:
+    """Check joint angles ``(N, 6)`` (rad) against the joint limits."""
+    if not np.isfinite(q_rad).all():
+        return Violation(LimitKind.NOT_FINITE, "a joint angle is not finite")
+    outside = (q_rad < np.array(limits.q_min_rad) - 1e-9) | (q_rad > np.array(limits.q_max_rad) + 1e-9)
+    if outside.any():
+        joint = int(np.argmax(outside.any(axis=0)))
+        worst = q_rad[outside[:, joint], joint][0]
+        reason = f"joint {joint + 1} would turn to {worst:.3f} rad, beyond its limit"
+        return Violation(LimitKind.JOINT, reason)
+    return None
+
+
+def check_motion(qd_radps: Array, qdd_radps2: Array, tool_mps: float, limits: ArmLimits) -> Violation | None:
+    """Check one command: joint speeds ``(6,)``, joint accelerations ``(6,)`` and the speed of the tool."""
+    speed, acceleration = float(np.abs(qd_radps).max()), float(np.abs(qdd_radps2).max())
+    for kind, value, most, motion, unit in (
+        (LimitKind.JOINT_SPEED, speed, limits.joint_speed_radps, "a joint would move", "rad/s"),
+        (
+            LimitKind.JOINT_ACCELERATION,
+            acceleration,
+            limits.joint_acceleration_radps2,
+            "a joint would accelerate",
+            "rad/s2",
+        ),
+        (LimitKind.TOOL_SPEED, tool_mps, limits.tool_speed_mps, "the tool would move", "m/s"),
+    ):
+        if not value <= most * _DISCRETE:
+            return Violation(kind, f"{motion} at {value:.3f} {unit}, at most {most}")
+    return None

@@ -1,0 +1,132 @@
+"""Planning of a whole goal, with all limits checked, before anything moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.robot.limits import ArmLimits, Violation, check_increments, check_positions
+from embodied_iqa.arm.robot.path import PathOptions, joints_along, tool_path
+from embodied_iqa.arm.robot.timing import TimedPath, TimingOptions, timed
+from embodied_iqa.base.kinematics import CollisionModel, Kinematics, chain_increments
+
+Array = NDArray[np.float64]
+
+
+_SHARP_COSINE = -0.5
+"""The arm stops at corners of more than 120 degrees instead of rounding them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A motion from rest to rest, followed by a gripper motion.
+
+    Attributes:
+        motion: None if only the gripper moves.
+        gripper: Gripper target after the motion; None if it stays.
+        first_step: Number of increments before this segment.
+        last_step: Number of increments after it.
+    """
+
+    motion: TimedPath | None
+    gripper: float | None
+    first_step: int
+    last_step: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planner:
+    """Arm, limits and options for planning.
+
+    Attributes:
+        kinematics: The arm with its tool.
+        limits: Limits that every plan keeps.
+        collisions: Collision model.
+        path: Sampling and corners of the path.
+        timing: Braking and jerk.
+        gripper_change: Gripper positions closer than this count as equal.
+    """
+
+    kinematics: Kinematics
+    limits: ArmLimits
+    collisions: CollisionModel
+    path: PathOptions = field(default_factory=PathOptions)
+    timing: TimingOptions = field(default_factory=TimingOptions)
+    gripper_change: float = 0.01
+
+
+def plan_goal(
+    planner: Planner, increments: Array, q_start_rad: Array, gripper_now: float
+) -> tuple[Segment, ...] | Violation:
+    """Plan increments ``(K, 7)`` from the present configuration; cheap checks come first.
+
+    Args:
+        planner: Arm, limits and options.
+        increments: As in `ArmGoal`.
+        q_start_rad: ``(6,)``, present joint angles.
+        gripper_now: Present target of the gripper in [0, 1].
+
+    Returns:
+        The segments in order, or the first limit that would be exceeded.
+    """
+    violation = check_increments(increments, planner.limits)
+    if violation is not None or len(increments) == 0:
+        return violation or ()
+    T_0 = planner.kinematics.forward(q_start_rad)
+    poses = chain_increments(T_0, increments)
+    violation = check_positions(poses[:, :3, 3], planner.limits)
+    if violation is not None:
+        return violation
+    waypoints = np.concatenate([T_0[None], poses])
+    segments: list[Segment] = []
+    q = q_start_rad
+    sharp = _sharp_corners(waypoints[:, :3, 3])
+    for first, last, gripper in _groups(increments[:, 6], gripper_now, planner.gripper_change, sharp):
+        motion = _plan_motion(planner, waypoints[first : last + 1], q)
+        if isinstance(motion, Violation):
+            return motion
+        if motion is not None:
+            q = np.ascontiguousarray(motion.q_of_u(motion.end_s))
+        segments.append(Segment(motion, gripper, first, last))
+    return tuple(segments)
+
+
+def _sharp_corners(p: Array) -> frozenset[int]:
+    """Return the increments after which the tool reverses or nearly so.
+
+    Such a waypoint is a goal in itself, as the bottom of a button press: the arm must reach it.
+    """
+    steps = np.diff(p, axis=0)
+    lengths = np.linalg.norm(steps, axis=1)
+    along = np.einsum("ni,ni->n", steps[1:], steps[:-1])
+    return frozenset(np.flatnonzero(along < _SHARP_COSINE * lengths[1:] * lengths[:-1]).tolist())
+
+
+def _groups(
+    grip: Array, gripper_now: float, change: float, sharp: frozenset[int]
+) -> list[tuple[int, int, float | None]]:
+    """Split increments at gripper changes and sharp corners: ``(first, last, gripper after)``.
+
+    ``last`` is exclusive; the gripper is None if it stays.
+    """
+    groups: list[tuple[int, int, float | None]] = []
+    first = 0
+    for index, wanted in enumerate(grip.tolist()):
+        changes = abs(wanted - gripper_now) > change
+        if changes or index in sharp or index == len(grip) - 1:
+            groups.append((first, index + 1, wanted if changes else None))
+            gripper_now = wanted if changes else gripper_now
+            first = index + 1
+    return groups
+
+
+def _plan_motion(planner: Planner, waypoints: Array, q_start_rad: Array) -> TimedPath | Violation | None:
+    path = tool_path(waypoints, planner.limits, planner.path)
+    if path is None:
+        return None
+    q = joints_along(path, q_start_rad, planner.kinematics, planner.limits, planner.collisions)
+    if isinstance(q, Violation):
+        return q
+    return timed(path, q, planner.limits, planner.timing)

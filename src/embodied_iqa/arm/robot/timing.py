@@ -1,0 +1,125 @@
+"""Time parameterisation of a path that keeps all limits at every path speed, also while braking.
+
+The path is a function of path time ``u`` (s). At path speed ``du/dt = 1`` the arm moves as fast as its limits
+allow. For every path speed in [0, 1] and every ``|d2u/dt2|`` up to ``acceleration`` the joint and tool limits
+hold, because
+
+    qd  = q'(u) du/dt            qdd = q''(u) (du/dt)^2 + q'(u) d2u/dt2.
+
+Holding and resuming therefore only change the path speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import cumulative_trapezoid
+from scipy.interpolate import CubicSpline
+from scipy.ndimage import maximum_filter1d, uniform_filter1d
+
+from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.arm.robot.path import ToolPath
+
+Array = NDArray[np.float64]
+
+_CURVE_SHARE = 0.3
+"""Share of the acceleration limits for following the curve; the rest is reserved for braking."""
+
+_USED = 0.97
+"""Share of the limits used in planning, because limits are only checked at samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimingOptions:
+    """Limits on changes of the path speed.
+
+    Attributes:
+        brake_s: Longest time from full speed to standstill on a hold.
+        jerk_s: Time to build up or reduce the acceleration, which limits the jerk.
+        ease: Share of the braking acceleration used for ordinary starts and stops, in (0, 1].
+    """
+
+    brake_s: float = 0.1
+    jerk_s: float = 0.03
+    ease: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimedPath:
+    """A motion from rest to rest.
+
+    Attributes:
+        q_of_u: Joint angles (6) over path time, a twice continuously differentiable spline.
+        end_s: Path time at the end.
+        acceleration: Largest ``|d2u/dt2|`` (1/s) for holding.
+        ease: Share of it used for ordinary starts and stops.
+        jerk: Largest ``|d3u/dt3|`` (1/s2).
+        waypoint_u_s: ``(K,)``, path time of each waypoint.
+    """
+
+    q_of_u: CubicSpline
+    end_s: float
+    acceleration: float
+    ease: float
+    jerk: float
+    waypoint_u_s: Array
+
+
+def timed(path: ToolPath, q_rad: Array, limits: ArmLimits, options: TimingOptions) -> TimedPath:
+    """Time-parameterise a checked path; ``q_rad`` is ``(N, 6)``, as returned by `joints_along`."""
+    rows = np.hstack([q_rad, path.T_base_tool[:, :3, 3]])
+    speed = _USED * np.array([limits.joint_speed_radps] * 6 + [limits.tool_speed_mps])
+    acceleration = _USED * np.array([limits.joint_acceleration_radps2] * 6 + [limits.tool_acceleration_mps2])
+    first, second = _derivatives(path.s_m, rows)
+    slowness = np.maximum((first / speed).max(axis=1), 1.0 / speed[6])
+    slowness = np.maximum(slowness, np.sqrt((second / (_CURVE_SHARE * acceleration)).max(axis=1)))
+    u = cumulative_trapezoid(_spread(slowness), path.s_m, initial=0.0)
+    u, path_acceleration = _stretched(u, rows, speed, acceleration, options)
+    return TimedPath(
+        q_of_u=CubicSpline(u, q_rad),
+        end_s=float(u[-1]),
+        acceleration=path_acceleration,
+        ease=options.ease,
+        jerk=path_acceleration / options.jerk_s,
+        waypoint_u_s=np.interp(path.waypoint_s_m, path.s_m, u),
+    )
+
+
+def _spread(slowness: Array) -> Array:
+    """Widen slow sections and smooth their edges without becoming faster anywhere."""
+    window = max(3, min(21, len(slowness) // 4))
+    widest = maximum_filter1d(slowness, 2 * window + 1, mode="nearest")
+    smooth: Array = uniform_filter1d(uniform_filter1d(widest, window, mode="nearest"), window, mode="nearest")
+    return smooth
+
+
+def _derivatives(x: Array, rows: Array) -> tuple[Array, Array]:
+    """Return magnitudes of the first and second derivatives ``(N, 7)``: six joints and the tool.
+
+    The second derivative of a cubic spline is largest at a sample; the first is taken between samples too.
+    """
+    spline = CubicSpline(x, rows)
+    first, second = _sizes(spline(x, 1)), _sizes(spline(x, 2))
+    middle = _sizes(spline(0.5 * (x[1:] + x[:-1]), 1))
+    first[1:] = np.maximum(first[1:], middle)
+    return first, second
+
+
+def _sizes(derivative: Array) -> Array:
+    return np.hstack([np.abs(derivative[:, :6]), np.linalg.norm(derivative[:, 6:], axis=1, keepdims=True)])
+
+
+def _stretched(
+    u: Array, rows: Array, speed: Array, acceleration: Array, options: TimingOptions
+) -> tuple[Array, float]:
+    """Stretch path time until the speed limits hold and enough acceleration is left for braking."""
+    first, second = _derivatives(u, rows)
+    needed = 1.0 / (options.brake_s - options.jerk_s)
+    # Stretched by c, first / c and second / c^2 have to leave (acceleration - second) / first >= needed.
+    half = 0.5 * needed * first
+    c = float(((half + np.sqrt(half**2 + acceleration * second)) / acceleration).max())
+    c = max(1.0, c, float((first / speed).max()))
+    left = (acceleration - second / c**2) / np.maximum(first / c, 1e-9)
+    return c * u, float(min(left.min(), 4.0 * needed))

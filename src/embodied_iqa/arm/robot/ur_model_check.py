@@ -1,0 +1,127 @@
+"""Whether the arm behind a controller is the arm whose kinematics this package has: a CB3 UR5.
+
+With the table of a UR5, the flange of a UR5e is computed about 7 cm too low: every limit of the workspace and
+the height of the table would be wrong. So the pose that the controller reports is compared with ours before
+anything connects that could arm the arm.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.robot.rtde_snapshot import RtdeSnapshot
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics.geometry import UR5
+from embodied_iqa.base.kinematics.models import UR_MODELS, PoseDeviation, flange_pose, nearest_model
+from embodied_iqa.base.kinematics.se3 import invert, pose_to_transform, transform_to_pose
+
+LARGEST_DISTANCE_M: Final = 0.005
+LARGEST_ANGLE_RAD: Final = math.radians(0.5)
+"""A delivered arm deviates from the standard geometry by up to a few millimetres: its factory calibration."""
+
+_CB3: Final = 3
+_E_SERIES: Final = 5
+_POWERED: Final = 5
+"""From this robot_mode on (idle) the joints are powered and measured."""
+
+
+class RefusedArmError(InputError):
+    """A controller answers, but its arm is not accepted.
+
+    Args:
+        message: What is wrong, without a full stop.
+        may_pass: Whether it can become right while the same controller stays: at the pendant, or once its
+            joints are powered.
+        details: Expected, received and available values, see `InputError`.
+    """
+
+    def __init__(self, message: str, *, may_pass: bool, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.may_pass = may_pass
+
+
+def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> str:
+    """Check that a controller is that of a CB3 UR5.
+
+    Args:
+        seen: State of the controller.
+        tool_pose: Tool centre point in the flange's frame (m, rad) that the pendant must have where the
+            controller does not report its own.
+
+    Returns:
+        A sentence for the log: the version and how far the arm deviates from the standard geometry.
+
+    Raises:
+        RefusedArmError: It is another arm, or the state does not say.
+    """
+    version = ".".join(str(number) for number in seen.version)
+    T_base_flange = _reported_flange(seen, tool_pose)
+    T_expected = flange_pose(UR5, seen.q_rad)
+    deviation = PoseDeviation.between(T_expected, T_base_flange)
+    if seen.version[0] != _CB3:
+        what = "is that of an e-Series" if seen.version[0] >= _E_SERIES else "is not that of a CB3"
+        raise RefusedArmError(
+            f"the controller {what}; {_best_fit(seen, T_base_flange)}",
+            may_pass=False,
+            expected="a CB3 UR5 (software 3.x)",
+            got=f"software {version}",
+        )
+    if deviation.distance_m > LARGEST_DISTANCE_M or deviation.angle_rad > LARGEST_ANGLE_RAD:
+        raise RefusedArmError(_refusal(seen, T_expected, T_base_flange, deviation), may_pass=True)
+    return f"CB3 UR5, software {version}: its flange deviates from the standard geometry by {deviation}"
+
+
+def _reported_flange(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return ``T_base_flange``: the pose of the active tool centre point without that tool."""
+    offset = tool_pose if seen.tool_offset is None else seen.tool_offset
+    numbers = np.array([seen.q_rad, seen.tool_pose, offset], dtype=np.float64)
+    if not np.isfinite(numbers).all() or not np.any(numbers[1]):
+        raise RefusedArmError(
+            "the controller does not report where the arm is, so its model cannot be checked",
+            may_pass=True,
+            expected="six joint angles, the pose of the tool and its offset, finite",
+            got=numbers.tolist(),
+        )
+    T_base_flange: NDArray[np.float64] = pose_to_transform(numbers[1]) @ invert(pose_to_transform(numbers[2]))
+    return T_base_flange
+
+
+def _refusal(
+    seen: RtdeSnapshot,
+    T_expected: NDArray[np.float64],
+    T_base_flange: NDArray[np.float64],
+    deviation: PoseDeviation,
+) -> str:
+    limits = PoseDeviation(LARGEST_DISTANCE_M, LARGEST_ANGLE_RAD)
+    parts = [
+        f"the arm is not where the kinematics of a {UR5.name} have it",
+        f"flange expected at {_pose_text(T_expected)}",
+        f"reported at {_pose_text(T_base_flange)}",
+        f"deviation {deviation}, at most {limits}",
+        _best_fit(seen, T_base_flange),
+    ]
+    if seen.tool_offset is None:
+        parts.append(
+            "the controller does not report its tool centre point: set it at the pendant to that of "
+            "arm_node.tool_length_m"
+        )
+    if seen.robot_mode < _POWERED:
+        parts.append(f"the joints are not powered (robot mode {seen.robot_mode}): power on and try again")
+    return "; ".join(parts)
+
+
+def _best_fit(seen: RtdeSnapshot, T_base_flange: NDArray[np.float64]) -> str:
+    model, deviation = nearest_model(seen.q_rad, T_base_flange)
+    if deviation.distance_m > LARGEST_DISTANCE_M or deviation.angle_rad > LARGEST_ANGLE_RAD:
+        return f"none of {', '.join(UR_MODELS)} fits, nearest is {model.name} ({deviation})"
+    return f"the standard geometry that fits best is that of a {model.name} ({deviation})"
+
+
+def _pose_text(T: NDArray[np.float64]) -> str:
+    pose = transform_to_pose(T)
+    metres, radians = (", ".join(f"{value:.4f}" for value in part) for part in (pose[:3], pose[3:]))
+    return f"({metres}) m, ({radians}) rad"

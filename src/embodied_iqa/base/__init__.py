@@ -1,0 +1,24 @@
+"""The ground: errors, files, configuration, worker processes, kinematics.
+
+Rooms; one imports only those above it and the wings on lower floors:
+
+- `errors`: the two kinds of errors: user-correctable ones, reported in one line, and bugs
+- `units`: constants of units: nanoseconds per second
+- `clock`: time as an argument: a monotonic clock and the waits that it limits
+- `deadline`: ends the process in time, also where native code never returns
+- `lazy`: imports on first use: commands, back ends, optional libraries
+- `pins`: reads pinned requirements
+- `resources`: finds configuration, requirements and the source checkout
+- `user_code`: the user's own code, named `python:module:name`
+- `files`: atomic writing of files
+- `user_files`: reads the YAML and JSON files that people write, strictly
+- `records`: frozen dataclasses to plain data (JSON, YAML) and back, checked
+- `config`: parameters: declared once as dataclasses, read from YAML, checked
+- `workers`: pools of worker processes that end with their parent
+- `onnx_session`: networks in ONNX Runtime, on one thread
+- `progress`: progress bars of long work
+- `memory`: memory of large arrays, reused by the allocator
+- `kinematics`: the UR5 and SE(3): forward and inverse kinematics, collision, singularities
+
+What knows nothing of images, robots or models, and what several wings need, goes here.
+"""

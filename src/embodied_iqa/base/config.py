@@ -1,0 +1,205 @@
+"""Configuration: frozen dataclasses, flat dotted names, unknown keys refused.
+
+A configuration class is a frozen dataclass whose fields all have defaults. A field's description is read
+from the ``Attributes:`` section of the docstring and its range from :func:`ranged`, so that each is written
+once and serves Python, YAML and ROS parameters alike. Fields that are dataclasses nest with a dot:
+``limits.tool_speed_mps``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import math
+import re
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from embodied_iqa.base.errors import InternalError, UsageError
+
+Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
+ConfigT = TypeVar("ConfigT")
+
+_RANGE = "embodied_iqa.range"
+_PARSE = "embodied_iqa.parse"
+_ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One leaf of a configuration.
+
+    Attributes:
+        name: Flat name, with dots between nested parts.
+        kind: bool, int, float or str, the enum whose values are allowed, or the class of a parsed text.
+        is_list: Whether it holds several of ``kind``.
+        default: As plain data.
+        description: One sentence with the unit.
+        minimum: Smallest allowed number, or None.
+        maximum: Largest allowed number, or None.
+        parse: Makes the value of a text, see `parsed`; None for plain data.
+    """
+
+    name: str
+    kind: type
+    is_list: bool
+    default: Scalar
+    description: str
+    minimum: float | None
+    maximum: float | None
+    parse: Callable[[str], object] | None = None
+
+
+def parsed(default: str, parse: Callable[[str], object]) -> typing.Any:
+    """Return a dataclass field that YAML and ROS hold as text and Python as ``parse(text)``.
+
+    Args:
+        default: The default as text.
+        parse: Raises `UserError` for a wrong text; ``str`` of its result gives the text back.
+    """
+    return dataclasses.field(default_factory=lambda: parse(default), metadata={_PARSE: parse})
+
+
+def ranged(default: float, minimum: float, maximum: float) -> typing.Any:
+    """Return a dataclass field with a default and an inclusive range."""
+    return dataclasses.field(default=default, metadata={_RANGE: (minimum, maximum)})
+
+
+def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
+    """List the leaves of a configuration class, nested ones with dotted names."""
+    descriptions = {
+        name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(_attributes_of(config_class))
+    }
+    hints = typing.get_type_hints(config_class)
+    found: list[Parameter] = []
+    for field in dataclasses.fields(config_class):
+        hint, default = hints[field.name], _default_of(config_class, field)
+        parse = field.metadata.get(_PARSE)
+        if dataclasses.is_dataclass(hint) and parse is None:
+            found += [
+                dataclasses.replace(leaf, name=f"{field.name}.{leaf.name}")
+                for leaf in parameters_of(typing.cast("type", hint))
+            ]
+            continue
+        where = f"{config_class.__name__}.{field.name}"
+        kind, is_list = _kind_of(hint, where) if parse is None else (hint, False)
+        low, high = field.metadata.get(_RANGE, (None, None))
+        description = descriptions.get(field.name, "")
+        found.append(Parameter(field.name, kind, is_list, _plain(default), description, low, high, parse))
+    return tuple(found)
+
+
+def build(config_class: type[ConfigT], values: Mapping[str, object], where: str) -> ConfigT:
+    """Make a configuration from checked values, see `check_values`; what is not named keeps its default.
+
+    Raises:
+        UsageError: As `check_values`, or the values do not go together.
+    """
+    return _assemble(config_class, check_values(config_class, values, where), "")
+
+
+def check_values(config_class: type[ConfigT], values: Mapping[str, object], where: str) -> dict[str, object]:
+    """Return values as their fields hold them, each checked by itself: a part need not be valid alone.
+
+    Args:
+        config_class: The frozen dataclass.
+        values: Flat names to values, as YAML or ROS gives them.
+        where: What the values come from, for the error message.
+
+    Raises:
+        UsageError: An unknown name, a value of another type or out of range.
+    """
+    known = {parameter.name: parameter for parameter in parameters_of(config_class)}
+    for name in values:
+        if name not in known:
+            raise UsageError(f"unknown parameter in {where}", got=name, available=sorted(known))
+    return {name: _checked(known[name], value, where) for name, value in values.items()}
+
+
+def values_of(config: object) -> dict[str, Scalar]:
+    """Return a configuration as flat dotted names and plain values."""
+    return {
+        parameter.name: _plain(_lookup(config, parameter.name)) for parameter in parameters_of(type(config))
+    }
+
+
+def _attributes_of(config_class: type) -> str:
+    _, _, tail = inspect.cleandoc(config_class.__doc__ or "").partition("Attributes:\n")
+    return tail
+
+
+def _default_of(config_class: type, field: dataclasses.Field[typing.Any]) -> object:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    raise InternalError(f"{config_class.__name__}.{field.name} has no default")
+
+
+def _kind_of(hint: object, where: str) -> tuple[type, bool]:
+    if isinstance(hint, type) and (hint in {bool, int, float, str} or issubclass(hint, enum.StrEnum)):
+        return hint, False
+    if typing.get_origin(hint) is tuple:
+        kind, is_list = _kind_of(typing.get_args(hint)[0], where)
+        if not is_list:
+            return kind, True
+    raise InternalError(f"{where} has a type that no parameter can have: {hint}")
+
+
+def _plain(value: object) -> Scalar:
+    if isinstance(value, tuple):
+        return typing.cast("Scalar", [_plain(item) for item in value])
+    if isinstance(value, enum.StrEnum):
+        return value.value
+    return value if isinstance(value, bool | int | float) else str(value)
+
+
+def _checked(parameter: Parameter, value: object, where: str) -> object:
+    if parameter.is_list:
+        if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+            raise UsageError(f"parameter {parameter.name} in {where}", expected="a list", got=value)
+        return tuple(_checked_item(parameter, item, where) for item in value)
+    return _checked_item(parameter, value, where)
+
+
+def _checked_item(parameter: Parameter, value: object, where: str) -> object:
+    name = f"parameter {parameter.name} in {where}"
+    if issubclass(parameter.kind, enum.StrEnum):
+        words = {str(word): word for word in parameter.kind}
+        if not isinstance(value, str) or value not in words:
+            raise UsageError(name, got=value, available=words)
+        return words[value]
+    if parameter.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if parameter.parse is not None and isinstance(value, str):
+        return parameter.parse(value)
+    if type(value) is not parameter.kind:
+        kind = parameter.kind if parameter.parse is None else str
+        raise UsageError(name, expected=f"a value of type {kind.__name__}", got=value)
+    low, high = parameter.minimum, parameter.maximum
+    if isinstance(value, int | float) and low is not None and high is not None and not low <= value <= high:
+        raise UsageError(name, expected=f"{low}" if low == high else f"{low} to {high}", got=value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(name, expected="a finite number", got=value)
+    return value
+
+
+def _assemble(config_class: type[ConfigT], values: Mapping[str, object], prefix: str) -> ConfigT:
+    hints = typing.get_type_hints(config_class)
+    arguments: dict[str, object] = {}
+    for field in dataclasses.fields(typing.cast("typing.Any", config_class)):
+        name = prefix + field.name
+        if dataclasses.is_dataclass(hints[field.name]) and _PARSE not in field.metadata:
+            arguments[field.name] = _assemble(hints[field.name], values, f"{name}.")
+        elif name in values:
+            arguments[field.name] = values[name]
+    return config_class(**arguments)
+
+
+def _lookup(config: object, name: str) -> object:
+    for part in name.split("."):
+        config = getattr(config, part)
+    return config

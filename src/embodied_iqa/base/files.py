@@ -1,0 +1,133 @@
+"""Atomic writing of files, also if the power fails or the disk is full."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+from embodied_iqa.base.errors import InputError
+
+Buffer = bytes | bytearray | memoryview
+"""Contiguous bytes that can be written to a file."""
+
+PART_SUFFIX: Final = ".part"
+PICTURE_PART_SUFFIX: Final = ".partial"
+"""Of pictures that `images.codecs` has not finished."""
+_CHUNK_BYTES: Final = 1 << 20
+_LOCK_S: Final = 5.0
+_LOCK_POLL_S: Final = 0.005
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` fill a new file, sync it to the disk, and rename it.
+
+    The unfinished file is beside the target, with this process's id in its name, so that two processes may
+    write the same file: the last one wins.
+
+    Args:
+        path: The file; a missing folder is created.
+        write: Called with the path to write.
+
+    Raises:
+        InputError: The file cannot be written; nothing is left behind.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}{PART_SUFFIX}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(fresh)
+        with fresh.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(fresh, path)  # noqa: PTH105 - one call that says what it is for
+    except OSError as error:
+        with suppress(OSError):  # also where the folder is a file
+            fresh.unlink()
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def require_writable(path: Path) -> None:
+    """Check that a file or folder can be written, before long work whose result would be lost.
+
+    Args:
+        path: It need not exist, and neither do the folders above it.
+
+    Raises:
+        InputError: The nearest folder that exists cannot be written to.
+    """
+    folder = path
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_text_whole(path: Path, text: str) -> None:
+    """Write UTF-8 text."""
+    write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def write_json_whole(path: Path, tree: Any) -> None:
+    """Write JSON with sorted keys: the same tree gives the same bytes."""
+    text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text_whole(path, text)
+
+
+def wait_for_lock(stream: IO[Any], path: Path) -> None:
+    """Exclude others from a file until the stream is closed.
+
+    The system releases the lock of a killed process.
+
+    Args:
+        stream: The open file, or one beside it that stands for it.
+        path: The file, for the message.
+
+    Raises:
+        InputError: Another process keeps the lock for 5 s.
+    """
+    until_s = time.monotonic() + _LOCK_S
+    while True:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until_s:
+                raise InputError(f"another process keeps {path} locked for {_LOCK_S:g} s") from None
+            time.sleep(_LOCK_POLL_S)
+        else:
+            return
+
+
+def remove_parts(folder: Path) -> int:
+    """Remove unfinished files of killed writers; return their number."""
+    found = [file for suffix in (PART_SUFFIX, PICTURE_PART_SUFFIX) for file in folder.rglob(f".*{suffix}")]
+    for file in found:
+        file.unlink(missing_ok=True)
+    return len(found)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's bytes, 64 hexadecimal digits.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    return digest.hexdigest()

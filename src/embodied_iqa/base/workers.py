@@ -1,0 +1,118 @@
+"""Worker processes: single-threaded, and stopped with the process that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
+from typing import Any, Final, ParamSpec, Self, TypeVar
+
+from embodied_iqa.base.errors import InputError
+
+_ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_OURS: Final = ("LP_NUM_THREADS", "OPJ_NUM_THREADS")
+"""Threads of Mesa's rasteriser and of OpenJPEG, which `simulation` and `distortions` set."""
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def one_thread_each() -> None:
+    """Limit processes that start from now on to one thread; their libraries read this when they load.
+
+    Values of the user are kept, except for those that the package sets for this process itself.
+    """
+    for variable in _ONE_THREAD:
+        os.environ.setdefault(variable, "1")
+    os.environ.update(dict.fromkeys(_OURS, "1"))
+
+
+class Workers:
+    """Pool of spawned processes: a graphics context does not survive a fork.
+
+    They stop with this process, however it ends, and ignore Ctrl-C. Leaving the ``with`` block waits for
+    running jobs; leaving it with an exception kills them.
+
+    Args:
+        count: Number of processes.
+        begin: Called once in each, before its first job.
+        arguments: Arguments of ``begin``.
+    """
+
+    def __init__(self, count: int, begin: Callable[..., object] | None = None, *arguments: Any) -> None:
+        one_thread_each()
+        context = multiprocessing.get_context("spawn")
+        # Nothing is written: the workers wait for the end of file, when this process closes it or dies.
+        watched, self._kept_open = context.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(count, context, _begin, (watched, begin, arguments))
+
+    def submit(
+        self,
+        job: Callable[_Arguments, _Result],
+        *arguments: _Arguments.args,
+        **named: _Arguments.kwargs,
+    ) -> Future[_Result]:
+        """Submit a job."""
+        return self._pool.submit(job, *arguments, **named)
+
+    def close(self) -> None:
+        """Wait for running jobs; jobs that have not started do not run."""
+        self._pool.shutdown(cancel_futures=True)
+        self._kept_open.close()
+
+    def end(self) -> None:
+        """Stop the workers at once."""
+        self._kept_open.close()
+        self._pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.end()
+
+
+def result_of(job: Future[_Result]) -> _Result:
+    """Wait for a job.
+
+    Raises:
+        InputError: Its worker was killed.
+    """
+    try:
+        return job.result()
+    except BrokenProcessPool as error:
+        raise InputError(
+            "a worker was killed (out of memory?); finished work is kept",
+            expected="the same command again, perhaps with fewer workers",
+        ) from error
+
+
+def at_end_of_worker(action: Callable[[], object]) -> None:
+    """Call an action in the main thread of this worker process before it ends, unless it is killed."""
+    Finalize(None, action, exitpriority=0)
+
+
+def _begin(watched: Connection, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+    import cv2  # noqa: PLC0415 - only after the number of threads is set
+
+    cv2.setNumThreads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
+    if begin is not None:
+        begin(*arguments)
+
+
+def _end_with_parent(watched: Connection) -> None:
+    try:
+        watched.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(1)

@@ -1,0 +1,148 @@
+"""Whether a database can tell metrics apart: its ceiling, the loss of each class, and how scores fall.
+
+A database whose pairs lie at the highest score, or whose loss comes from one class of distortions, cannot
+rank metrics of picture quality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group, GroupScores, PairTable, ScoreGrid
+from embodied_iqa.data.analysis.means import CellMeans, References, cell_means, finite_mean
+from embodied_iqa.data.analysis.noise_ceiling import Ceiling, noise_ceiling
+from embodied_iqa.data.analysis.opinion import mean_opinion
+from embodied_iqa.imaging.distortions.spec import LEVELS
+
+Array = NDArray[np.float64]
+UNHARMED: Final = 4.95
+"""From this mean score on, of 5, the distortion harmed nothing."""
+_DRAWS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLoss:
+    """Loss of a class of distortions: the highest score minus the mean opinion.
+
+    Attributes:
+        name: Of the class.
+        severe: Mean loss at the highest level, in [0, 5]; NaN without pairs.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        share: Part of all loss, in [0, 1].
+    """
+
+    name: str
+    severe: float
+    low: float
+    high: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Mean opinion by level.
+
+    Attributes:
+        distortion_id: Two digits.
+        means: At each level, in [0, 5]; NaN without pairs.
+        falls: No level lies above the one before it by more than chance, and the last lies below the first by
+            more than chance (95 % intervals of the differences, references resampled).
+    """
+
+    distortion_id: str
+    means: tuple[float, ...]
+    falls: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHealth:
+    """One group of subjects.
+
+    Attributes:
+        unharmed: Share of the pairs at 4.95 of 5 or more, in [0, 1].
+        classes: By class.
+        trends: By distortion.
+        ceilings: Noise ceiling by view; undefined for fewer than two subjects.
+    """
+
+    unharmed: float
+    classes: tuple[ClassLoss, ...]
+    trends: tuple[Trend, ...]
+    ceilings: Mapping[str, Ceiling]
+
+    @property
+    def falling(self) -> int:
+        """Number of distortions whose scores fall with the level."""
+        return sum(trend.falls for trend in self.trends)
+
+
+def health(grid: ScoreGrid, class_of: Mapping[str, str], *, seed: int = 0) -> dict[Group, GroupHealth]:
+    """Compute the health of each group's scores.
+
+    Args:
+        grid: The scores.
+        class_of: Class of each distortion.
+        seed: Of intervals and random splits.
+    """
+    references = References.drawn(grid.pairs.reference_ids, draws=_DRAWS, seed=seed)
+    return {
+        group: _group_health(scores, grid.pairs, class_of, references, seed)
+        for group, scores in grid.groups.items()
+    }
+
+
+def _group_health(
+    scores: GroupScores, pairs: PairTable, class_of: Mapping[str, str], references: References, seed: int
+) -> GroupHealth:
+    opinion = mean_opinion(scores.total, scores.elsewhere).raw
+    known = opinion[np.isfinite(opinion)]
+    views = pairs.labels.get("view", np.full(len(pairs), ""))
+    return GroupHealth(
+        finite_mean((known >= UNHARMED).astype(np.float64)),
+        _class_losses(TASKS_OF_SCALE - opinion, pairs, class_of, references),
+        _trends(opinion, pairs, references),
+        {view: noise_ceiling(scores.total[views == view], seed=seed) for view in np.unique(views).tolist()},
+    )
+
+
+def _class_losses(
+    loss: Array, pairs: PairTable, class_of: Mapping[str, str], references: References
+) -> tuple[ClassLoss, ...]:
+    names = np.array([class_of.get(name, "other") for name in pairs.distortion_ids.tolist()])
+    classes, index = np.unique(names, return_inverse=True)
+    severe = np.where(pairs.levels == LEVELS[-1], index.reshape(-1), -1)
+    found = cell_means(loss, severe.astype(np.int64), len(classes), references)
+    whole = np.nansum(loss)
+    return tuple(
+        ClassLoss(
+            str(name),
+            float(found.means[number]),
+            float(found.low[number]),
+            float(found.high[number]),
+            float(np.nansum(loss[names == name]) / whole) if whole > 0 else 0.0,
+        )
+        for number, name in enumerate(classes)
+    )
+
+
+def _trends(opinion: Array, pairs: PairTable, references: References) -> tuple[Trend, ...]:
+    names, index = np.unique(pairs.distortion_ids, return_inverse=True)
+    cells = index.reshape(-1) * len(LEVELS) + pairs.levels - 1
+    found = cell_means(opinion, cells.astype(np.int64), len(names) * len(LEVELS), references)
+    return tuple(_trend(str(name), found, number * len(LEVELS)) for number, name in enumerate(names))
+
+
+def _trend(name: str, found: CellMeans, first: int) -> Trend:
+    cells = slice(first, first + len(LEVELS))
+    means, draws = found.means[cells], found.draws[:, cells]
+    if not np.isfinite(means).all():
+        return Trend(name, tuple(means.tolist()), falls=False)
+    steps = np.nanpercentile(np.diff(draws, axis=1), 2.5, axis=0)
+    whole = np.nanpercentile(draws[:, -1] - draws[:, 0], 97.5)
+    return Trend(name, tuple(means.tolist()), falls=bool((steps <= 0).all() and whole < 0))

@@ -1,0 +1,97 @@
+"""Paired statistics of matched runs: intervals from drawing scenes, differences of shares, McNemar's test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from embodied_iqa.data.analysis.means import INTERVAL, References, cell_means
+from embodied_iqa.models.scoring.proportions import wilson
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its 95 % interval.
+
+    Attributes:
+        value: NaN without a run.
+        low: Lower end; NaN for fewer than two scenes.
+        high: Upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_of(values: Array, scenes: References) -> Estimate:
+    """Return the mean with its interval from drawing whole scenes.
+
+    Args:
+        values: ``(N,)``; NaN does not count.
+        scenes: Drawn scenes; its index is that of the values.
+    """
+    means = cell_means(values, np.zeros(len(values), dtype=np.int64), 1, scenes)
+    return Estimate(float(means.means[0]), float(means.low[0]), float(means.high[0]))
+
+
+def median_of(values: Array, scenes: References) -> Estimate:
+    """Return the median with its interval from drawing whole scenes; arguments as of `mean_of`."""
+    used = np.isfinite(values)
+    if not used.any():
+        return Estimate(np.nan, np.nan, np.nan)
+    order = np.argsort(values[used], kind="stable")
+    ordered, index = values[used][order], scenes.index[used][order]
+    total = np.cumsum(scenes.weights[:, index], axis=1)
+    known = total[:, -1] > 0
+    half = total[known, -1:] / 2
+    draws = (
+        ordered[(total[known] >= half).argmax(axis=1)] + ordered[(total[known] > half).argmax(axis=1)]
+    ) / 2
+    ends = np.percentile(draws, INTERVAL) if len(np.unique(index)) > 1 else (np.nan, np.nan)
+    return Estimate(float(np.median(ordered)), float(ends[0]), float(ends[1]))
+
+
+def paired_difference(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Estimate:
+    """Return the share of successes of the second arm minus that of the first, within [-1, 1].
+
+    Args:
+        first: ``(N,)`` outcomes of one arm, N of 1 or more.
+        second: ``(N,)`` outcomes of the other arm in the same runs.
+
+    Source: Newcombe, Statistics in Medicine 17 (1998), 2635-2650: method 10, hybrid score interval with the
+    continuity-corrected phi.
+    """
+    both, neither = float((first & second).sum()), float((~first & ~second).sum())
+    gained, lost = float((second & ~first).sum()), float((first & ~second).sum())
+    total = len(first)
+    one, two = wilson(int(both + lost), total), wilson(int(both + gained), total)
+    excess = both * neither - gained * lost
+    margins = (both + lost) * (gained + neither) * (both + gained) * (lost + neither)
+    phi = (max(excess - total / 2, 0.0) if excess > 0 else excess) / np.sqrt(margins) if margins else 0.0
+
+    def half(up: float, down: float) -> float:
+        return float(np.sqrt(max(0.0, up**2 - 2 * phi * up * down + down**2)))
+
+    value = two.value - one.value
+    low = value - half(two.value - two.low, one.high - one.value)
+    high = value + half(two.high - two.value, one.value - one.low)
+    return Estimate(value, max(-1.0, low), min(1.0, high))
+
+
+def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
+    """Return the p-value of McNemar's exact test: two-sided binomial test of the discordant pairs.
+
+    Args:
+        first: ``(N,)`` outcomes of one arm.
+        second: ``(N,)`` outcomes of the other arm in the same runs.
+
+    Source: McNemar, Psychometrika 12 (1947), 153-157.
+    """
+    gained, lost = int((second & ~first).sum()), int((first & ~second).sum())
+    return float(binomtest(gained, gained + lost, 0.5).pvalue) if gained + lost else 1.0

@@ -1,0 +1,207 @@
+"""Build of a database: the steps in order, each continued where it was interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from embodied_iqa import __version__
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.files import remove_parts
+from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
+from embodied_iqa.data.database.building.finish import finish
+from embodied_iqa.data.database.building.members import load_member
+from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, Step
+from embodied_iqa.data.database.building.step_annotate import AnnotateStep
+from embodied_iqa.data.database.building.step_distort import make_pairs
+from embodied_iqa.data.database.building.step_references import ReferenceStep
+from embodied_iqa.data.database.building.step_score import score_database
+from embodied_iqa.data.database.edits import apply_edits
+from embodied_iqa.data.database.lock import locked
+from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
+from embodied_iqa.data.database.store import DatabaseStore, is_database
+
+_PLANNED: Final = {Step.REFERENCES, Step.TASKS, Step.DISTORT}
+"""Steps that depend on the plan; the others use the existing tables, also in a merged database."""
+
+
+class Watcher(Protocol):
+    """Observer of a build's progress."""
+
+    def begin(self, step: Step, blocks: int) -> None:
+        """Called with the number of missing blocks of a step."""
+        ...
+
+    def advance(self, step: Step, report: BlockReport) -> None:
+        """Called when a block is done."""
+        ...
+
+
+@dataclass(slots=True)
+class StepSummary:
+    """Work of a step in this build.
+
+    Attributes:
+        blocks: Number of blocks that were missing and are done.
+        rows: Number of new rows.
+        seconds: Wall time.
+        busy_s: Time of all workers, without loading models.
+        inference_s: Part of this time inside of models.
+        failures: Number of failures by subject or kind of reason.
+    """
+
+    blocks: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+    busy_s: float = 0.0
+    inference_s: float = 0.0
+    failures: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def rows_per_s(self) -> float:
+        """Rows per second of wall time."""
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def share_outside(self) -> float | None:
+        """Share of the workers' time outside of models; None where no model was queried."""
+        return None if not self.inference_s else max(0.0, 1.0 - self.inference_s / self.busy_s)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSummary:
+    """Result of a build.
+
+    Attributes:
+        steps: The steps that ran.
+        record: `dataset.json` after the build.
+    """
+
+    steps: Mapping[Step, StepSummary]
+    record: DatabaseRecord
+
+
+def build(path: Path, plan: BuildPlan, options: BuildOptions, watcher: Watcher | None = None) -> BuildSummary:
+    """Build a database or continue one.
+
+    Args:
+        path: New, empty, or a database of the same plan; the number of references may have grown.
+        plan: What its content depends on.
+        options: How to build it, and which subjects to add.
+        watcher: Observes the progress.
+
+    Raises:
+        UsageError: The database was built with another plan, or a step lacks the one before it.
+        InputError: Another builder works in it; the folder is not a database; the disk is full; a subject
+            fails on everything. Finished work is kept.
+    """
+    if path.is_dir() and not is_database(path) and any(item.name != ".lock" for item in path.iterdir()):
+        raise InputError(f"{path} is not a database", expected="a new or empty folder")
+    with locked(path):
+        return _Builder(DatabaseStore(path), plan, options, watcher).run()
+
+
+class _Builder:
+    def __init__(
+        self, store: DatabaseStore, plan: BuildPlan, options: BuildOptions, watcher: Watcher | None
+    ) -> None:
+        self._store = store
+        self._plan = plan
+        self._options = options
+        self._watcher = watcher
+        self._engine = Engine(options.engine)
+        self._done: dict[Step, StepSummary] = {}
+
+    def run(self) -> BuildSummary:
+        self._begin()
+        remove_parts(self._store.path)
+        with self._engine:
+            for step in Step:
+                if step in self._options.steps:
+                    self._done[step] = StepSummary()
+                    self._check(step)
+                    self._run_step(step)
+        return BuildSummary(self._done, finish(self._store))
+
+    def _begin(self) -> None:
+        """Write the record of the plan and of all subjects, old and new."""
+        record = DatabaseRecord(self._plan.tree())
+        if is_database(self._store.path):
+            record = self._store.record()
+            if set(self._options.steps) & _PLANNED:
+                _compare(record.plan, self._plan.tree(), self._store.path)
+        subjects = {subject.name: subject for subject in record.subjects}
+        for reference in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
+            member = load_member(reference, self._options.vlm, self._options.vla)
+            subjects[member.name] = RecordedSubject.of(member.name, member.role, member.info)
+        ordered = tuple(subjects[name] for name in sorted(subjects))
+        self._store.write_record(replace(record, embodied_iqa=__version__, subjects=ordered))
+
+    def _check(self, step: Step) -> None:
+        """Refuse a step whose input is missing."""
+        existing, needed = self._store.tables(), ""
+        if step in {Step.TASKS, Step.DISTORT} and "references" not in existing:
+            needed = "references"
+        elif step is Step.ANNOTATE and not {"pairs", "tasks"} <= existing.keys():
+            needed = "pairs"
+        elif step is Step.SCORE and not self._annotated():
+            needed = "annotations"
+        if needed:
+            raise UsageError(f"step {step} needs {needed} first", expected=f"--steps up to {step}")
+
+    def _annotated(self) -> list[RecordedSubject]:
+        subjects = self._store.record().subjects
+        return [subject for subject in subjects if self._store.annotation_files(subject.name)]
+
+    def _run_step(self, step: Step) -> None:
+        store, run = self._store, self._runner(step)
+        built = replace(store, built=True)
+        match step:
+            case Step.REFERENCES:
+                ReferenceStep(built, self._plan).run(run)
+            case Step.TASKS:
+                ReferenceStep(built, self._plan).run_tasks(run)
+            case Step.DISTORT:
+                make_pairs(built, self._plan, run)
+                apply_edits(store)
+            case Step.ANNOTATE:
+                apply_edits(store)
+                names = {reference.text for reference in self._options.subjects}
+                subjects = [item for item in store.record().subjects if item.name in names]
+                AnnotateStep(store, subjects, self._options).run(run)
+            case Step.SCORE:
+                unscaled = score_database(store, self._annotated(), run)
+                self._done[step].failures.update({f"unscaled {name}": 1 for name in unscaled})
+
+    def _runner(self, step: Step) -> Callable[[Sequence[Job]], None]:
+        """Return a function that runs jobs of a step and adds up their results."""
+        summary = self._done[step]
+
+        def run(jobs: Sequence[Job]) -> None:
+            started = time.perf_counter()
+            if self._watcher is not None:
+                self._watcher.begin(step, len(jobs))
+            for report in self._engine.run(jobs):
+                summary.blocks += 1
+                summary.rows += report.rows
+                summary.busy_s += report.busy_s
+                summary.inference_s += report.inference_s
+                summary.failures.update(report.failures)
+                if self._watcher is not None:
+                    self._watcher.advance(step, report)
+            summary.seconds += time.perf_counter() - started
+
+        return run
+
+
+def _compare(found: Mapping[str, Any], tree: Mapping[str, Any], path: Path) -> None:
+    other = [name for name in tree if found.get(name) != tree[name]]
+    if other:
+        shown = "; ".join(f"{name} was {found.get(name)!r}, is {tree[name]!r}" for name in other)
+        raise UsageError(
+            f"{path} was built with different settings: {shown}", expected="the same, or another --out"
+        )

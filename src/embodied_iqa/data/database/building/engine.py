@@ -1,0 +1,194 @@
+"""Execution of a build's jobs in any number of processes, on this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, Final, Self
+
+import cv2
+
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.workers import Workers, one_thread_each
+from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.world.simulation.kept_renderers import keep_renderers, keep_renderers_in_worker
+
+_JOBS_PER_WORKER: Final = 2
+"""Jobs that are submitted ahead: bounds the memory, however many there are."""
+_RESTARTS: Final = 3
+_OBJECT_STORE_BYTES: Final = 100_000_000
+_ADVICE: Final = "the same command again, perhaps with fewer workers"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReport:
+    """Result of a job; its rows are on the disk.
+
+    Attributes:
+        block: Number of the block.
+        rows: Number of new rows.
+        failures: Number of failures by subject or kind of reason.
+        busy_s: Time of the worker, without loading models.
+        inference_s: Part of this time inside of models.
+    """
+
+    block: int
+    rows: int
+    failures: Mapping[str, int] = field(default_factory=dict)
+    busy_s: float = 0.0
+    inference_s: float = 0.0
+
+
+Job = Callable[[], BlockReport]
+"""Can be pickled, may run twice, writes its results whole or not at all."""
+
+
+def run_jobs(jobs: Iterable[Job], options: EngineOptions) -> Iterator[BlockReport]:
+    """Run jobs with an engine of their own, see `Engine.run`."""
+    with Engine(options) as engine:
+        yield from engine.run(jobs)
+
+
+class Engine:
+    """Workers that start with the first job and stay for all steps of a build.
+
+    Args:
+        options: What runs the jobs.
+    """
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
+        self._pool: Workers | None = None
+        self._ray: Any = None
+        self._renderers = ExitStack()
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+        """Run jobs and yield each result as soon as it is there, in any order.
+
+        Jobs of a lost worker run again on another one.
+
+        Raises:
+            InputError: A job failed, or workers are lost repeatedly.
+            MissingDependencyError: Ray is requested and not installed.
+        """
+        if self._options.kind is EngineKind.RAY:
+            yield from self._on_ray(jobs)
+        elif self._options.workers == 1:
+            for job in jobs:
+                yield job()
+        else:
+            yield from self._in_pool(jobs)
+
+    def close(self) -> None:
+        """Stop the workers; jobs that have not started do not run."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+        if self._ray is not None:
+            self._ray.shutdown()
+            self._ray = None
+
+    def __enter__(self) -> Self:
+        self._renderers.enter_context(keep_renderers())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._pool is not None:
+            self._pool.end()
+            self._pool = None
+        self.close()
+        self._renderers.close()
+
+    def _in_pool(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+        source, lost = iter(jobs), 0
+        while True:
+            running: dict[Future[BlockReport], Job] = {}
+            ahead: list[Job] = []
+            try:
+                while True:
+                    ahead = list(islice(source, self._options.workers * _JOBS_PER_WORKER - len(running)))
+                    while ahead:
+                        future = self._workers().submit(_call, ahead[0])
+                        running[future] = ahead.pop(0)
+                    if not running:
+                        return
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        report = future.result()
+                        del running[future]
+                        lost = 0
+                        yield report
+            except BrokenProcessPool as error:
+                self.close()
+                source = chain([*running.values(), *ahead], source)
+                lost += 1
+                if lost > _RESTARTS:
+                    raise InputError(
+                        "workers are killed repeatedly (out of memory?); finished work is kept",
+                        expected=_ADVICE,
+                    ) from error
+
+    def _workers(self) -> Workers:
+        if self._pool is None:
+            self._pool = Workers(self._options.workers)
+        return self._pool
+
+    def _on_ray(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+        ray = load("ray", install="pip install -r requirements/ray.txt")
+        source, running = iter(jobs), list[Any]()
+        try:
+            while True:
+                ahead = list(islice(source, self._options.workers * _JOBS_PER_WORKER - len(running)))
+                if ahead and not ray.is_initialized():
+                    _connect(ray, self._options)
+                    self._ray = ray
+                remote = ray.remote(num_cpus=1, max_retries=_RESTARTS)(_call)
+                running += [remote.remote(job) for job in ahead]
+                if not running:
+                    return
+                done, running = ray.wait(running, num_returns=1)
+                yield _result(ray, done[0])
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)
+
+
+def _call(job: Job) -> BlockReport:
+    cv2.setNumThreads(1)
+    keep_renderers_in_worker()
+    return job()
+
+
+def _connect(ray: Any, options: EngineOptions) -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    one_thread_each()
+    local: dict[str, Any] = {
+        "num_cpus": options.workers,
+        "include_dashboard": False,
+        "object_store_memory": _OBJECT_STORE_BYTES,
+    }
+    try:
+        ray.init(**({"address": options.address} if options.address else local), log_to_driver=False)
+    except Exception as error:  # Ray raises Exception itself when its node does not start in time
+        raise InputError(f"no Ray at {options.address or 'this machine'}: {error}") from error
+
+
+def _result(ray: Any, reference: Any) -> BlockReport:
+    try:
+        report: BlockReport = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, EmbodiedIqaError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        raise InputError(
+            f"Ray lost a worker repeatedly: {error}; finished work is kept", expected=_ADVICE
+        ) from error
+    return report

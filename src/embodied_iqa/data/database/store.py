@@ -1,0 +1,231 @@
+"""Folder of a database: paths of its files, reading and writing of its tables.
+
+`dataset.json` records how everything was made. `references.parquet`, `tasks.parquet` and `pairs.parquet` are
+the plan; `annotations/<subject>/part-NNNNN.parquet` hold the answers, one part for each block of references;
+`scores.parquet` is computed from all of them. Every file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from embodied_iqa.base.errors import InputError, first_line
+from embodied_iqa.base.files import write_whole
+from embodied_iqa.data.database.record import DatabaseRecord, read_record, write_record
+from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, SCORES, TASKS
+from embodied_iqa.models.subjects.constants_files import file_stem
+
+RECORD_FILE: Final = "dataset.json"
+_DIGEST: Final = b"embodied_iqa.plan"
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a folder is a database, finished or not."""
+    return (path / RECORD_FILE).is_file()
+
+
+def write_table(path: Path, table: Any, schema: Any, digest: str = "") -> None:
+    """Write Parquet (zstd), whole or not at all; the same rows give the same bytes.
+
+    Args:
+        path: The file.
+        table: An Arrow table.
+        schema: The columns.
+        digest: Hash of everything that the rows depend on; kept in the file, see `read_digest`.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    table = table.cast(schema).replace_schema_metadata(stamped(schema, digest).metadata)
+    write_whole(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
+
+
+def stamped(schema: Any, digest: str) -> Any:
+    """Return a schema that carries a digest, see `read_digest`."""
+    return schema.with_metadata({_DIGEST: digest.encode()})
+
+
+def read_table(path: Path, names: Sequence[str], columns: Sequence[str] | None = None) -> Any:
+    """Read Parquet as an Arrow table.
+
+    Args:
+        path: The file.
+        names: The columns that the file must have, in this order.
+        columns: Only read these; None for all.
+
+    Raises:
+        InputError: The file is missing, damaged or has other columns.
+    """
+    try:
+        found = pq.read_schema(path).names
+        if found != list(names):
+            raise InputError(f"{path} has other columns", expected=", ".join(names), got=", ".join(found))
+        table = pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+        table.validate(full=True)  # such as text that is not UTF-8
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
+    return table
+
+
+def read_digest(path: Path) -> str | None:
+    """Return the digest that `write_table` kept; None where the file is missing or damaged."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None
+    return bytes(metadata.get(_DIGEST, b"")).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseStore:
+    """Paths and tables of one database.
+
+    Attributes:
+        path: The folder.
+        built: Its references, tasks and pairs are those before the edits of people, see `database.edits`.
+    """
+
+    path: Path
+    built: bool = False
+
+    @property
+    def built_folder(self) -> Path:
+        """References, tasks and pairs before the edits of people; missing where nothing was edited."""
+        return self.path / "journal" / "built"
+
+    def _planned(self, name: str) -> Path:
+        return (self.built_folder if self.built and self.built_folder.is_dir() else self.path) / name
+
+    @property
+    def record_file(self) -> Path:
+        """File of the record."""
+        return self.path / RECORD_FILE
+
+    @property
+    def references_file(self) -> Path:
+        """The reference pictures."""
+        return self._planned("references.parquet")
+
+    @property
+    def tasks_file(self) -> Path:
+        """Five tasks for each reference."""
+        return self._planned("tasks.parquet")
+
+    @property
+    def pairs_file(self) -> Path:
+        """The distorted pictures."""
+        return self._planned("pairs.parquet")
+
+    @property
+    def scores_file(self) -> Path:
+        """A score for each pair, task and subject."""
+        return self.path / "scores.parquet"
+
+    @property
+    def execution_file(self) -> Path:
+        """Runs of joined experiments; missing where none were joined."""
+        return self.path / "execution.parquet"
+
+    @property
+    def verdicts_file(self) -> Path:
+        """Verdicts of a gate on the pairs; missing where none were made."""
+        return self.path / "verdicts.parquet"
+
+    @property
+    def work(self) -> Path:
+        """Parts of unfinished steps."""
+        return self.path / "work"
+
+    @property
+    def pictures(self) -> Path:
+        """The pictures."""
+        return self.path / "pictures"
+
+    def tables(self) -> dict[str, Path]:
+        """Return the existing single tables by name."""
+        files = (
+            self.references_file,
+            self.tasks_file,
+            self.pairs_file,
+            self.scores_file,
+            self.execution_file,
+            self.verdicts_file,
+        )
+        return {file.stem: file for file in files if file.is_file()}
+
+    def files(self) -> dict[str, Path]:
+        """Return the files of all tables, parts of answers included, by their path in the database."""
+        parts = sorted((self.path / "annotations").glob("*/part-*.parquet"))
+        return {str(file.relative_to(self.path)): file for file in (*self.tables().values(), *parts)}
+
+    def annotations(self, subject: str) -> Path:
+        """Return the folder of a subject's answers."""
+        return self.path / "annotations" / file_stem(subject)
+
+    def annotation_part(self, subject: str, block: int) -> Path:
+        """Return the file of a subject's answers on a block of references."""
+        return self.annotations(subject) / f"part-{block:05d}.parquet"
+
+    def constants_file(self, subject: str) -> Path:
+        """Return the file of the constants by which a subject's scores are scaled in this database."""
+        return self.path / "constants" / f"{file_stem(subject)}.json"
+
+    def record(self) -> DatabaseRecord:
+        """Return `dataset.json`.
+
+        Raises:
+            InputError: It is missing, damaged or of another version.
+        """
+        return read_record(self.record_file)
+
+    def write_record(self, record: DatabaseRecord) -> None:
+        """Write `dataset.json`, whole or not at all."""
+        write_record(self.record_file, record)
+
+    def subjects(self) -> tuple[str, ...]:
+        """Return the names of the database's subjects, VLMs and VLAs, in the record's order."""
+        return tuple(item.name for item in self.record().subjects)
+
+    def references(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the references as an Arrow table."""
+        return read_table(self.references_file, REFERENCES.names, columns)
+
+    def tasks(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the tasks as an Arrow table."""
+        return read_table(self.tasks_file, TASKS.names, columns)
+
+    def pairs(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the pairs as an Arrow table."""
+        return read_table(self.pairs_file, PAIRS.names, columns)
+
+    def scores(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the scores as an Arrow table."""
+        return read_table(self.scores_file, SCORES.names, columns)
+
+    def annotation_files(self, subject: str) -> list[Path]:
+        """Return the parts of a subject's answers, in order."""
+        return sorted(self.annotations(subject).glob("part-*.parquet"))
+
+    def annotation_parts(self, subject: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield a subject's answers part by part as Arrow tables."""
+        for file in self.annotation_files(subject):
+            yield read_table(file, ANNOTATIONS.names, columns)
+
+
+def open_database(path: Path) -> DatabaseStore:
+    """Open a database for reading.
+
+    Raises:
+        InputError: The folder is not a database, or of another version.
+    """
+    if not is_database(path):
+        raise InputError(f"{path} is not a database", expected=f"a folder with {RECORD_FILE}")
+    store = DatabaseStore(path)
+    store.record()
+    return store

@@ -1,0 +1,114 @@
+"""Export of a database in one of three formats, with README, licence and record."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import pyarrow.compute as pc
+
+from embodied_iqa import __version__
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.analysis.grid import ScoreGrid
+from embodied_iqa.data.analysis.loading import load_grid
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.export.hugging_face import card_head, fill_hugging_face
+from embodied_iqa.data.export.opinions import opinions_of, views_text
+from embodied_iqa.data.export.plain import fill_csv
+from embodied_iqa.data.export.pyiqa import fill_pyiqa
+
+_OTHER: Final = "other"
+_SIMULATED: Final = "apache-2.0"
+_PHOTOGRAPHS: Final = (
+    "Photographs among the references, and the distorted pictures made of them, belong to those who took "
+    "them and keep their licence."
+)
+
+
+class ExportFormat(StrEnum):
+    """Format of an export."""
+
+    PYIQA = "pyiqa"
+    HUGGING_FACE = "hf"
+    CSV = "csv"
+
+
+@dataclass(frozen=True, slots=True)
+class _Licence:
+    """Licence of an exported set.
+
+    Attributes:
+        name: Identifier of the Hugging Face hub, such as `cc-by-4.0`, or `other`.
+        text: For people.
+    """
+
+    name: str
+    text: str
+
+    @classmethod
+    def of(cls, store: DatabaseStore, named: str | None) -> _Licence:
+        """Return the named licence, by default that of simulated pictures; `other` for photographs."""
+        photographs = bool(pc.any(store.references(["real"])["real"]).as_py())
+        name = named or (_OTHER if photographs else _SIMULATED)
+        text = f"Licence of this set: {name}."
+        if photographs:
+            text += " " + _PHOTOGRAPHS
+        else:
+            text += " All pictures were drawn by the simulator of embodied_iqa."
+        return cls(name, text + " Answers and actions come from the subjects that dataset.json names.")
+
+
+def export_database(
+    store: DatabaseStore,
+    out: Path,
+    form: ExportFormat,
+    *,
+    licence: str | None = None,
+    all_views: bool = False,
+) -> None:
+    """Write a database in another format, whole or not at all.
+
+    Args:
+        store: The database, with scores.
+        out: New or empty folder.
+        form: The format.
+        licence: Name of the set's licence; None for `apache-2.0`, or `other` where it has photographs.
+        all_views: Include in mean opinions the subjects that are not made for the picture's view.
+
+    Raises:
+        InputError: The database is incomplete, ``out`` is not empty or cannot be written.
+    """
+    terms = _Licence.of(store, licence)
+    grid = load_grid(store, all_views=all_views)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is not empty", expected="a new or empty folder")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as fresh:
+            whole = Path(fresh) / out.name
+            whole.mkdir()
+            _fill(store, grid, form, terms, whole)
+            whole.replace(out)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror or error}") from error
+
+
+def _fill(store: DatabaseStore, grid: ScoreGrid, form: ExportFormat, licence: _Licence, folder: Path) -> None:
+    fill = {
+        ExportFormat.CSV: fill_csv,
+        ExportFormat.PYIQA: fill_pyiqa,
+        ExportFormat.HUGGING_FACE: fill_hugging_face,
+    }[form]
+    text = f"{fill(store, opinions_of(grid), folder)}\n\n{views_text(grid)}"
+    head = card_head(licence.name) if form is ExportFormat.HUGGING_FACE else []
+    made = f"Made by embodied_iqa {__version__}; dataset.json records how."
+    title = f"# {store.path.resolve().name}"
+    lines = [*head, title, "", text, "", "## Licence", "", licence.text, "", made, ""]
+    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "LICENSE.txt").write_text(licence.text + "\n", encoding="utf-8")
+    record = json.dumps(store.record().tree(), indent=1, sort_keys=True, ensure_ascii=False)
+    (folder / "dataset.json").write_text(record + "\n", encoding="utf-8")

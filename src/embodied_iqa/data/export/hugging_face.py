@@ -1,0 +1,90 @@
+"""Export as a folder that `datasets.load_dataset` reads: Parquet with the pictures in it, and a card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from embodied_iqa.base.progress import track
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.export.opinions import PairOpinions
+from embodied_iqa.data.export.pictures import PictureFile, distorted_pictures, reference_pictures
+from embodied_iqa.data.export.plain import opinion_columns
+
+CONFIGS: Final = ("pairs", "references", "tasks", "scores")
+_SHARD_PICTURES: Final = 1500
+_GROUP_PICTURES: Final = 100
+_IMAGE: Final = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_FEATURES: Final = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
+"""Tells the library which column is a picture; the others follow from their types."""
+_README: Final = """\
+| configuration | a row is |
+|---|---|
+| `pairs` (default) | a distorted picture (`image`) with the mean opinions and the ten splits by reference |
+| `references` | a reference picture (`image`) with its labels; `reference_id` joins it to `pairs` |
+| `tasks` | a task of a reference |
+| `scores` | the score of one subject for one task of a pair |
+
+```python
+from datasets import load_dataset
+
+pairs = load_dataset("this/folder", split="train")
+references = load_dataset("this/folder", "references", split="train")
+training = pairs.filter(lambda row: row["split_seed0"] == "train")
+```
+
+`<target>_mean` is the mean opinion over five tasks, 0 to 5, higher is better; null where no subject scored.
+The library names the whole table `train`; the splits for training metrics are the columns
+`split_seed0` to `split_seed9`, 8:2 by reference."""
+
+
+def card_head(licence: str) -> list[str]:
+    """Return the lines of YAML at the start of the README, by which the library finds the files."""
+    tags = ["tags:", "- image-quality-assessment", "- robotics"]
+    lines = ["---", f"license: {json.dumps(licence)}", *tags, "configs:"]
+    for name in CONFIGS:
+        lines += [f"- config_name: {name}", f"  data_files: {name}/*.parquet"]
+        lines += ["  default: true"] if name == CONFIGS[0] else []
+    return [*lines, "---", ""]
+
+
+def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
+    """Write the export into an empty folder; return the text of its README."""
+    pair_ids = opinions.pairs.pair_ids.tolist()
+    pairs = pa.table(opinion_columns(opinions))
+    files = track(distorted_pictures(store, pair_ids), "pairs", len(pair_ids))
+    _write_pictures(folder / "pairs", pairs, files)
+    references = store.references().sort_by("reference_id").drop_columns(["cameras", "picture"])
+    files = track(reference_pictures(store), "references", references.num_rows)
+    _write_pictures(folder / "references", references, files)
+    for name, table in (("tasks", store.tasks()), ("scores", store.scores())):
+        (folder / name).mkdir()
+        pq.write_table(table, folder / name / f"{name}-00000.parquet", compression="zstd")
+    return _README
+
+
+def _write_pictures(folder: Path, table: Any, files: Iterable[PictureFile]) -> None:
+    """Write a table with its pictures, in shards; no more than one group of pictures is in memory."""
+    folder.mkdir()
+    schema = pa.schema([pa.field("image", _IMAGE), *table.schema])
+    schema = schema.with_metadata({"huggingface": _FEATURES})
+    rest = iter(files)
+    for number, start in enumerate(range(0, table.num_rows, _SHARD_PICTURES)):
+        shard = table.slice(start, _SHARD_PICTURES)
+        file = folder / f"{folder.name}-{number:05d}.parquet"
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for group in _groups(shard, rest):
+                writer.write_table(group.cast(schema))
+
+
+def _groups(shard: Any, files: Iterator[PictureFile]) -> Iterator[Any]:
+    for first in range(0, shard.num_rows, _GROUP_PICTURES):
+        rows = shard.slice(first, _GROUP_PICTURES)
+        pictures = [{"bytes": file.data, "path": file.name} for file in islice(files, rows.num_rows)]
+        yield rows.add_column(0, "image", pa.array(pictures, _IMAGE))

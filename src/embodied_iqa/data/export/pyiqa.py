@@ -1,0 +1,81 @@
+"""Export for IQA-PyTorch (pyiqa): meta files with the splits as columns, and picture files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from embodied_iqa.base.progress import track
+from embodied_iqa.data.database.splits import split_columns
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.export.opinions import PairOpinions
+from embodied_iqa.data.export.pictures import PictureFile, distorted_pictures, reference_pictures
+from embodied_iqa.data.export.plain import write_csv
+
+_REFERENCES: Final = Path("pictures", "references")
+_PAIRS: Final = Path("pictures", "pairs")
+_README: Final = """\
+For [IQA-PyTorch](https://github.com/chaofengc/IQA-PyTorch): one meta file a target and kind of metric.
+
+| file | first columns | for |
+|---|---|---|
+| `meta_info_<target>_fr.csv` | `ref_name`, `dist_name`, `mos`, `std` | `GeneralFRDataset` |
+| `meta_info_<target>_nr.csv` | `dist_name`, `mos`, `std` | `GeneralNRDataset` |
+
+Targets: {targets}. `mos` is the mean opinion of the subjects over five tasks, 0 to 5, higher is better; `std`
+is its standard deviation over them. `wrong-motion` is 5 minus what was lost by motions that end elsewhere,
+`refusal` 5 minus the number of tasks in which the policy saw no target and moved nothing. Pairs without a
+score are left out ({left_out}).
+
+Ten splits by reference, 8:2, are columns of the meta files: `split_seed0` to `split_seed9` with `train` and
+`val`. In the options of a dataset, paths seen from this folder:
+
+```yaml
+dataroot_target: pictures/pairs
+dataroot_ref: pictures/references
+meta_info_file: meta_info_decision_fr.csv
+split_index: split_seed0
+mos_range: [0, 5]
+lower_better: false
+```"""
+
+
+def fill_pyiqa(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
+    """Write the export into an empty folder; return the text of its README."""
+    pairs, references = opinions.pairs.pair_ids.tolist(), opinions.pairs.reference_ids.tolist()
+    files = track(reference_pictures(store), "references", len(set(references)))
+    reference_names = _write(files, folder / _REFERENCES)
+    files = track(distorted_pictures(store, pairs), "pairs", len(pairs))
+    pair_names = _write(files, folder / _PAIRS)
+    splits = split_columns(references)
+    left_out = []
+    for name, target in opinions.targets.items():
+        rows = [
+            [
+                reference_names[references[index]],
+                pair_names[pairs[index]],
+                repr(float(target.mean[index])),
+                repr(float(target.deviation[index])),
+                *(column[index] for column in splits.values()),
+            ]
+            for index in np.flatnonzero(np.isfinite(target.mean))
+        ]
+        left_out.append(f"{name} {len(pairs) - len(rows)}")
+        head = ["ref_name", "dist_name", "mos", "std", *splits]
+        write_csv(folder / f"meta_info_{name}_fr.csv", head, rows)
+        write_csv(folder / f"meta_info_{name}_nr.csv", head[1:], (row[1:] for row in rows))
+    targets = ", ".join(f"`{name}`" for name in opinions.targets)
+    return _README.format(targets=targets, left_out=", ".join(left_out))
+
+
+def _write(files: Iterable[PictureFile], folder: Path) -> dict[str, str]:
+    """Write pictures; return id to file name."""
+    folder.mkdir(parents=True)
+    names = {}
+    for file in files:
+        (folder / file.name).write_bytes(file.data)
+        names[file.id] = file.name
+    return names

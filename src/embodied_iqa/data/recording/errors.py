@@ -1,0 +1,44 @@
+"""Errors of recordings: one for writing, one for reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embodied_iqa.base.errors import InputError
+
+
+class _RecordingError(InputError):
+    """An input error that quotes its file.
+
+    Args:
+        path: The file.
+        message: What is wrong with it, without a full stop.
+        details: Expected, received and available values, see `InputError`.
+    """
+
+    def __init__(self, path: Path | str, message: str, **details: Any) -> None:
+        super().__init__(f"{str(path)!r}: {message}", **details)
+        self.path = Path(path)
+
+
+class RecordingReadError(_RecordingError):
+    """A recording is missing, cut short, damaged, of another kind, or lacks the requested content."""
+
+
+class WrongPoseError(RecordingReadError):
+    """The camera's pose of one picture is invalid; other pictures can be read.
+
+    Args:
+        path: The file.
+        message: What is wrong with it, without a full stop.
+        stamp_ns: Stamp of the picture.
+    """
+
+    def __init__(self, path: Path | str, message: str, stamp_ns: int) -> None:
+        super().__init__(path, message)
+        self.stamp_ns = stamp_ns
+
+
+class RecordingWriteError(_RecordingError):
+    """A recording cannot be opened or continued: it exists, the folder is not writable, the disk is full."""

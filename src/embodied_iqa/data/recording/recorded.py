@@ -1,0 +1,62 @@
+"""Content of a recording: topics, messages, pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embodied_iqa.imaging.images.image_cdr import ImagePicture
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """A topic of a recording.
+
+    Attributes:
+        topic: Its name.
+        type_name: Such as ``sensor_msgs/msg/Image``.
+        messages: Their number.
+        qos_text: YAML of the publishers' QoS profiles; may be empty.
+        definition: The type's concatenated definition.
+    """
+
+    topic: str
+    type_name: str
+    messages: int
+    qos_text: str
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMessage:
+    """A serialised message.
+
+    Attributes:
+        topic: Its topic.
+        type_name: Its type.
+        log_time_ns: When it was received.
+        publish_time_ns: When it was published.
+        sequence: The publisher's counter; 0 for none.
+        cdr: The serialised message.
+    """
+
+    topic: str
+    type_name: str
+    log_time_ns: int
+    publish_time_ns: int
+    sequence: int
+    cdr: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedPicture:
+    """A picture of a topic.
+
+    Attributes:
+        topic: Its topic.
+        log_time_ns: When it was received.
+        picture: Stamp, frame and pixels.
+    """
+
+    topic: str
+    log_time_ns: int
+    picture: ImagePicture

@@ -1,5 +1,0 @@
-"""Frames, cameras, image files and image messages."""
-
-from embodied_iqa.images.frame import Camera, Frame, Intrinsics, View
-
-__all__ = ["Camera", "Frame", "Intrinsics", "View"]

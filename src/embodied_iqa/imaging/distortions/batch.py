@@ -1,0 +1,208 @@
+"""Distorting many pictures to files, in any number of processes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.workers import Workers, result_of
+from embodied_iqa.imaging.distortions.catalogue import distort, entry
+from embodied_iqa.imaging.distortions.image import Image
+from embodied_iqa.imaging.distortions.manifest import Failure, Record
+from embodied_iqa.imaging.distortions.references import read_reference
+from embodied_iqa.imaging.distortions.region import distort_region
+from embodied_iqa.imaging.distortions.spec import LEVELS, DistortionSpec
+from embodied_iqa.imaging.distortions.stream import frame_generator
+from embodied_iqa.imaging.images.codecs import write_picture
+
+
+class PictureFormat(StrEnum):
+    """Lossless format of the outputs."""
+
+    PNG = "png"
+    WEBP = "webp"
+
+
+_ENCODINGS: Final = {
+    PictureFormat.PNG: (cv2.IMWRITE_PNG_COMPRESSION, 1),
+    PictureFormat.WEBP: (cv2.IMWRITE_WEBP_QUALITY, 101),
+}
+_WAITING_PER_WORKER: Final = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A region that has the level of the specification, and the level elsewhere.
+
+    Attributes:
+        mask: ``(H, W)`` bool, true inside.
+        outside: Level 1 to 5 outside the region.
+    """
+
+    mask: NDArray[np.bool_]
+    outside: int
+
+    def sha256(self) -> str:
+        """Return the hash of the mask's pixels."""
+        return sha256(np.ascontiguousarray(self.mask).data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchOptions:
+    """Options that all jobs of a run share.
+
+    Attributes:
+        out: Folder of the outputs.
+        picture_format: Format of the outputs.
+        region: Two levels in one picture; None for one level everywhere.
+    """
+
+    out: Path
+    picture_format: PictureFormat = PictureFormat.PNG
+    region: Region | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CleanPicture:
+    """A picture to distort.
+
+    Attributes:
+        name: Name of its outputs, without a suffix, with ``/`` between folders.
+        view: Camera of a recorded frame, so that it is distorted as it was live; a file's name.
+        stamp_ns: Stamp of a recorded frame; 0 for a file.
+        source: The file, or the frame.
+    """
+
+    name: str
+    view: str
+    stamp_ns: int
+    source: Path | Image
+
+    @property
+    def reference(self) -> str:
+        """The file, or the name of a recorded frame."""
+        return str(self.source) if isinstance(self.source, Path) else self.name
+
+    def sha256(self) -> str:
+        """Return the hash of the file's bytes, or of the frame's pixels.
+
+        Raises:
+            InputError: The file cannot be read.
+        """
+        if isinstance(self.source, Path):
+            return sha256_of(self.source)
+        return sha256(np.ascontiguousarray(self.source).data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """An output: a clean picture and the distortion to make of it."""
+
+    picture: CleanPicture
+    spec: DistortionSpec
+
+
+def random_level(seed: int, distortion_id: str, name: str) -> int:
+    """Return a level that depends only on seed, type and picture."""
+    digest = blake2b(f"{seed}|{distortion_id}|{name}".encode(), digest_size=8).digest()
+    return LEVELS[int.from_bytes(digest, "little") % len(LEVELS)]
+
+
+def expected_record(
+    picture: CleanPicture, spec: DistortionSpec, options: BatchOptions, source_sha256: str
+) -> Record:
+    """Return the record of an output, as far as it is known before the output is made."""
+    distortion, region = entry(spec.id), options.region
+    folder = f"{distortion.id.replace(':', '-')}_{spec.level}"
+    if region is not None:
+        folder += f"in_{region.outside}out"
+    return Record(
+        output=f"{folder}/{picture.name}.{options.picture_format}",
+        reference=picture.reference,
+        reference_sha256=source_sha256,
+        type=distortion.id,
+        name=distortion.name,
+        level=spec.level,
+        parameters=distortion.named_parameters(spec.level),
+        seed=spec.seed,
+        outside_level=None if region is None else region.outside,
+        mask_sha256=None if region is None else region.sha256(),
+    )
+
+
+def run_jobs(jobs: Iterable[Job], options: BatchOptions, workers: int) -> Iterator[Record | Failure]:
+    """Do the jobs in ``workers`` processes and yield the result of each, in the order of the jobs.
+
+    The files and records are the same for any number of workers.
+
+    Raises:
+        InputError: The folder cannot be written to, or a worker was killed.
+    """
+    pool = Workers(workers)
+    try:
+        waiting: deque[Future[Record | Failure]] = deque()
+        for job in jobs:
+            waiting.append(pool.submit(_do, job, options))
+            if len(waiting) >= workers * _WAITING_PER_WORKER:
+                yield result_of(waiting.popleft())
+        while waiting:
+            yield result_of(waiting.popleft())
+    finally:
+        pool.close()  # pictures in progress are finished
+
+
+def _do(job: Job, options: BatchOptions) -> Record | Failure:
+    """Make an output; a picture that cannot be distorted is a failure of that picture."""
+    picture, spec = job.picture, job.spec
+    try:
+        image, source_sha256 = _clean(picture)
+        distorted = _distorted(image, job, options.region)
+    except InputError as error:
+        named = picture.reference in str(error)
+        return Failure(picture.reference, str(error) if named else f"{picture.reference!r}: {error}")
+    record = expected_record(picture, spec, options, source_sha256)
+    write_picture(options.out / record.output, distorted, _ENCODINGS[options.picture_format])
+    height, width = distorted.shape[:2]
+    digest = sha256(distorted.data).hexdigest()
+    return replace(record, sha256=digest, width_px=width, height_px=height)
+
+
+def _clean(picture: CleanPicture) -> tuple[Image, str]:
+    """Return pixels and hash of a clean picture."""
+    if not isinstance(picture.source, Path):
+        return picture.source, picture.sha256()
+    found = _of_file(picture.source)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=1)
+def _of_file(path: Path) -> tuple[Image, str] | InputError:
+    """Return pixels and hash of a file, or its error; a worker makes the outputs of a picture in sequence."""
+    try:
+        return read_reference(path), sha256_of(path)
+    except InputError as error:
+        return error
+
+
+def _distorted(image: Image, job: Job, region: Region | None) -> Image:
+    spec = job.spec
+    rng = frame_generator(spec, job.picture.view, job.picture.stamp_ns)
+    if region is None:
+        return distort(image, spec.id, spec.level, rng)
+    levels = {"inside": spec.level, "outside": region.outside}
+    return distort_region(image, spec.id, region.mask, **levels, rng=rng)

@@ -1,0 +1,65 @@
+"""Specification of a distortion: type, level, seed, schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.imaging.distortions.time_course import canonical_schedule, parse_time_course
+
+LEVELS = (1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class DistortionSpec:
+    """Distortion of a run.
+
+    Attributes:
+        id: Two digits, ``"01"`` to ``"30"``.
+        level: 1 (mild) to 5 (severe); the highest one of a schedule.
+        seed: Seed of all randomness, 0 to 2**63 - 1.
+        frozen: Whether every frame gets the same noise pattern.
+        schedule: Level over time, as `time_course.parse_time_course` reads it, and the camera where it is not
+            every one; empty for a constant level of every camera.
+    """
+
+    id: str
+    level: int
+    seed: int = 0
+    frozen: bool = False
+    schedule: str = ""
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise UsageError("unknown distortion level", got=self.level, available=LEVELS)
+        if not 0 <= self.seed < 2**63:
+            raise UsageError("seed out of range", expected="0 to 2**63 - 1", got=self.seed)
+        object.__setattr__(self, "schedule", canonical_schedule(self.schedule))
+
+    def check_camera(self, views: Sequence[str]) -> None:
+        """Refuse a schedule of a camera that takes no images: nothing would be distorted.
+
+        Args:
+            views: Of the cameras.
+
+        Raises:
+            UsageError: The camera of the schedule is not among them.
+        """
+        camera = parse_time_course(self.schedule).camera if self.schedule else ""
+        if camera and camera not in views:
+            raise UsageError("the camera of the schedule takes no images", got=camera, available=views)
+
+    def level_at(self, elapsed_ns: int, view: str = "") -> int:
+        """Return the level in force, 0 to `level`.
+
+        Args:
+            elapsed_ns: Time since the distortion began.
+            view: The camera; empty for those that are distorted at all.
+        """
+        if not self.schedule:
+            return self.level
+        course = parse_time_course(self.schedule)
+        if view and course.camera not in {"", view}:
+            return 0
+        return course.level_at(elapsed_ns, self.level)

@@ -1,0 +1,158 @@
+"""Image files: reading and atomic writing of RGB arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.files import PICTURE_PART_SUFFIX
+from embodied_iqa.imaging.images.header_size import claims_too_much
+
+PICTURE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+"""Suffixes of image files, in any case."""
+
+
+_FORMATS: Final = {
+    b"\xff\xd8\xff": "JPEG",
+    b"\x89PNG": "PNG",
+    b"RIFF": "WebP",
+    b"BM": "BMP",
+    b"P6": "PPM",
+    b"II*\0": "TIFF",
+    b"MM\0*": "TIFF",
+}
+"""First bytes of a file to its format."""
+
+# Errors of OpenCV's decoders are reported by `decode_file`.
+cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+
+
+def picture_files(folder: Path, *, recursive: bool = False) -> list[Path]:
+    """Return the image files in a folder, sorted by name; with ``recursive``, also those of its sub-folders.
+
+    A sub-folder that cannot be listed is returned like a file, so that reading it reports the reason.
+
+    Raises:
+        InputError: The folder cannot be read or holds none.
+    """
+    files: list[Path] = []
+
+    def add_unreadable(error: OSError) -> None:
+        if Path(error.filename) == folder:
+            raise error
+        files.append(Path(error.filename))
+
+    try:
+        for parent, below, names in os.walk(folder, onerror=add_unreadable):
+            files += [Path(parent, name) for name in names if Path(name).suffix.lower() in PICTURE_SUFFIXES]
+            if not recursive:
+                below.clear()
+    except OSError as error:
+        raise InputError(f"{str(folder)!r} cannot be read: {error.strerror}") from error
+    files.sort()
+    if not files:
+        raise InputError(
+            f"{str(folder)!r} holds no pictures", expected=f"files *{', *'.join(PICTURE_SUFFIXES)}"
+        )
+    return files
+
+
+def decode_file(path: Path, flags: int) -> NDArray[Any]:
+    """Return the pixels of an image file as ``cv2.imdecode`` gives them with ``flags``.
+
+    Raises:
+        InputError: The file is missing, unreadable, truncated, damaged or not an image, as the message says.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    return decode(data, flags, repr(str(path)))
+
+
+def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
+    """Return the pixels of an encoded image as ``cv2.imdecode`` gives them with ``flags``.
+
+    Args:
+        data: The content of an image file.
+        flags: Of ``cv2.imdecode``.
+        name: What the image is called in messages.
+
+    Raises:
+        InputError: It is truncated, damaged or not an image, as the message says.
+    """
+    try:
+        is_whole = bool(data) and not claims_too_much(data)
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if is_whole else None
+    except cv2.error:  # such as a size in the header that no memory holds
+        pixels = None
+    if pixels is None:
+        raise InputError(f"{name} {_damage(data)}")
+    return np.asarray(pixels)
+
+
+def _damage(data: bytes) -> str:
+    """Return why an image file cannot be decoded."""
+    if not data:
+        return "is empty"
+    name = next((name for start, name in _FORMATS.items() if data.startswith(start)), None)
+    if name is None:
+        return "is not an image, or not of a known format"
+    ends = {
+        "JPEG": b"\xff\xd9" in data[-64:],
+        "PNG": b"IEND" in data[-64:],
+        "WebP": len(data) >= 8 + int.from_bytes(data[4:8], "little"),
+        "BMP": len(data) >= int.from_bytes(data[2:6], "little"),
+    }
+    if name in ends:
+        return f"is a damaged {name} file" if ends[name] else f"is a truncated {name} file"
+    return f"is a truncated or damaged {name} file"
+
+
+def read_picture(path: Path, *, upright: bool = False) -> NDArray[np.uint8]:
+    """Return an image file as ``(H, W, 3)`` uint8 RGB; gray becomes RGB, alpha is dropped.
+
+    Args:
+        path: The file.
+        upright: Apply the file's EXIF orientation.
+
+    Raises:
+        InputError: The file is missing or is not an image.
+    """
+    return decode_file(path, cv2.IMREAD_COLOR_RGB | (0 if upright else cv2.IMREAD_IGNORE_ORIENTATION))
+
+
+def write_picture(path: Path, rgb: NDArray[np.uint8], options: Sequence[int] = ()) -> None:
+    """Write an image atomically; the suffix chooses the format.
+
+    Args:
+        path: The file; replaced if it exists.
+        rgb: ``(H, W, 3)`` uint8 RGB.
+        options: ``cv2.IMWRITE_...`` flags and their values.
+
+    Raises:
+        UsageError: The suffix is not an image format.
+        InputError: The file cannot be written.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in PICTURE_SUFFIXES:
+        raise UsageError("unknown picture format", got=path.suffix, available=PICTURE_SUFFIXES)
+    _, data = cv2.imencode(suffix, cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR), options)
+    partial = path.with_name(f".{path.name}.{os.getpid()}{PICTURE_PART_SUFFIX}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data.tobytes())
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from error
+    finally:
+        with suppress(OSError):  # also where the folder is a file
+            partial.unlink()

@@ -1,0 +1,128 @@
+"""Frames, views and the camera protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError, UsageError
+
+_CALIBRATED: Final = "a calibrated camera"
+
+
+class UnknownCameraError(InputError):
+    """A calculation needs the pose or the intrinsics of a camera, which are not known."""
+
+
+class View(StrEnum):
+    """Viewpoint of a camera: the wrist (first person), or top and side (third person)."""
+
+    WRIST = "wrist"
+    TOP = "top"
+    SIDE = "side"
+
+
+def parse_view(word: str) -> View:
+    """Return the view with this name.
+
+    Raises:
+        UsageError: Unknown view.
+    """
+    try:
+        return View(word)
+    except ValueError:
+        raise UsageError("unknown camera view", got=word, available=list(View)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsics:
+    """A pinhole camera without lens distortion, in pixels.
+
+    A point ``(x, y, z)`` in the camera's optical frame (x right, y down, z forward, m) appears at
+    ``u = fx x / z + cx``, ``v = fy y / z + cy``; pixel centres have integer coordinates.
+    """
+
+    width_px: int
+    height_px: int
+    fx_px: float
+    fy_px: float
+    cx_px: float
+    cy_px: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """A picture with its stamp, intrinsics and camera pose.
+
+    Attributes:
+        view: The camera.
+        stamp_ns: Time of the picture, ROS time in nanoseconds.
+        rgb: ``(H, W, 3)`` uint8 RGB, C-contiguous. Treat as read-only.
+        intrinsics: The camera's pinhole model; None where it is not known.
+        T_base_camera: ``(4, 4)`` float64, pose of the camera's optical frame in the base frame (m); None
+            where it is not known.
+    """
+
+    view: View
+    stamp_ns: int
+    rgb: NDArray[np.uint8]
+    intrinsics: Intrinsics | None
+    T_base_camera: NDArray[np.float64] | None
+
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Width and height of the picture."""
+        height_px, width_px = self.rgb.shape[:2]
+        return width_px, height_px
+
+    def needed_intrinsics(self) -> Intrinsics:
+        """Return the pinhole model for a calculation that cannot do without.
+
+        Raises:
+            UnknownCameraError: It is not known.
+        """
+        if self.intrinsics is None:
+            raise UnknownCameraError(
+                f"the intrinsics of the {self.view} camera are not known", expected=_CALIBRATED
+            )
+        return self.intrinsics
+
+    def needed_pose(self) -> NDArray[np.float64]:
+        """Return ``T_base_camera`` for a calculation that cannot do without.
+
+        Raises:
+            UnknownCameraError: It is not known.
+        """
+        if self.T_base_camera is None:
+            raise UnknownCameraError(f"the pose of the {self.view} camera is not known", expected=_CALIBRATED)
+        return self.T_base_camera
+
+
+def picture_frame(rgb: NDArray[np.uint8], view: View) -> Frame:
+    """Return a picture as a frame of a camera whose calibration is not known, with stamp 0."""
+    return Frame(view, 0, rgb, None, None)
+
+
+class Camera(Protocol):
+    """A source of frames: simulated, files, a recording, a RealSense."""
+
+    @property
+    def view(self) -> View:
+        """The camera's view."""
+        ...
+
+    def read(self, deadline_s: float) -> Frame | None:
+        """Return the next frame, or None if none came within ``deadline_s`` seconds of wall time.
+
+        Raises:
+            InputError: The source is broken or at its end.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the device or file; calling it twice is fine."""
+        ...

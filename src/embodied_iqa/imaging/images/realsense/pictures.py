@@ -1,0 +1,87 @@
+"""Conversion of librealsense frames: pixels bit for bit, intrinsics, depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics
+from embodied_iqa.imaging.images.realsense.devices import load_library
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RgbdFrame:
+    """A colour frame with the depth of each of its pixels.
+
+    Attributes:
+        frame: The colour picture.
+        depth: ``(H, W)`` uint16, for each pixel of the colour picture the distance along the optical axis in
+            units of ``depth_unit_m``; 0 where nothing was measured. Computed by librealsense's alignment.
+            None if depth is not streamed.
+        sensor_depth: The picture of the depth sensor, bit for bit, through its own lens; or None.
+        depth_unit_m: Length of one step of ``depth`` (m).
+    """
+
+    frame: Frame
+    depth: NDArray[np.uint16] | None
+    sensor_depth: NDArray[np.uint16] | None
+    depth_unit_m: float
+
+    def depth_m(self) -> NDArray[np.float32] | None:
+        """Return ``(H, W)`` float32 in m, NaN where nothing was measured."""
+        if self.depth is None:
+            return None
+        metres = self.depth.astype(np.float32) * np.float32(self.depth_unit_m)
+        metres[self.depth == 0] = np.nan
+        return metres
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """Calibration of a colour lens.
+
+    Attributes:
+        intrinsics: The pinhole part.
+        distortion_px: Largest displacement of a corner from its place in the pinhole model. Pictures are not
+            rectified.
+    """
+
+    intrinsics: Intrinsics
+    distortion_px: float
+
+
+def lens_of(profile: Any) -> Lens:
+    """Read the intrinsics of a ``pyrealsense2.video_stream_profile``."""
+    library = load_library()
+    raw = profile.get_intrinsics()
+    pinhole = Intrinsics(
+        int(raw.width), int(raw.height), float(raw.fx), float(raw.fy), float(raw.ppx), float(raw.ppy)
+    )
+    corners = [(u, v) for u in (0.0, raw.width - 1.0) for v in (0.0, raw.height - 1.0)]
+    farthest = 0.0
+    for u, v in corners:
+        x, y, _ = library.rs2_deproject_pixel_to_point(raw, [u, v], 1.0)
+        seen = np.array([raw.fx * x + raw.ppx, raw.fy * y + raw.ppy])
+        farthest = max(farthest, float(np.linalg.norm(seen - (u, v))))
+    return Lens(pinhole, farthest)
+
+
+def colour_pixels(frame: Any) -> NDArray[np.uint8]:
+    """Return a colour frame's pixels, ``(H, W, 3)`` uint8, red first: a copy that outlives the frame.
+
+    Raises:
+        InputError: The stream has another format than RGB8 or BGR8.
+    """
+    library = load_library()
+    form = frame.get_profile().format()
+    if form not in {library.format.rgb8, library.format.bgr8}:
+        raise InputError("the colour stream has another format", expected="rgb8 or bgr8", got=str(form))
+    pixels: NDArray[np.uint8] = np.asanyarray(frame.get_data())
+    if form == library.format.bgr8:
+        return np.ascontiguousarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB))
+    return np.array(pixels, order="C", copy=True)

@@ -1,0 +1,9 @@
+"""The ROS 2 nodes and what they share; the only wing that imports rclpy and message packages.
+
+Rooms; one imports only those above it and the wings on lower floors:
+
+- `ros`: what the nodes share: node base class, conversion, sessions
+- `nodes`: the ROS 2 nodes: message in, one call, message out
+
+A node is a module in `nodes` with `main()`; what two nodes need goes to `ros`.
+"""

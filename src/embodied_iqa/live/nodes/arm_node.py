@@ -1,0 +1,199 @@
+"""The arm: turns decisions into motion, but only under a fresh lease and within every limit."""
+
+from __future__ import annotations
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
+from embodied_iqa_msgs.srv import RearmArm, StopArm
+from geometry_msgs.msg import PoseStamped
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from sensor_msgs.msg import JointState
+
+from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState
+from embodied_iqa.arm.robot.robotiq_gripper import RobotiqGripper
+from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.live.ros.conversion import header_of, increments_of, joints_to_msg, lease_of, ns_of, pose_of
+from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
+from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.ur_robot import UrRobot
+from embodied_iqa.runs.graph.parameters import ArmParameters, RobotKind
+
+_STATES = {
+    ArmMode.DISARMED: ArmStatus.STATE_DISARMED,
+    ArmMode.IDLE: ArmStatus.STATE_IDLE,
+    ArmMode.EXECUTING: ArmStatus.STATE_EXECUTING,
+    ArmMode.HOLDING: ArmStatus.STATE_HOLDING,
+    ArmMode.STOPPED: ArmStatus.STATE_STOPPED,
+}
+
+
+class ArmNode(ManagedNode[ArmParameters]):
+    """/vla/actions and /gate/lease in, joint targets out, at the robot's rate."""
+
+    def __init__(self) -> None:
+        super().__init__("arm_node", ArmParameters)
+        config = self.config
+        self._controller = make_controller(config.limits, config.controller, config.tool_length_m)
+        self._runner = ArmRunner(
+            self._controller, report_rate_hz=config.report_rate_hz, lease_wait_s=config.lease_wait_s
+        )
+        self._status_publisher = self.create_publisher(ArmStatus, "/arm/status", EVENT)
+        self._joint_publisher = self.create_publisher(JointState, "/arm/joint_states", STATE)
+        self._pose_publisher = self.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
+        group = MutuallyExclusiveCallbackGroup()
+        self._arm = self._make_arm()
+        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
+        self.create_subscription(ActionChunk, "/vla/actions", self._take_chunk, EVENT, callback_group=group)
+        self.create_service(RearmArm, "/arm/rearm", self._rearm, callback_group=group)
+        self.create_service(StopArm, "/arm/stop", self._stop, callback_group=group)
+
+    def _make_arm(self) -> UrRobot:
+        config = self.config
+        if config.robot is RobotKind.NONE:
+            raise UsageError("arm_node needs an arm", got="none", available=("sim", "ur5"))
+        config.ur.check()
+        log = self.get_logger().info
+        gripper = RobotiqGripper(config.ur.ip, config.ur.gripper, log) if config.ur.gripper.port else None
+        arm = UrArm(
+            config.ur,
+            tool_along_z(config.tool_length_m),
+            rate_hz=1.0 / config.controller.dt_s,
+            simulated_time=config.robot.is_simulated,
+            gripper=gripper,
+            log=log,
+        )
+        return UrRobot(self, arm, self._tick, self._watch)
+
+    def destroy_node(self) -> None:
+        """Release the arm before the node goes."""
+        self._arm.close()
+        super().destroy_node()
+
+    def load(self) -> None:
+        """Compile the kinematics now rather than at the first goal; try a refused arm again."""
+        self._controller.warm_up()
+        self._arm.retry()
+
+    def health(self) -> Health:
+        """Return what the arm does and why."""
+        runner, state = self._runner, self._runner.state
+        values: dict[str, object] = {"holds": runner.holds, "refused": runner.refused} | self._arm.counts()
+        if self._arm.problem:
+            return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
+        return Health(
+            level=DiagnosticStatus.WARN if state.mode is ArmMode.STOPPED else DiagnosticStatus.OK,
+            message=f"{state.mode}: {state.reason}" if state.reason else str(state.mode),
+            values=values | {"goals lost": runner.goals_lost},
+        )
+
+    def _tick(self, measured: ArmState) -> None:
+        if self.active:
+            self._carry_out(self._runner.tick(measured))
+        self._arm.answer()
+
+    def _watch(self, lost: str) -> None:
+        if self.active:
+            self._carry_out(self._runner.watch(self.get_clock().now().nanoseconds, lost))
+
+    def _carry_out(self, tick: ArmTick | None) -> None:
+        if tick is None:
+            return
+        for goal in tick.goals:
+            if goal.reason:
+                self.get_logger().info(f"goal {goal.sequence} {goal.outcome}: {goal.reason}")
+        if tick.stop is not None:
+            self.get_logger().warning(f"stopped ({tick.stop.cause}): {tick.stop.reason}")
+            if tick.stop.stop_driver:
+                self._arm.stop(tick.stop.reason)
+        if tick.q_target_rad is not None:
+            self._arm.stream(tick.q_target_rad)
+        if tick.gripper_target is not None:
+            self._arm.move(tick.gripper_target)
+        if tick.report is not None:
+            self._publish(tick.report)
+
+    def _publish(self, report: ArmReport) -> None:
+        self._status_publisher.publish(_status_to_msg(report))
+        if report.T_base_tool is None:
+            return
+        measured = report.measured
+        positions = [*measured.q_rad.tolist(), measured.gripper.position]
+        joints = joints_to_msg(measured.stamp_ns, positions, [*measured.qd_radps.tolist(), 0.0])
+        self._joint_publisher.publish(joints)
+        self._pose_publisher.publish(PoseStamped(header=joints.header, pose=pose_of(report.T_base_tool)))
+
+    def _take_lease(self, message: GateLease) -> None:
+        try:
+            self._runner.take_lease(lease_of(message))
+        except ValueError as error:  # a malformed lease allows nothing
+            self.get_logger().error(f"lease ignored: {error}", throttle_duration_sec=1.0)
+
+    def _take_chunk(self, message: ActionChunk) -> None:
+        if message.status != ActionChunk.STATUS_ACT:
+            return
+        try:
+            view = parse_view(message.view)
+        except UsageError as error:
+            self._runner.refused += 1
+            self.get_logger().error(f"goal {message.sequence} refused: {error}", throttle_duration_sec=1.0)
+            return
+        stamp_ns = ns_of(message.header.stamp)
+        self._runner.take_goal(ArmGoal(increments_of(message), view, stamp_ns, message.sequence))
+
+    def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
+        measured = self._arm.read()
+        problem = self._arm.problem or why_not_yet(measured, ns_of(request.from_stamp))
+        if not self.active or measured is None or problem:
+            response.message = problem if self.active else "arm_node is not active"
+            return response
+        self.get_logger().info(f"arming: {request.reason}")
+        try:
+            self._arm.rearm(request.reason)
+        except InputError as error:
+            response.message = str(error)
+            return response
+        self._carry_out(self._runner.arm(self._arm.read() or measured))
+        response.success, response.message = self._runner.state.is_armed, self._runner.state.reason
+        return response
+
+    def _stop(self, request: StopArm.Request, response: StopArm.Response) -> StopArm.Response:
+        measured = self._arm.read() if self.active else None
+        self._carry_out(self._runner.stop(request.reason or "stop requested", measured))
+        response.success, response.message = not self._runner.state.is_armed, self._runner.state.reason
+        return response
+
+
+def _status_to_msg(report: ArmReport) -> ArmStatus:
+    status, ended = report.status, report.ended
+    return ArmStatus(
+        header=header_of(report.measured.stamp_ns),
+        state=_STATES[status.mode],
+        reason=status.reason,
+        stop_cause=status.cause or "",
+        held_by_gate=status.held_by_gate,
+        emergency_stop=report.emergency_stop,
+        has_goal=report.goal_sequence is not None,
+        goal_sequence=report.goal_sequence or 0,
+        has_completed=ended is not None,
+        completed_sequence=0 if ended is None else ended.sequence,
+        completed_whole=report.is_completed,
+        step_index=status.step,
+        step_count=status.steps,
+        holds=report.holds,
+        refused=report.refused,
+        tool_speed=status.tool_speed_mps,
+    )
+
+
+def main() -> int:
+    """Run the node."""
+    return main_of(ArmNode, sockets_only=True)
+
+
+if __name__ == "__main__":
+    leave(main())

@@ -1,0 +1,175 @@
+"""The quality gate: judges every distorted picture and the decisions on them; no motion without its lease."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from time import perf_counter, perf_counter_ns
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from embodied_iqa_msgs import msg as ours
+from sensor_msgs.msg import Image
+
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.memory import reuse_large_blocks
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr
+from embodied_iqa.live.ros.conversion import decision_of, header_of, lease_to_msg, optical_frame
+from embodied_iqa.live.ros.frames import REPAIRED
+from embodied_iqa.live.ros.late_count import LateCount
+from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
+from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE, picture_input
+from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.quality.gate.drift import DriftWatch
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import ImageQuality
+from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.quality.gate.waiting_decisions import WaitingDecisions
+from embodied_iqa.runs.graph.parameters import GateParameters
+
+
+class GateNode(ManagedNode[GateParameters]):
+    """/distorted/<view>/image_raw -> /gate/quality and /gate/lease. Inactive or dead: no lease, no motion.
+
+    Where the gate has a second stage, /vla/actions -> a further lease for each decision.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("gate_node", GateParameters)
+        self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge, perf_counter_ns)
+        self._drift = DriftWatch({})
+        self._thresholds: dict[str, float] = {}
+        self._counts = dict.fromkeys(Verdict, 0)
+        self._refused = 0
+        self._repaired = 0
+        self._decisions = WaitingDecisions()
+        self._decided = dict.fromkeys(Verdict, 0)
+        self._late = LateCount()
+        self._latency_ms = 0.0
+        self._lease_publisher = self.create_publisher(ours.GateLease, "/gate/lease", STATE)
+        self._quality_publisher = self.create_publisher(ours.ImageQuality, "/gate/quality", STATE)
+        self._passed_on = {
+            view: self.create_publisher(Image, REPAIRED.format(view=view), PICTURE)
+            for view in (self.config.views if self.config.judge.repairs else ())
+        }
+        self.create_subscription(ours.ActionChunk, "/vla/actions", self._take_decision, EVENT)
+        for view in self.config.views:
+            topic = f"/distorted/{view}/image_raw"
+            take, qos = partial(self._judge, view), picture_input(newest_only=self.config.newest_only)
+            self.create_subscription(Image, topic, self._late.counting(take), qos, raw=True)
+
+    def load(self) -> None:
+        """Read the calibration, and the networks of a learned judge."""
+        if self.config.judge.mode is not GateMode.OFF:
+            if self.config.judge_note:
+                self.get_logger().info(self.config.judge_note)
+            file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
+            judge = make_judge(kind, file, self.config.policy)
+            self._gatekeeper = Gatekeeper(judge, self.config.judge, perf_counter_ns)
+            self._drift = DriftWatch.of(file.fitted, kind, self.config.policy)
+            chosen = (gate for gate in file.fitted if gate.choice == kind)
+            self._thresholds = {f"{gate.view} threshold": round(gate.threshold, 4) for gate in chosen}
+
+    def health(self) -> Health:
+        """Return the number of pictures by verdict; a warning where they are unlike the calibration."""
+        values: dict[str, object] = {verdict.name.lower(): count for verdict, count in self._counts.items()}
+        values |= {"refused": self._refused, "late": self._late.total}
+        if self.config.judge.repairs:
+            values["repaired"] = self._repaired
+        if any(self._decided.values()) or self._decisions.dropped:
+            values["decisions dropped"] = self._decisions.dropped
+            values |= {f"decisions {verdict.name.lower()}": count for verdict, count in self._decided.items()}
+        values |= {"latency_ms": round(self._latency_ms, 2), **self._thresholds, **self._drift.values()}
+        options, warning = self.config.judge, self._drift.warning()
+        message = f"mode {options.mode}, judge {options.kind}"
+        if warning:
+            warning = f"{message}: the promise of the calibration does not hold: {warning}"
+            return Health(DiagnosticStatus.WARN, warning, values)
+        return Health(message=message, values=values)
+
+    def _judge(self, view: View, cdr: bytes) -> None:
+        if not self.active:
+            return
+        began = perf_counter()
+        try:
+            picture = image_from_cdr(cdr)
+        except UserError as error:
+            self._refused += 1
+            self.get_logger().error(f"{view}: {error}", throttle_duration_sec=1.0)
+            return
+        now_ns = self.get_clock().now().nanoseconds
+        quality, lease = self._gatekeeper.judge(view, picture.stamp_ns, picture.rgb, now_ns)
+        self._counts[lease.judged] += 1
+        self._drift.add(quality)
+        if view in self._passed_on:  # before the lease: the policy decides on what it is for
+            self._pass_on(quality, cdr)
+        self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
+        self._latency_ms = (perf_counter() - began) * 1e3
+        self._quality_publisher.publish(_quality_to_msg(quality, self._latency_ms))
+        self._judge_decisions()
+
+    def _take_decision(self, message: ours.ActionChunk) -> None:
+        if not self.active or message.status != ours.ActionChunk.STATUS_ACT:
+            return
+        try:
+            dropped = self._decisions.add(decision_of(message))
+        except UserError as error:
+            self._refused += 1
+            self.get_logger().error(f"decision {message.sequence}: {error}", throttle_duration_sec=1.0)
+            return
+        if dropped is not None:
+            self.get_logger().warning(
+                f"decision {dropped.sequence} dropped: its frame was not judged, and newer ones wait",
+                throttle_duration_sec=1.0,
+            )
+        self._judge_decisions()
+
+    def _judge_decisions(self) -> None:
+        """Judge the decisions whose frame is judged; the others wait for it."""
+        now_ns = self.get_clock().now().nanoseconds
+        for decision in self._decisions.take(self._gatekeeper.knows):
+            lease = self._gatekeeper.judge_decision(decision, now_ns)
+            if lease is not None:
+                self._decided[lease.judged] += 1
+                self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
+
+    def _pass_on(self, quality: ImageQuality, cdr: bytes) -> None:
+        """Publish what the policy sees: the repaired picture, or else the picture as received."""
+        if quality.repaired is not None:
+            self._repaired += 1
+            cdr = image_to_cdr(quality.repaired, quality.stamp_ns, optical_frame(quality.view))
+        self._passed_on[quality.view].publish(cdr)
+
+
+def _quality_to_msg(quality: ImageQuality, latency_ms: float) -> ours.ImageQuality:
+    predicted = quality.prediction
+    message = ours.ImageQuality(
+        header=header_of(quality.stamp_ns, optical_frame(quality.view)),
+        view=str(quality.view),
+        frame_verdict=int(quality.frame_verdict),
+        verdict=int(quality.verdict),
+        reason=quality.reason,
+        latency_ms=latency_ms,
+        predicted=math.nan if predicted is None else predicted.value,
+        threshold=math.nan if predicted is None else predicted.threshold,
+        wrong_motion=math.nan
+        if predicted is None or predicted.wrong_motion is None
+        else predicted.wrong_motion,
+    )
+    for statistic in Statistic:
+        value = math.nan if quality.statistics is None else quality.statistics.value(statistic)
+        setattr(message, statistic.value, float(value))
+    return message
+
+
+def main() -> int:
+    """Run the node."""
+    reuse_large_blocks()
+    return main_of(GateNode)
+
+
+if __name__ == "__main__":
+    leave(main())

@@ -1,0 +1,337 @@
+"""Trial node: an action that runs a task on the graph, a reference run and distorted runs."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from embodied_iqa_msgs import msg as ours
+from embodied_iqa_msgs.action import RunTrial
+from geometry_msgs.msg import PoseStamped
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import CameraInfo
+
+from embodied_iqa.arm.robot.messages import StopCause
+from embodied_iqa.base.errors import EmbodiedIqaError, UserError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.live.ros.actions import ClientWatch
+from embodied_iqa.live.ros.calls import ENDING
+from embodied_iqa.live.ros.conversion import chunk_status, ns_of, pose_of, spec_of, trial_event
+from embodied_iqa.live.ros.frames import tool_pose_of
+from embodied_iqa.live.ros.lifecycle import LifecycleManager
+from embodied_iqa.live.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
+from embodied_iqa.live.ros.qos import EVENT, LATCHED, STATE
+from embodied_iqa.live.ros.spinning import ThreadedExecutor
+from embodied_iqa.live.ros.trial_commands import TrialCommands
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.runs.graph.parameters import TrialParameters
+from embodied_iqa.runs.trial.driver import TrialDriver
+from embodied_iqa.runs.trial.protocol import (
+    ArmSeen,
+    AskPerson,
+    ChunkSeen,
+    Command,
+    Event,
+    Finish,
+    FrameSeen,
+    MarkRunEnd,
+    MarkRunStart,
+    RunResult,
+    RunWorld,
+    Stage,
+    TrialPlan,
+    WorldSeen,
+)
+from embodied_iqa.runs.trial.state import TrialState
+from embodied_iqa.world.tasks.instruction import parse_instruction
+
+_ACTION = "/trial/run"
+_POLL_S = 0.1
+_OUTCOMES = {
+    Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
+    None: ours.TrialEvent.OUTCOME_NONE,
+    Outcome.FAILURE: ours.TrialEvent.OUTCOME_FAILURE,
+    Outcome.EMERGENCY_STOP: ours.TrialEvent.OUTCOME_EMERGENCY_STOP,
+    Outcome.HELD_BY_GATE: ours.TrialEvent.OUTCOME_HELD_BY_GATE,
+    Outcome.NO_TARGET: ours.TrialEvent.OUTCOME_NO_TARGET,
+}
+
+MessageT = TypeVar("MessageT")
+_GoalHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTrial.Feedback]"
+
+
+class TrialNode(BaseNode[TrialParameters]):
+    """/trial/run drives the state machine; messages of the graph are its events."""
+
+    def __init__(self) -> None:
+        super().__init__("trial_node", TrialParameters)
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._commands = TrialCommands(self, self.config, self._events.put)
+        group = ReentrantCallbackGroup()
+        self._lifecycle = LifecycleManager(self, self.config.managed_nodes, group)
+        self._busy = False
+        self._goal = RunTrial.Goal()
+        self._stage = Stage.DONE
+        self._pose = np.eye(4)
+        self._published_ns: list[int] = []
+        self._views_seen: set[str] = set()
+        self._recording_fault = ""
+        self._event_publisher = self.create_publisher(ours.TrialEvent, "/trial/events", EVENT)
+        self._subscribe()
+        self._server = ActionServer(
+            self,
+            RunTrial,
+            _ACTION,
+            execute_callback=self._execute,
+            goal_callback=self._accept,
+            cancel_callback=self._cancel,
+            callback_group=group,
+        )
+
+    def health(self) -> Health:
+        """Return the stage and the task of the trial."""
+        return Health(message=self._stage.name.lower(), values={"task": self._goal.task})
+
+    def end(self) -> None:
+        """Abort a return of the arm; the action ends by itself."""
+        self._commands.interrupt()
+
+    # --- messages of the graph to events --------------------------------------------------------------------
+
+    def _subscribe(self) -> None:
+        listening = MutuallyExclusiveCallbackGroup()
+
+        def on(
+            kind: type[MessageT], topic: str, callback: Callable[[MessageT], None], qos: QoSProfile
+        ) -> None:
+            self.create_subscription(kind, topic, callback, qos, callback_group=listening)
+
+        on(ours.GateLease, "/gate/lease", self._lease_seen, STATE)
+        on(ours.SimState, "/sim/status", self._world_seen, LATCHED)
+        on(ours.ArmStatus, "/arm/status", self._arm_seen, EVENT)
+        on(ours.ActionChunk, "/vla/actions", self._chunk_seen, EVENT)
+        on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
+        on(DiagnosticArray, "/diagnostics", self._diagnosed, QoSProfile(depth=10))
+        for view in self.config.views:
+            on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, STATE)
+
+    def _happened(self, event: Event) -> None:
+        """Queue an event of the current trial; between trials nothing would consume it."""
+        if self._busy:
+            self._events.put(event)
+
+    def _lease_seen(self, lease: ours.GateLease) -> None:
+        self._views_seen.add(lease.view)
+        stamp_ns = ns_of(lease.header.stamp)
+        rejection = "" if lease.verdict == ours.GateLease.VERDICT_PASS else lease.reason or "no reason given"
+        self._happened(FrameSeen(stamp_ns, rejection))
+        if not self.config.simulated:  # no simulator reports the world: images carry the time
+            self._happened(WorldSeen(stamp_ns, False, "", self._pose))
+
+    def _world_seen(self, world: ours.SimState) -> None:
+        stamp_ns = ns_of(world.header.stamp)
+        seen = WorldSeen(
+            stamp_ns, world.task_success, world.contact_violation, self._pose, world.task_missing
+        )
+        self._happened(seen)
+
+    def _arm_seen(self, arm: ours.ArmStatus) -> None:
+        moving = arm.state == ours.ArmStatus.STATE_EXECUTING
+        broken_down = bool(arm.stop_cause) and StopCause(arm.stop_cause).is_breakdown
+        seen = ArmSeen(
+            ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason, broken_down, arm.held_by_gate
+        )
+        self._happened(seen)
+
+    def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
+        self._happened(ChunkSeen(ns_of(chunk.header.stamp), chunk_status(chunk)))
+
+    def _pose_seen(self, pose: PoseStamped) -> None:
+        T_base_tool = tool_pose_of(self, pose)
+        self._pose = self._pose if T_base_tool is None else T_base_tool
+
+    def _picture_seen(self, info: CameraInfo) -> None:
+        if self._busy:
+            self._published_ns.append(ns_of(info.header.stamp))
+
+    def _diagnosed(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if self._busy and status.message.startswith(RECORDING_FAILED):
+                self._recording_fault = status.message.removeprefix(RECORDING_FAILED)
+
+    # --- the action -----------------------------------------------------------------------------------------
+
+    def _accept(self, _goal: RunTrial.Goal) -> GoalResponse:
+        if self._busy:
+            return GoalResponse.REJECT
+        self._busy = True
+        return GoalResponse.ACCEPT
+
+    def _cancel(self, _handle: _GoalHandle) -> CancelResponse:
+        self._commands.interrupt()
+        return CancelResponse.ACCEPT
+
+    def _execute(self, handle: _GoalHandle) -> RunTrial.Result:
+        result = RunTrial.Result()
+        client = ClientWatch(self, _ACTION, time.monotonic())
+        try:
+            self._goal = handle.request
+            plan = self._plan()
+            self._commands.begin(self._goal, partial(_why_unwanted, handle, client))
+            self._feedback(handle, Stage.OPEN, 0, "waiting for all nodes")
+            self._wait_for_graph(handle, client)
+            state = self._drive(handle, client, plan)
+            result.success, result.message = not state.problem, state.problem or "; ".join(state.remarks)
+            result.runs = len(state.results)
+        except EmbodiedIqaError as error:
+            result.message = str(error)
+            self.get_logger().error(result.message)
+        finally:
+            self._busy = False
+            self._stage = Stage.DONE
+        if handle.is_cancel_requested:
+            handle.canceled()
+        elif result.success:
+            handle.succeed()
+        else:
+            handle.abort()
+        return result
+
+    def _plan(self) -> TrialPlan:
+        goal, config = self._goal, self.config
+        specs = tuple(spec for message in goal.distortions if (spec := spec_of(message)) is not None)
+        if len(specs) < len(goal.distortions):
+            raise UserError("a distorted run needs a distortion; the reference run is implied")
+        return TrialPlan(
+            task=str(parse_instruction(goal.task)) if config.simulated else goal.task,
+            scene_seed=goal.scene_seed,
+            distortions=specs,
+            run_limit_ns=round(config.run_limit_s * SECOND_NS),
+            no_motion_limit_ns=round(config.no_motion_limit_s * SECOND_NS),
+            settle_ns=round(config.settle_s * SECOND_NS),
+            hold_limit_ns=round(config.hold_limit_s * SECOND_NS),
+            stops_time=config.simulated,
+            has_arm=config.has_arm,
+            attended=config.attended,
+        )
+
+    def _wait_for_graph(self, handle: _GoalHandle, client: ClientWatch) -> None:
+        """Activate the managed nodes, then wait until images reach gate and subjects."""
+
+        def check() -> None:
+            if reason := _why_unwanted(handle, client):
+                raise UserError(reason)
+
+        deadline = time.monotonic() + self.config.start_deadline_s
+        self._lifecycle.bring_up(self.config.start_deadline_s, check)
+        self._views_seen.clear()
+        self._commands.carry_out(RunWorld(running=True))
+        while problem := self._graph_problem():
+            if time.monotonic() > deadline or ENDING.is_set():
+                raise UserError(f"not ready within {self.config.start_deadline_s} s: {problem}")
+            check()
+            time.sleep(_POLL_S)
+
+    def _graph_problem(self) -> str:
+        """Return what is missing before a trial can begin; empty for nothing."""
+        missing = set(map(str, self.config.views)) - self._views_seen
+        if missing:
+            return f"no judged image of {', '.join(sorted(missing))} on /gate/lease"
+        return self._commands.subjects_problem(self._goal.task)
+
+    def _drive(self, handle: _GoalHandle, client: ClientWatch, plan: TrialPlan) -> TrialState:
+        while not self._events.empty():
+            self._events.get()
+        self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, self.get_clock().now().nanoseconds)
+        driver = TrialDriver(plan, self.config.stall_limit_s, time.monotonic())
+        commands = driver.commands
+        self._recording_fault = ""
+        while True:
+            for command in commands:
+                if isinstance(command, Finish):
+                    return driver.state
+                self._do(plan, command)
+                if isinstance(command, AskPerson):
+                    self._feedback(handle, command.stage, command.run_index, command.problem)
+            self._report_stage(handle, driver.state)
+            event = self._next_event()
+            self._commands.check_deadline()
+            problem = _why_unwanted(handle, client) or self._recording_fault
+            commands = driver.handle(event, time.monotonic(), problem=problem)
+            if driver.gave_up:
+                self._commands.hurry()
+
+    def _report_stage(self, handle: _GoalHandle, state: TrialState) -> None:
+        """Send a new stage as feedback; stages with a question are sent with it."""
+        if state.stage in {self._stage, Stage.PREPARE, Stage.JUDGE}:
+            return
+        self._stage = state.stage
+        self._feedback(handle, state.stage, state.run_index, state.ending)
+
+    def _next_event(self) -> Event | None:
+        if ENDING.is_set():
+            raise UserError("the node is stopping")
+        try:
+            return self._events.get(timeout=_POLL_S)
+        except queue.Empty:
+            return None
+
+    def _do(self, plan: TrialPlan, command: Command) -> None:
+        if isinstance(command, MarkRunStart):
+            self._published_ns.clear()
+            kind, start_ns = ours.TrialEvent.KIND_RUN_START, command.start_ns
+            self._publish_mark(plan, kind, start_ns, command.run_index, start_ns)
+        elif isinstance(command, MarkRunEnd):
+            self._publish_run_end(plan, command.result)
+        else:
+            self._commands.carry_out(command)
+
+    def _publish_run_end(self, plan: TrialPlan, result: RunResult) -> None:
+        kind = ours.TrialEvent.KIND_RUN_END
+        event = trial_event(plan, kind, result.end_ns, result.run_index, result.start_ns)
+        event.outcome, event.reason = _OUTCOMES[result.outcome], result.reason
+        event.tool_pose = pose_of(result.T_base_tool)
+        event.frames_published = sum(
+            result.start_ns <= stamp_ns <= result.end_ns for stamp_ns in self._published_ns
+        )
+        self._event_publisher.publish(event)
+        if result.run_index + 1 == plan.run_count:
+            self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_END, self.get_clock().now().nanoseconds)
+
+    def _publish_mark(
+        self, plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0, start_ns: int = 0
+    ) -> None:
+        self._event_publisher.publish(trial_event(plan, kind, stamp_ns, run_index, start_ns))
+
+    def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
+        feedback = RunTrial.Feedback(
+            stage=int(Stage.CLOSE if stage is Stage.DONE else stage),
+            run_index=run_index,
+            run_count=1 + len(self._goal.distortions),
+            message=message,
+        )
+        handle.publish_feedback(feedback)
+
+
+def _why_unwanted(handle: _GoalHandle, client: ClientWatch) -> str:
+    """Return why nobody wants the trial any more; empty if somebody does."""
+    if handle.is_cancel_requested:
+        return "cancelled"
+    return "the client of the trial has gone" if client.gone(time.monotonic()) else ""
+
+
+def main() -> int:
+    """Run the node; the action blocks one of the threads."""
+    return main_of(TrialNode, executor=lambda: ThreadedExecutor(4))
+
+
+if __name__ == "__main__":
+    leave(main())

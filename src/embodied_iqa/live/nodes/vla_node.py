@@ -1,0 +1,224 @@
+"""The vision-language-action model: decides on distorted frames and, for the scores, on raw ones."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
+from embodied_iqa_msgs.srv import SetTask
+from geometry_msgs.msg import Pose, PoseStamped
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import JointState
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
+from embodied_iqa.imaging.images.state_history import StateHistory
+from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, ns_of, optical_frame, pose_of
+from embodied_iqa.live.ros.frames import FrameInput, tool_pose_of
+from embodied_iqa.live.ros.inference import NodeInference
+from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
+from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.models.subjects.inference import Outcome
+from embodied_iqa.models.subjects.registry import make_vla, refuse_real_arm
+from embodied_iqa.runs.graph.parameters import VlaParameters
+from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
+from embodied_iqa.runs.trial.decision_desk import DecisionDesk
+from embodied_iqa.runs.trial.decision_timing import Decider
+from embodied_iqa.world.protocols import ActionChunk as Chunk
+from embodied_iqa.world.protocols import SubjectInfo, Vla, close_subject
+
+
+class VlaNode(ManagedNode[VlaParameters]):
+    """/vla/actions for the arm, /vla/reference_actions for the scores; /vla/set_task starts and stops it.
+
+    Inference runs in a thread of its own. Until both answers are there, no further question is asked; then
+    the newest frame is next.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("vla_node", VlaParameters)
+        self._subject: Vla | None = None
+        self._input: FrameInput | None = None
+        self._inference: NodeInference[Chunk] = NodeInference(self)
+        decider = Decider(round(self.config.decide_again_s * SECOND_NS), self.config.max_chunks)
+        self._desk = DecisionDesk(decider)
+        self._poses: StateHistory[Pose] = StateHistory()
+        self._grippers: StateHistory[float] = StateHistory()
+        self._assumed_tool = None if self.config.has_arm else self._tool_without_arm()
+        self._outputs: dict[Source, Publisher[ActionChunk]] = {
+            Source.DISTORTED: self.create_publisher(ActionChunk, "/vla/actions", EVENT),
+            Source.RAW: self.create_publisher(ActionChunk, "/vla/reference_actions", EVENT),
+        }
+        self.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE)
+        self.create_subscription(JointState, "/arm/joint_states", self._take_joints, STATE)
+        self.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT)
+        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE)
+        self.create_service(SetTask, "/vla/set_task", self._set_task)
+
+    def load(self) -> None:
+        """Load the subject and start to keep frames of its views."""
+        subject = make_vla(self.config.subject, self.config.options, self.progress)
+        if subject.info.simulation_only and self.config.has_arm and not self.config.simulated:
+            close_subject(subject)
+            refuse_real_arm(self.config.subject)
+        self._subject = subject
+        self._input = FrameInput(
+            self,
+            self._subject.info.views,
+            self.config.keep_frames,
+            lambda _view: self._consider(),
+            newest_only=self.config.newest_only,
+            repaired=self.config.repaired,
+        )
+
+    def unload(self) -> None:
+        """Unload the subject and its frames; answers that are still to come are dropped."""
+        subject, self._subject = self._subject, None
+        self._desk.forget()
+        close_subject(subject)
+        self._inference.destroy()
+        self._inference = NodeInference(self)
+        if self._input is not None:
+            self._input.close()
+            self._input = None
+
+    def health(self) -> Health:
+        """Return the number of decisions, their latencies, and how many were dropped."""
+        health = self._inference.health(
+            str(self.config.subject) if self._subject is not None else "not loaded"
+        )
+        health.values |= {"decisions": self._desk.state.sequence, "dropped": self._desk.dropped}
+        if self._input is not None:
+            health.values["late pictures"] = self._input.late.total
+        return health
+
+    def _tool_without_arm(self) -> tuple[Pose, float]:
+        kinematics = Kinematics(tool_along_z(TOOL_2F140_M))
+        return pose_of(kinematics.forward(self.config.assumed_q_rad)), 0.0
+
+    def _tool_at(self, stamp_ns: int) -> tuple[Pose, float] | None:
+        """Return the pose of the tool and the state of the gripper in a picture; None where not yet known."""
+        if self._assumed_tool is not None:
+            return self._assumed_tool
+        pose, gripper = self._poses.at(stamp_ns), self._grippers.at(stamp_ns)
+        return None if pose is None or gripper is None else (pose, gripper)
+
+    def _take_pose(self, message: PoseStamped) -> None:
+        if tool_pose_of(self, message) is not None:
+            self._poses.add(ns_of(message.header.stamp), message.pose)
+            self._consider()
+
+    def _take_joints(self, message: JointState) -> None:
+        if message.position:
+            self._grippers.add(ns_of(message.header.stamp), float(message.position[-1]))
+            self._consider()
+
+    def _take_status(self, message: ArmStatus) -> None:
+        completed = message.completed_sequence if message.has_completed else None
+        self._desk.arm_seen(
+            ready=message.state in {ArmStatus.STATE_IDLE, ArmStatus.STATE_HOLDING} and not message.has_goal,
+            completed=completed,
+            whole=message.completed_whole,
+            stamp_ns=ns_of(message.header.stamp),
+            held=message.held_by_gate,
+        )
+        self._consider()
+
+    def _take_lease(self, lease: GateLease) -> None:
+        if lease.verdict == GateLease.VERDICT_PASS or lease.of_decision:
+            return
+        try:
+            view = parse_view(lease.view)
+        except UsageError as error:
+            self.get_logger().error(f"/gate/lease: {error}", throttle_duration_sec=1.0)
+            return
+        self._desk.rejected(view, ns_of(lease.header.stamp))
+        self._consider()
+
+    def _set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
+        if not self.active:
+            response.message = "vla_node is not active"
+            return response
+        if request.task and not self._whole_stamps():
+            response.message = "no complete frame of every view has arrived yet"
+            return response
+        self._desk.set_task(request.task, ns_of(request.from_stamp))
+        response.success = True
+        self._consider()
+        return response
+
+    def _consider(self) -> None:
+        """Decide if it is time to, and a pair of frames is there."""
+        subject, frames = self._subject, self._input
+        if not self.active or subject is None or frames is None or self._desk.is_busy:
+            return
+        stamp_ns = self._desk.choose(self._whole_stamps())
+        tool = None if stamp_ns is None else self._tool_at(stamp_ns)
+        if stamp_ns is None or tool is None:
+            return
+        pose, gripper = tool
+        info = subject.info.at_turn(self._desk.state.turn)
+        questions = self._desk.ask(stamp_ns, matrix_from_pose(pose), gripper)
+        for place, request in enumerate(questions, start=1):
+            found = {view: frames.frames.frame(view, request.source, stamp_ns) for view in info.views}
+            seen = {view: frame for view, frame in found.items() if frame is not None}
+            self._inference.start(
+                partial(act, subject, request, seen),
+                partial(self._answered, request, pose, info),
+                deadline_s=place * self.config.answer_deadline_s,
+                key=request.source,
+            )
+
+    def _answered(
+        self, request: DecisionRequest, pose: Pose, info: SubjectInfo, outcome: Outcome[Chunk]
+    ) -> None:
+        """Publish a decision, unless the run that it belongs to is over.
+
+        The pose is that of the request as it was received: its matrix does not give the same quaternion back.
+        """
+        if not self._desk.close(request, active=self.active):
+            return
+        if outcome.result is None:
+            self.get_logger().error(f"{info.name} failed: {outcome.reason}")
+        record = chunk_record(info, request, outcome)
+        self._outputs[record.source].publish(_message_of(record, request.task, pose))
+        self._desk.came_to(record)
+        stamps_ns = self._whole_stamps()
+        self._desk.published(stamps_ns[-1] if stamps_ns else record.stamp_ns)
+        self._consider()
+
+    def _whole_stamps(self) -> list[int]:
+        """Return the stamps with a raw and a distorted frame of every camera of the policy, oldest first."""
+        if self._subject is None or self._input is None:
+            return []
+        views, frames = self._subject.info.at_turn(self._desk.state.turn).views, self._input.frames
+        return [
+            stamp_ns
+            for stamp_ns in frames.stamps_ns(views[0])
+            if all(frames.frame(view, source, stamp_ns) is not None for view in views for source in Source)
+        ]
+
+
+def _message_of(record: ChunkRecord, task: str, pose: Pose) -> ActionChunk:
+    message = chunk_to_msg(record)
+    message.header = header_of(record.stamp_ns, optical_frame(record.view))
+    message.view, message.source, message.task = str(record.view), int(record.source), task
+    message.sequence, message.step = record.sequence, record.step
+    message.tool_pose, message.gripper = pose, record.gripper
+    message.subject, message.subject_version = record.subject, record.subject_version
+    message.latency_ms = record.latency_ms
+    return message
+
+
+def main() -> int:
+    """Run the node."""
+    return main_of(VlaNode)
+
+
+if __name__ == "__main__":
+    leave(main())

@@ -1,0 +1,179 @@
+"""Returns a real arm to the start of the first run, under a lease of the gate like any motion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
+from geometry_msgs.msg import PoseStamped
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, way_back
+from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.live.ros.conversion import chunk_to_msg
+from embodied_iqa.live.ros.frames import tool_pose_of
+from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
+from embodied_iqa.world.protocols import ActionChunk as Chunk
+from embodied_iqa.world.protocols import ChunkStatus
+
+_POLL_S = 0.02
+_TRY_S = 1.0
+_POSE_S = 5.0
+_SUBJECT = "return to the start"
+
+
+class ArmReturn:
+    """Stores the pose at the start of the first run, and moves the arm back there.
+
+    Args:
+        node: Node of the topics; it must be spinning in another thread.
+        limits: Limits of the arm.
+        limit_s: Maximum duration of a return, real time.
+        do: Executes a command of the trial and returns its reply.
+        unwanted: Returns why nobody wants the trial any more, empty if somebody does; called while waiting.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        limits: ArmLimits,
+        limit_s: float,
+        do: Callable[[Command], Reply],
+        unwanted: Callable[[], str],
+    ) -> None:
+        self._limits, self._limit_s, self._do, self._unwanted = limits, limit_s, do, unwanted
+        self._start: StartPose | None = None
+        self._T_base_tool: np.ndarray | None = None
+        self._gripper = 0.0
+        self._lease: GateLease | None = None
+        self._status: ArmStatus | None = None
+        self._sequence = 0
+        self._interrupted = False
+        self._node = node
+        self._publisher = node.create_publisher(ActionChunk, "/vla/actions", EVENT)
+        group = MutuallyExclusiveCallbackGroup()
+        node.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE, callback_group=group)
+        node.create_subscription(
+            JointState, "/arm/joint_states", self._take_joints, STATE, callback_group=group
+        )
+        node.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
+        node.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT, callback_group=group)
+
+    def check(self, run_index: int) -> str:
+        """Store the start before the first run; later return the distance in words, empty where near.
+
+        A driver that has just been started sends its first pose within seconds.
+        """
+        self._interrupted = False
+        self._wait(lambda: self._T_base_tool is not None, time.monotonic() + _POSE_S)
+        if self._T_base_tool is None:
+            return "the arm's pose is not known"
+        if run_index == 0:
+            self._start = StartPose(self._T_base_tool, self._gripper)
+        return self._distance()
+
+    def interrupt(self) -> None:
+        """Abort a return; the arm is stopped."""
+        self._interrupted = True
+
+    def go(self) -> str:
+        """Move the arm back; return why it is not at its start, empty where it is.
+
+        The arm is stopped at the end, whatever ends the return.
+        """
+        if self._start is None:
+            return "no start is stored"
+        if not self._distance():
+            return ""
+        self._interrupted = False
+        problem = self._begin() or self._move(time.monotonic() + self._limit_s)
+        self._do(StopArm("the return to the start has ended"))
+        distance = self._distance()
+        reason = self._unwanted() or problem or distance
+        return "" if not distance else f"the arm is not back at its start: {reason}"
+
+    def _begin(self) -> str:
+        for command in (SetDistortion(None, 0), Rearm(0)):
+            reply = self._do(command)
+            if not reply.ok:
+                return reply.message
+        return ""
+
+    def _move(self, until_s: float) -> str:
+        """Send the path until the arm accepts it, then wait for its end."""
+        problem = "the gate passes no image"
+        while not self._is_to_end(until_s):
+            self._lease = None
+            if not self._wait(lambda: self._lease is not None, until_s):
+                break
+            self._send()
+            accepted_s = min(until_s, time.monotonic() + _TRY_S)
+            if self._wait(self._is_accepted, accepted_s) and not self._wait(self._is_over, until_s):
+                problem = f"not there within {self._limit_s:g} s"
+                break
+            status = self._status
+            if status is not None and self._is_over() and status.completed_whole:
+                return ""
+            problem = problem if status is None else status.reason or problem
+            if status is not None and status.state == ArmStatus.STATE_STOPPED:
+                return problem
+        return problem
+
+    def _send(self) -> None:
+        lease, start, pose = self._lease, self._start, self._T_base_tool
+        if lease is None or start is None or pose is None:
+            return
+        self._sequence += 1
+        message = chunk_to_msg(Chunk(ChunkStatus.ACT, way_back(start, pose, self._limits), _SUBJECT))
+        message.header, message.view = lease.header, lease.view
+        message.sequence, message.subject, message.task = self._sequence, _SUBJECT, _SUBJECT
+        self._publisher.publish(message)
+
+    def _is_accepted(self) -> bool:
+        status = self._status
+        return status is not None and (
+            (status.has_goal and status.goal_sequence == self._sequence) or self._is_over()
+        )
+
+    def _is_over(self) -> bool:
+        status = self._status
+        return (
+            status is not None
+            and status.has_completed
+            and status.completed_sequence == self._sequence
+            and not (status.has_goal and status.goal_sequence == self._sequence)
+        )
+
+    def _distance(self) -> str:
+        if self._start is None or self._T_base_tool is None:
+            return "the arm's pose is not known"
+        return distance_to_start(self._start, self._T_base_tool, self._gripper)
+
+    def _wait(self, is_true: Callable[[], bool], until_s: float) -> bool:
+        while not is_true():
+            if self._is_to_end(until_s):
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+    def _is_to_end(self, until_s: float) -> bool:
+        return self._interrupted or time.monotonic() > until_s or bool(self._unwanted())
+
+    def _take_pose(self, message: PoseStamped) -> None:
+        self._T_base_tool = tool_pose_of(self._node, message)
+
+    def _take_joints(self, message: JointState) -> None:
+        if message.position:
+            self._gripper = float(message.position[-1])
+
+    def _take_lease(self, message: GateLease) -> None:
+        if message.verdict == GateLease.VERDICT_PASS:
+            self._lease = message
+
+    def _take_status(self, message: ArmStatus) -> None:
+        self._status = message

@@ -1,0 +1,61 @@
+"""Questions to the operator of a real arm: sent as action feedback, answered through /trial/confirm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from embodied_iqa_msgs.srv import ConfirmRun
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+
+from embodied_iqa.runs.trial.judging import refusal
+from embodied_iqa.runs.trial.protocol import AskPerson, Event, Reply
+
+
+class Attendance:
+    """One open question at a time, with a deadline.
+
+    Args:
+        node: Node of the service.
+        limit_s: Time to answer, real time.
+        report: Called with the reply.
+    """
+
+    def __init__(self, node: Node, limit_s: float, report: Callable[[Event], None]) -> None:
+        self._limit_s = limit_s
+        self._report = report
+        self._question: AskPerson | None = None
+        self._until_s = 0.0
+        node.create_service(
+            ConfirmRun, "/trial/confirm", self._answered, callback_group=ReentrantCallbackGroup()
+        )
+
+    def ask(self, question: AskPerson) -> None:
+        """Open a question."""
+        self._until_s = time.monotonic() + self._limit_s
+        self._question = question
+
+    def check_deadline(self) -> None:
+        """Report an open question as unanswered once its deadline has passed."""
+        question = self._question
+        if question is not None and time.monotonic() > self._until_s:
+            self._question = None
+            message = f"no answer within {self._limit_s:g} s ({question.stage.name.lower()})"
+            self._report(Reply(question, ok=False, message=message))
+
+    def close(self) -> None:
+        """Close the question."""
+        self._question = None
+
+    def _answered(self, request: ConfirmRun.Request, response: ConfirmRun.Response) -> ConfirmRun.Response:
+        question = self._question
+        asked = None if question is None else (int(question.stage), question.run_index)
+        if question is None or asked != (request.stage, request.run_index):
+            response.message = refusal(asked)
+            return response
+        self._question = None
+        response.success = True
+        message = request.remark or ("given up" if request.give_up else "")
+        self._report(Reply(question, ok=not request.give_up, message=message, yes=request.yes))
+        return response

@@ -1,0 +1,64 @@
+"""Runs nodes as processes of this machine, in a ROS domain of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from embodied_iqa.live.ros.domain import own_domain, session_on
+from embodied_iqa.live.ros.environment import process_environment
+from embodied_iqa.live.ros.node import SUPERVISOR
+from embodied_iqa.runs.graph.node_table import NodeEntry, command_of, write_parameters
+from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
+
+_DOMAIN = "ROS_DOMAIN_ID"
+
+
+@contextmanager
+def running_nodes(
+    graph: GraphParameters,
+    entries: tuple[NodeEntry, ...],
+    log_folder: Path,
+    parameters_name: str,
+    *,
+    isolated: bool = True,
+) -> Iterator[ProcessGroup]:
+    """Start nodes, and stop them at the end; meanwhile this process is in their ROS domain.
+
+    Args:
+        graph: Parameters of every node.
+        entries: The nodes to start.
+        log_folder: Folder of their output and parameters.
+        parameters_name: Name of the parameter file.
+        isolated: Reserve a ROS domain, or the one that the user has set; False: join nodes that run already.
+
+    Raises:
+        InputError: Another session uses the domain, or a process cannot be started.
+    """
+    log_folder.mkdir(parents=True, exist_ok=True)
+    with _domain() if isolated else nullcontext():
+        environment = dict(os.environ)
+        process_environment(environment)
+        environment |= {"ROS_LOG_DIR": str(log_folder), SUPERVISOR: str(os.getpid())}
+        parameters = log_folder / parameters_name
+        write_parameters(graph, parameters)
+        specs = tuple(ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in entries)
+        with ProcessGroup(specs, log_folder, environment) as group:
+            yield group
+
+
+@contextmanager
+def _domain() -> Iterator[None]:
+    if chosen := os.environ.get(_DOMAIN):
+        with session_on(chosen):
+            yield
+        return
+    with own_domain() as domain:
+        os.environ[_DOMAIN] = str(domain)
+        try:
+            yield
+        finally:
+            del os.environ[_DOMAIN]

@@ -1,0 +1,129 @@
+"""Connection of the studio to a trial: reports open questions, passes on answers to /trial/confirm.
+
+Run as ``python -m embodied_iqa.live.ros.judging``; see `graph.judging_process` for its lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+import rclpy
+from embodied_iqa_msgs.action import RunTrial
+from embodied_iqa_msgs.msg import TrialEvent
+from embodied_iqa_msgs.srv import ConfirmRun
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.records import structure
+from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.qos import EVENT
+from embodied_iqa.live.ros.spinning import SpinThread
+from embodied_iqa.runs.graph.judging_process import AnswerLine, ReportLine, line_of
+from embodied_iqa.runs.trial.attendance import Question
+from embodied_iqa.runs.trial.judging import PROBE, JudgingState, asked_of
+from embodied_iqa.runs.trial.protocol import Stage
+
+if TYPE_CHECKING:
+    from rclpy.type_support import FeedbackMessage  # defined in typings/ only
+
+_POLL_S: Final = 1.0
+_CALL_S: Final = 10.0
+_DOMAIN: Final = "ROS_DOMAIN_ID"
+
+
+class _Connection:
+    """A node that listens to one trial."""
+
+    def __init__(self, node: Node) -> None:
+        self._confirm = node.create_client(ConfirmRun, "/trial/confirm")
+        self._feedback: Question | None = None
+        self._task, self._trial, self._stage = "", "", ""
+        kind: type[FeedbackMessage[RunTrial.Feedback]] = RunTrial.Impl.FeedbackMessage  # type: ignore[attr-defined]
+        node.create_subscription(kind, "/trial/run/_action/feedback", self._progressed, EVENT)
+        node.create_subscription(TrialEvent, "/trial/events", self._happened, EVENT)
+
+    def state(self) -> JudgingState:
+        """Ask the trial which question is open."""
+        domain = os.environ.get(_DOMAIN, "0")
+        if not self._confirm.wait_for_service(timeout_sec=0.0):
+            self._trial = ""
+            return JudgingState(problem=f"no trial on a real arm is running in ROS domain {domain}")
+        if not self._trial:
+            self._trial = time.strftime("%Y-%m-%dT%H:%M:%S")
+        try:
+            asked = asked_of(self._send(*PROBE, answer=None))
+        except UserError as error:
+            return JudgingState(problem=str(error), task=self._task, trial=self._trial)
+        return JudgingState(
+            None if asked is None else self._question(*asked), "", self._task, self._trial, self._stage
+        )
+
+    def answer(self, line: AnswerLine) -> str:
+        """Answer a question; return why it was refused."""
+        try:
+            return self._send(int(line.question.stage), line.question.run_index, line)
+        except UserError as error:
+            return str(error)
+
+    def _send(self, stage: int, run_index: int, answer: AnswerLine | None) -> str:
+        request = ConfirmRun.Request(stage=stage, run_index=run_index)
+        if answer is not None:
+            given = answer.answer
+            request.yes, request.give_up, request.remark = given.yes, given.give_up, given.remark
+        response = call(self._confirm, request, _CALL_S)
+        return "" if response.success else response.message or "refused without a reason"
+
+    def _question(self, stage: Stage, run_index: int) -> Question:
+        """Return the open question, with the words of its feedback if these were seen."""
+        seen = self._feedback
+        if seen is not None and (seen.stage, seen.run_index) == (stage, run_index):
+            return seen
+        return Question(stage, run_index, max(run_index + 1, 0 if seen is None else seen.run_count), "")
+
+    def _progressed(self, message: FeedbackMessage[RunTrial.Feedback]) -> None:
+        feedback = message.feedback
+        stage = Stage(feedback.stage)
+        self._stage = stage.name.lower()
+        self._feedback = Question(stage, feedback.run_index, feedback.run_count, feedback.message)
+
+    def _happened(self, event: TrialEvent) -> None:
+        self._task = event.task
+
+
+def main() -> int:
+    """Report until the input ends; return the exit code."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node = Node("studio_judge")
+    connection, spin = _Connection(node), SpinThread(node)
+    reported: JudgingState | None = None
+    try:
+        while True:
+            state = connection.state()
+            if state != reported:
+                reported = state
+                _print(ReportLine(state=state))
+            ready, _, _ = select.select([sys.stdin], [], [], _POLL_S)
+            if ready:
+                line = sys.stdin.readline()
+                if not line:
+                    return 0
+                _print(ReportLine(refusal=connection.answer(structure(AnswerLine, json.loads(line), "line"))))
+    finally:
+        spin.close()
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _print(report: ReportLine) -> None:
+    sys.stdout.write(line_of(report))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Client of the action /trial/run: sends tasks, reports progress, waits with a deadline."""
+
+from __future__ import annotations
+
+import os
+import queue
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import rclpy
+from embodied_iqa_msgs.action import RunTrial
+from embodied_iqa_msgs.srv import ConfirmRun
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from embodied_iqa.base.errors import EmbodiedIqaError
+from embodied_iqa.live.ros.actions import ActionCaller, GoalCall, GoalRejectedError
+from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.spinning import SpinThread
+from embodied_iqa.runs.trial.attendance import Person, Question
+from embodied_iqa.runs.trial.protocol import Stage
+
+if TYPE_CHECKING:
+    from rclpy.type_support import FeedbackMessage  # defined in typings/ only
+
+_POLL_S = 0.1
+_CANCEL_S = 2.0
+"""Wait for the end of a cancelled trial; nodes that are ended stop the arm and close the recording too."""
+_CONFIRM_S = 10.0
+_ASKING = (Stage.PREPARE, Stage.JUDGE)
+
+
+class TrialFailedError(EmbodiedIqaError):
+    """The trial did not finish; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialProgress:
+    """Progress of a task; see the feedback of the action."""
+
+    stage: Stage
+    run_index: int
+    run_count: int
+    message: str
+
+
+class TrialClient:
+    """Client of trial_node with its own spinning thread.
+
+    Args:
+        check: Called regularly while a task runs; raises to abort it.
+        person: Answers the questions of a trial on a real arm; without, other clients of /trial/confirm do.
+    """
+
+    def __init__(self, check: Callable[[], None], person: Person | None = None) -> None:
+        self._check, self._person = check, person
+        self._until_s = 0.0
+        self._begun = False
+        # Python handles Ctrl-C: cancelling the trial then takes a working context
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self._node = Node("trial_client")
+        self._confirm = self._node.create_client(ConfirmRun, "/trial/confirm")
+        self._questions: queue.SimpleQueue[TrialProgress] = queue.SimpleQueue()
+        self._spin = SpinThread(self._node)
+        self._trials = ActionCaller(self._node, RunTrial, "/trial/run", self._spin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._spin.close()
+        self._trials.close()
+        self._node.destroy_node()
+        rclpy.try_shutdown()
+
+    def run(self, goal: RunTrial.Goal, progress: Callable[[TrialProgress], None], deadline_s: float) -> str:
+        """Run one task to its end.
+
+        Args:
+            goal: The task.
+            progress: Called with each feedback.
+            deadline_s: Maximum duration of the task, real time.
+
+        Returns:
+            Remarks of the trial; empty where there are none.
+
+        Raises:
+            TrialFailedError: The task was rejected, failed or took too long.
+        """
+        self._until_s, self._begun = time.monotonic() + deadline_s, False
+        while not self._trials.server_is_ready():
+            self._check_deadline("no trial_node")
+            time.sleep(_POLL_S)
+        trial = self._trials.goal(goal, partial(self._take_feedback, progress))
+        try:
+            result = trial.run(self._poll)
+        except GoalRejectedError:
+            domain = os.environ.get("ROS_DOMAIN_ID", "0")
+            raise TrialFailedError(f"trial_node of ROS domain {domain} is busy with another task") from None
+        except BaseException:
+            self._cancel(trial)
+            raise
+        if not result.success:
+            raise TrialFailedError(result.message)
+        return result.message
+
+    def _take_feedback(
+        self, progress: Callable[[TrialProgress], None], message: FeedbackMessage[RunTrial.Feedback]
+    ) -> None:
+        feedback = message.feedback
+        news = TrialProgress(Stage(feedback.stage), feedback.run_index, feedback.run_count, feedback.message)
+        self._begun = self._begun or news.stage is not Stage.OPEN
+        progress(news)
+        if self._person is not None and news.stage in _ASKING:
+            self._questions.put(news)
+
+    def _check_deadline(self, what: str) -> None:
+        self._check()
+        if time.monotonic() > self._until_s:
+            raise TrialFailedError(f"{what} within the deadline")
+
+    def _poll(self) -> None:
+        self._check_deadline("no result of trial_node")
+        if self._person is not None and not self._questions.empty():
+            self._ask(self._person, self._questions.get())
+
+    def _ask(self, person: Person, news: TrialProgress) -> None:
+        """Ask in this thread; trial_node enforces the deadline."""
+        answer = person(Question(news.stage, news.run_index, news.run_count, news.message))
+        request = ConfirmRun.Request(
+            stage=news.stage,
+            run_index=news.run_index,
+            yes=answer.yes,
+            give_up=answer.give_up,
+            remark=answer.remark,
+        )
+        response = call(self._confirm, request, _CONFIRM_S)
+        if not response.success:
+            self._node.get_logger().warning(f"the answer came too late: {response.message}")
+
+    def _cancel(self, trial: GoalCall[RunTrial.Result]) -> None:
+        """Request trial_node to stop the arm and close the recording, if there is anything to stop."""
+        trial.cancel(_CANCEL_S if self._begun else 0.0, self._trials.server_is_ready)

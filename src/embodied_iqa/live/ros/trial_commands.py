@@ -1,0 +1,258 @@
+"""Executes the commands of the state machine of a trial through services."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from embodied_iqa_msgs import srv
+from embodied_iqa_msgs.action import RunTrial
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.client import Client
+from rclpy.node import Node
+from rclpy.task import Future
+from std_srvs.srv import SetBool
+
+from embodied_iqa.base.errors import EmbodiedIqaError
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.live.ros.arm_return import ArmReturn
+from embodied_iqa.live.ros.attendance import Attendance
+from embodied_iqa.live.ros.calls import AnswerT, RequestT, ResponseT, begin_call, call
+from embodied_iqa.live.ros.conversion import LATEST_NS, ns_of, spec_to_msg, time_of
+from embodied_iqa.runs.graph.parameters import TrialParameters
+from embodied_iqa.runs.trial.protocol import (
+    Answered,
+    AskPerson,
+    AskVlm,
+    CheckStart,
+    CloseRecording,
+    Command,
+    Event,
+    OpenRecording,
+    Rearm,
+    Reply,
+    ResetWorld,
+    ReturnToStart,
+    RunWorld,
+    SetDistortion,
+    SetTask,
+    StopArm,
+)
+
+if TYPE_CHECKING:
+    from rclpy.type_support import ServiceType  # defined in typings/ only
+
+_AGAIN_S = 0.02
+_FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
+_HURRY_S = 2.0
+
+
+def vla_problem(
+    client: Client[srv.SetTask.Request, srv.SetTask.Response], task: str, deadline_s: float
+) -> str:
+    """Return why the VLA cannot start; empty where it can.
+
+    The VLA gets the task for frames that never arrive: it accepts the task once it has a complete frame.
+    """
+    request = srv.SetTask.Request(task=task, from_stamp=time_of(LATEST_NS))
+    given = call(client, request, deadline_s, again_s=_FIRST_CONTACT_S)
+    call(client, srv.SetTask.Request(task=""), deadline_s)
+    return "" if given.success else given.message
+
+
+class TrialCommands:
+    """Clients of all services that a trial uses.
+
+    Args:
+        node: Node of the clients; it must be spinning in another thread.
+        config: Deadlines, and whether the world is simulated.
+        report: Called with the events that result from the commands, from any thread.
+    """
+
+    def __init__(self, node: Node, config: TrialParameters, report: Callable[[Event], None]) -> None:
+        group = ReentrantCallbackGroup()
+
+        def client(kind: type[ServiceType[RequestT, ResponseT]], name: str) -> Client[RequestT, ResponseT]:
+            return node.create_client(kind, name, callback_group=group)
+
+        self._node = node
+        self._config = config
+        self._report = report
+        self._goal = RunTrial.Goal()
+        self._unwanted: Callable[[], str] = str
+        self._deadline_s = config.reply_deadline_s
+        self._reset = client(srv.ResetWorld, "/sim/reset")
+        self._run = client(SetBool, "/sim/run")
+        self._distort = client(srv.SetDistortion, "/distortion/set")
+        self._rearm = client(srv.RearmArm, "/arm/rearm")
+        self._stop = client(srv.StopArm, "/arm/stop")
+        self._set_task = client(srv.SetTask, "/vla/set_task")
+        self._ask = client(srv.AskVlm, "/vlm/ask")
+        self._record = client(srv.RecordTrial, "/recorder/record")
+        self._pause = client(SetBool, "/recorder/pause")
+        self._attendance: Attendance | None = None
+        self._return: ArmReturn | None = None
+        if config.attended:
+            self._attendance = Attendance(node, config.person_limit_s, self._answered)
+            limits, limit_s = config.limits, config.run_limit_s
+            self._return = ArmReturn(node, limits, limit_s, self._do, self._why_unwanted)
+
+    def begin(self, goal: RunTrial.Goal, unwanted: Callable[[], str]) -> None:
+        """Set the path and the metadata of the recording.
+
+        Args:
+            goal: The trial.
+            unwanted: Returns why nobody wants it any more, empty if somebody does; what takes long asks it.
+        """
+        self._goal, self._unwanted = goal, unwanted
+        self._deadline_s = self._config.reply_deadline_s
+
+    def check_deadline(self) -> None:
+        """End an open question to the operator whose deadline has passed."""
+        if self._attendance is not None:
+            self._attendance.check_deadline()
+
+    def interrupt(self) -> None:
+        """Abort a return to the start."""
+        if self._return is not None:
+            self._return.interrupt()
+
+    def hurry(self) -> None:
+        """Use short deadlines from now on: the trial is being aborted, perhaps because a node is lost."""
+        self._deadline_s = min(_HURRY_S, self._config.reply_deadline_s)
+        if self._attendance is not None:
+            self._attendance.close()
+
+    def carry_out(self, command: Command) -> None:
+        """Execute a command and report its reply; the reply to AskVlm comes later."""
+        if isinstance(command, AskVlm):
+            self._ask_vlm(command)
+            return
+        if isinstance(command, AskPerson) and self._attendance is not None:
+            self._pause_recording(paused=True)
+            self._attendance.ask(command)
+            return
+        try:
+            reply = self._do(command)
+        except EmbodiedIqaError as error:
+            reply = Reply(command, ok=False, message=str(error))
+        self._report(reply)
+
+    def _do(self, command: Command) -> Reply:
+        match command:
+            case OpenRecording() | CloseRecording():
+                reply = self._set_recording(command)
+            case ResetWorld(seed, task):
+                reply = self._reset_world(command, seed, task)
+            case RunWorld(running) if self._config.simulated:
+                reply = self._send(command, self._run, SetBool.Request(data=running))
+            case RunWorld():
+                reply = Reply(command, ok=True)
+            case SetDistortion():
+                reply = self._set_distortion(command)
+            case Rearm(from_ns):
+                reply = self._rearm_from(command, from_ns)
+            case CheckStart() | ReturnToStart():
+                reply = self._place(command)
+            case StopArm(reason):
+                reply = self._send(command, self._stop, srv.StopArm.Request(reason=reason))
+            case SetTask(task, from_ns):
+                request = srv.SetTask.Request(task=task, from_stamp=time_of(from_ns))
+                reply = self._send(command, self._set_task, request)
+            case _:
+                reply = Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
+        return reply
+
+    def subjects_problem(self, task: str) -> str:
+        """Return why the subjects cannot work on the images that arrive now; empty where they can."""
+        for source in Source:
+            question = srv.AskVlm.Request(task=task, source=int(source))
+            answer = call(self._ask, question, self._deadline_s, again_s=_FIRST_CONTACT_S)
+            if not answer.success:
+                return f"VLM: {answer.message}"
+        problem = vla_problem(self._set_task, task, self._deadline_s)
+        return problem and f"VLA: {problem}"
+
+    def _place(self, command: CheckStart | ReturnToStart) -> Reply:
+        """Check the pose of a real arm before a run, or return it to the start after one."""
+        if self._return is None:
+            return Reply(command, ok=False, message="no real arm is connected")
+        if isinstance(command, CheckStart):
+            problem = self._return.check(command.run_index)
+        else:
+            problem = self._return.go()
+        return Reply(command, ok=not problem, message=problem)
+
+    def _answered(self, event: Event) -> None:
+        """Report the answer of the operator; record images again."""
+        self._pause_recording(paused=False)
+        self._report(event)
+
+    def _why_unwanted(self) -> str:
+        """Return why nobody wants the present trial any more; empty if somebody does."""
+        return self._unwanted()
+
+    def _pause_recording(self, *, paused: bool) -> None:
+        """Record no images while the trial waits for the operator; a failure of this is ignored."""
+        with contextlib.suppress(EmbodiedIqaError):
+            call(self._pause, SetBool.Request(data=paused), _HURRY_S)
+
+    def _rearm_from(self, command: Command, from_ns: int) -> Reply:
+        """Rearm, again until the deadline: the arm may not have reached the stamp yet."""
+        request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
+        until = time.monotonic() + self._deadline_s
+        while True:
+            reply = self._send(command, self._rearm, request)
+            if reply.ok or time.monotonic() > until:
+                return reply
+            time.sleep(_AGAIN_S)
+
+    def _send(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
+        response = call(client, request, self._deadline_s)
+        return Reply(command, ok=response.success, message=response.message)
+
+    def _set_recording(self, command: OpenRecording | CloseRecording) -> Reply:
+        request = srv.RecordTrial.Request(start=isinstance(command, OpenRecording))
+        deadline_s = self._deadline_s
+        if request.start:
+            request.path = self._goal.recording
+            request.metadata_keys = self._goal.metadata_keys
+            request.metadata_values = self._goal.metadata_values
+        else:
+            deadline_s = self._config.reply_deadline_s  # queued messages are written in any case
+            time.sleep(self._config.drain_s)  # messages on their way to the recorder are part of the trial
+        response = call(self._record, request, deadline_s)
+        lost = f"{response.dropped} messages are not in the recording" if response.dropped else ""
+        return Reply(command, ok=response.success, message=response.message or lost)
+
+    def _reset_world(self, command: Command, seed: int, task: str) -> Reply:
+        if not self._config.simulated:
+            return Reply(command, ok=True, stamp_ns=self._node.get_clock().now().nanoseconds)
+        request = srv.ResetWorld.Request(scene_seed=seed, instruction=task)
+        response = call(self._reset, request, self._deadline_s)
+        return Reply(command, response.success, response.message, ns_of(response.stamp))
+
+    def _set_distortion(self, command: SetDistortion) -> Reply:
+        request = srv.SetDistortion.Request(
+            distortion=spec_to_msg(command.spec),
+            from_stamp=time_of(command.from_ns),
+            or_later=command.or_later,
+        )
+        response = call(self._distort, request, self._config.reply_deadline_s)
+        return Reply(command, response.success, response.message, ns_of(response.state.header.stamp))
+
+    def _ask_vlm(self, command: AskVlm) -> None:
+        request = srv.AskVlm.Request(
+            task=self._goal.task, source=int(command.source), stamp=time_of(command.stamp_ns)
+        )
+        if not self._ask.service_is_ready():
+            self._report(Answered(command.source, command.stamp_ns, ok=False, message="no service /vlm/ask"))
+            return
+
+        def answered(future: Future[srv.AskVlm.Response]) -> None:
+            response = future.result()
+            self._report(Answered(command.source, command.stamp_ns, response.success, response.message))
+
+        begin_call(self._ask, request, answered)

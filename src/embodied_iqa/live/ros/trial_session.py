@@ -1,0 +1,101 @@
+"""A session of trials: starts the graph, sends the tasks, stops the graph."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from embodied_iqa_msgs.action import RunTrial
+
+from embodied_iqa.live.ros.conversion import spec_to_msg
+from embodied_iqa.live.ros.graph_processes import running_nodes
+from embodied_iqa.live.ros.trial_client import TrialClient, TrialProgress
+from embodied_iqa.runs.graph.node_table import nodes_of
+from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
+from embodied_iqa.runs.trial.attendance import Person
+from embodied_iqa.runs.trial.run_folder import git_hash, versions
+
+TaskProgress = Callable[[int, TrialProgress], None]
+
+
+def run_session(
+    settings: SessionPlan,
+    folders: tuple[TaskFolder, ...],
+    run_folder: Path,
+    progress: TaskProgress,
+    person: Person | None = None,
+) -> list[str]:
+    """Run every task of a session.
+
+    Args:
+        settings: The session.
+        folders: Output folder of each task.
+        run_folder: Folder of the run; logs go to its `log/`, of a plan with a name to a
+            folder in it.
+        progress: Called with the number of the task and its progress.
+        person: Answers the questions of a trial on a real arm; without, another client of /trial/confirm
+            does.
+
+    Returns:
+        One remark for each task that has any.
+
+    Raises:
+        EmbodiedIqaError: A process ended or a task failed; the graph has been stopped.
+    """
+    remarks: list[str] = []
+    with _terminable(), _graph(settings, run_folder) as check, TrialClient(check, person) as client:
+        for number, folder in enumerate(folders):
+            folder.folder.mkdir(parents=True, exist_ok=True)
+            goal = _goal(settings, folder)
+            remark = client.run(goal, partial(progress, number), settings.deadline_s(folder))
+            if remark:
+                remarks.append(f"{folder.task}: {remark}")
+    return remarks
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that no node is left running."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], None]]:
+    """Start the nodes as child processes, or use those that run already."""
+    if settings.attach:
+        yield lambda: None
+        return
+    graph, log_folder = settings.started_graph, run_folder / "log" / settings.name
+    with running_nodes(graph, nodes_of(graph), log_folder, "parameters.yaml") as group:
+        yield group.check
+
+
+def _goal(settings: SessionPlan, folder: TaskFolder) -> RunTrial.Goal:
+    metadata = {f"version.{name}": version for name, version in versions().items()}
+    metadata |= {"git_hash": git_hash(), "task": folder.task, "scene_seed": str(settings.scene_seed)}
+    for node, values in settings.graph.values().items():
+        metadata |= {f"{node}.{name}": str(value) for name, value in values.items()}
+    return RunTrial.Goal(
+        task=folder.task,
+        scene_seed=settings.scene_seed,
+        distortions=[spec_to_msg(spec) for spec in folder.distortions],
+        recording=str(folder.recording),
+        metadata_keys=list(metadata),
+        metadata_values=list(metadata.values()),
+    )

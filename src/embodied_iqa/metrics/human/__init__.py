@@ -1,5 +1,0 @@
-"""Databases of pictures with human opinions, read where the user has them."""
-
-from embodied_iqa.metrics.human.catalogue import READERS, read_human
-
-__all__ = ["READERS", "read_human"]

@@ -1,0 +1,201 @@
+"""Networks of the learned VLAs: from pictures and a task to waypoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from embodied_iqa.models.panel.training.encoders import (
+    ENCODERS,
+    TASK_WIDTH,
+    make_encoder,
+    make_reader,
+)
+from embodied_iqa.models.panel.training.glimpses import Glimpses, Look, Objects
+from embodied_iqa.models.subjects.backends.panel.format import PLAN_CENTRE, PLAN_SCALE
+from embodied_iqa.world.manipulation.waypoints import MAX_WAYPOINTS
+
+PLAN_WIDTH: Final = len(PLAN_SCALE)
+PLACES: Final = 8
+_HEAD_WIDTH: Final = 256
+_KEY_WIDTH: Final = 64
+
+Spots: TypeAlias = "tuple[Tensor, ...] | None"
+"""For each view ``(B, SLOTS, 2)`` where to look, in training; None to look where objects are found."""
+
+
+class PolicyOutput(NamedTuple):
+    """Output of a policy for ``N = B R`` tasks on ``B`` scenes; ``S = SLOTS + 1``.
+
+    Attributes:
+        plan: ``(N, K, 6)`` waypoints, centred and scaled.
+        more: ``(N, K)`` logit of each waypoint's existence.
+        seen: ``(N,)`` logit of the target being in the picture.
+        attention: For each view ``(N, heads, S)`` attention logits.
+        objects: For each view, what was found.
+        places: ``(N, 8)`` of `_AffineHead`.
+        votes: ``(B, S, 3)``, x, y and yaw of each object in the last view, centred and scaled like a plan.
+    """
+
+    plan: Tensor
+    more: Tensor
+    seen: Tensor
+    attention: tuple[Tensor, ...]
+    objects: tuple[Objects, ...]
+    places: Tensor
+    votes: Tensor
+
+
+def _hidden_layers(width: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(width, _HEAD_WIDTH), nn.ReLU(), nn.Linear(_HEAD_WIDTH, _HEAD_WIDTH), nn.ReLU()
+    )
+
+
+class _AffineHead(nn.Module):
+    """Predicts the places of target and destination; the plan is an affine function of them, set by the task.
+
+    The places are eight numbers: x and y of the target, then of the destination (centred and scaled like a
+    plan), the target's yaw, and three free ones. The first five correct the votes of the cells that the
+    first two queries attend to.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.hidden = _hidden_layers(width)
+        self.out = nn.Linear(_HEAD_WIDTH, PLACES + 1)
+        outputs = MAX_WAYPOINTS * (PLAN_WIDTH * (PLACES + 1) + 1)
+        self.task = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, outputs))
+
+    def forward(self, features: Tensor, task: Tensor, voted: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        out = self.out(self.hidden(features)).float()
+        task = self.task(task).float()
+        maps = task[:, MAX_WAYPOINTS:].view(-1, MAX_WAYPOINTS, PLAN_WIDTH, PLACES + 1)
+        first = torch.cat([voted[:, 0, :2], voted[:, 1, :2], voted[:, 0, 2:]], dim=1)
+        places = torch.cat([out[:, :5] + first, out[:, 5:PLACES]], dim=1)
+        plan = (maps[..., :PLACES] * places[:, None, None]).sum(-1) + maps[..., PLACES]
+        return plan, task[:, :MAX_WAYPOINTS], out[:, -1], places
+
+
+@dataclass(frozen=True, slots=True)
+class SightShape:
+    """How a network looks at one picture.
+
+    Attributes:
+        encoder: Name of the image encoder.
+        look: Network of the patches.
+        context: Add the encoder's features at an object to those of its patch.
+        picture_px: Width and height of the picture.
+        heads: Queries of a task.
+    """
+
+    encoder: str
+    look: Look
+    context: bool
+    picture_px: tuple[int, int]
+    heads: int = 4
+
+
+class Sight(nn.Module):
+    """One camera's picture: its encoder, close looks at its objects, and the queries of tasks."""
+
+    def __init__(self, shape: SightShape) -> None:
+        super().__init__()
+        self.encoder, self.width = make_encoder(shape.encoder, shape.picture_px)
+        self.glimpses = Glimpses(self.width, shape.look, context=shape.context)
+        self.query = Query(self.width, shape.heads)
+
+    def forward(self, picture: Tensor, task: Tensor, spots: Tensor | None) -> tuple[Tensor, Tensor, Objects]:
+        """Return ``(B, R, heads (C + 2))`` features, ``(B, R, heads, S)`` logits, and the objects."""
+        objects = self.glimpses(picture, self.encoder(picture), spots)
+        seen, logits = self.query(objects, task)
+        return seen, logits, objects
+
+
+class QueryPolicy(nn.Module):
+    """Late fusion: queries of the task attend to the objects of each picture.
+
+    The plan is an affine function, set by the task, of places that are read from the picture.
+    """
+
+    def __init__(self, words: int, reader: str, shape: SightShape, views: int) -> None:
+        super().__init__()
+        self.reader = make_reader(reader, words)
+        self.sights = nn.ModuleList(Sight(shape) for _ in range(views))
+        width = ENCODERS[shape.encoder]
+        self.vote = nn.Linear(width, 3)
+        self.vote_place = _place_network(3)
+        self.head = _AffineHead(views * shape.heads * (width + 2) + TASK_WIDTH)
+
+    @property
+    def image_encoders(self) -> tuple[nn.Module, ...]:
+        """The encoder of each view."""
+        return tuple(sight.encoder for sight in self.sights)
+
+    def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor, spots: Spots = None) -> PolicyOutput:
+        """Plan from ``(B, 3, H, W)`` pictures of each view and ``(B, R, 32)`` tasks."""
+        batch, several = tasks.shape[:2]
+        task = self.reader(tasks.flatten(0, 1)).float()
+        parts, attention, found = [task], [], []
+        for index, (picture, sight) in enumerate(zip(pictures, self.sights, strict=True)):
+            where = None if spots is None else spots[index]
+            seen, logits, objects = sight(picture, task.view(batch, several, -1), where)
+            parts.append(seen.flatten(0, 1))
+            attention.append(logits.flatten(0, 1))
+            found.append(objects)
+        votes = self.vote(found[-1].tokens).float() + self.vote_place(found[-1].places).float()
+        looks = attention[-1][:, :2].softmax(-1).view(batch, several * 2, -1)
+        voted = torch.matmul(looks, votes).view(batch * several, 2, 3)
+        plan, more, known, places = self.head(torch.cat(parts, dim=1), task, voted)
+        return PolicyOutput(plan, more, known, tuple(attention), tuple(found), places, votes)
+
+
+class Query(nn.Module):
+    """Attention of a task's queries to the objects of a picture, in two passes.
+
+    The result of the first pass shifts the queries of the second: "left of the bowl" depends on the place of
+    the bowl. Before training both passes are equal.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.ask = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, heads * _KEY_WIDTH))
+        self.key = nn.Linear(width, _KEY_WIDTH)
+        self.key_place = _place_network(_KEY_WIDTH)
+        self.again = nn.Sequential(
+            nn.Linear(heads * (width + 2) + TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, heads * _KEY_WIDTH)
+        )
+        nn.init.zeros_(self.again[2].weight)
+        nn.init.zeros_(self.again[2].bias)
+
+    def forward(self, objects: Objects, task: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ``(B, R, heads (C + 2))`` features and positions, and ``(B, R, heads, S)`` logits."""
+        batch, several = task.shape[:2]
+        queries = self.ask(task).view(batch, several * self.heads, _KEY_WIDTH)
+        keys = self.key(objects.tokens) + self.key_place(objects.places)
+        valued = torch.cat([objects.tokens, objects.places], dim=-1).float()
+        first, _ = self._look(queries, keys, valued)
+        found = torch.cat([first.view(batch, several, -1), task], dim=-1)
+        queries = queries + self.again(found).view(batch, several * self.heads, _KEY_WIDTH)
+        seen, logits = self._look(queries, keys, valued)
+        return seen.view(batch, several, -1), logits.view(batch, several, self.heads, -1)
+
+    @staticmethod
+    def _look(queries: Tensor, keys: Tensor, valued: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the attended values and the attention logits."""
+        logits = torch.matmul(queries, keys.transpose(1, 2)).float() * _KEY_WIDTH**-0.5
+        return torch.matmul(logits.softmax(-1), valued), logits
+
+
+def _place_network(outputs: int) -> nn.Sequential:
+    """Return a network of places (u, v)."""
+    return nn.Sequential(nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, outputs))
+
+
+def plan_in_metres(plan: Tensor) -> Tensor:
+    """Undo centring and scaling."""
+    return plan * plan.new_tensor(PLAN_SCALE) + plan.new_tensor(PLAN_CENTRE)

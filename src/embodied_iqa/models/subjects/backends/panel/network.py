@@ -1,0 +1,114 @@
+"""Network of a panel member in ONNX Runtime, on one thread: the same input gives the same output."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.onnx_session import open_session
+from embodied_iqa.imaging.images.frame import Frame
+from embodied_iqa.models.subjects.backends.panel.format import (
+    FEATURES,
+    Framing,
+    Vocabulary,
+    framed,
+    task_words,
+)
+from embodied_iqa.models.subjects.model_card import ModelCard, load_card
+from embodied_iqa.world.protocols import SubjectInfo
+
+
+class PanelNetwork:
+    """Loads ``NAME.onnx`` with its card ``NAME.json``.
+
+    Args:
+        folder: Their folder.
+        name: Name of the member.
+
+    Raises:
+        InputError: A file is missing, broken, or the network is not the card's.
+        MissingDependencyError: ONNX Runtime is not installed.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.card: ModelCard = load_card(folder / f"{name}.json")
+        try:
+            content = (folder / f"{name}.onnx").read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot read the network of {name}: {error}") from error
+        if hashlib.sha256(content).hexdigest() != self.card.sha256:
+            raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
+        self._session: Any = open_session(content, name)
+        self._words = Vocabulary(self.card.words)
+        words, *pictures = self._session.get_inputs()
+        self._task_words = int(words.shape[1])
+        self._sizes_px = {item.name: (item.shape[2], item.shape[1]) for item in pictures}
+        self.framing = Framing(str(self.card.network.get("framing", Framing.WHOLE)))
+        names = [output.name for output in self._session.get_outputs()]
+        self._features = [name for name in names if name.startswith(FEATURES)]
+        self._outputs = [name for name in names if name not in self._features]
+
+    def info(self, called: str) -> SubjectInfo:
+        """Return the description of the subject under a name; empty for the member's own."""
+        card = self.card
+        return SubjectInfo(
+            name=called or card.name,
+            version=card.version,
+            description=card.summary,
+            views=card.views,
+            simulation_only=card.simulation_only,
+        )
+
+    def run(
+        self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]], *, prepared: bool = False
+    ) -> list[NDArray[Any]]:
+        """Return the outputs, one row per task, for one ``(H, W, 3)`` image per view, of any size.
+
+        Images are encoded once for all tasks. The last bits of a row may depend on the number of rows.
+
+        Args:
+            tasks: In words.
+            pictures: One per view.
+            prepared: Whether the images are framed and resized already, as in samples.
+        """
+        return self._run(self._outputs, tasks, pictures, prepared=prepared)
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return ``(cells, C)``, what the encoder of the frame's camera sees before any task is read.
+
+        A member without that camera looks at the picture with its first encoder.
+
+        Raises:
+            InputError: The network was exported without features.
+        """
+        views = self.card.views
+        if len(self._features) != len(views):
+            raise InputError(
+                f"the network of {self.card.name} has no output of features",
+                expected="a member trained by this version: embodied-iqa train panel",
+            )
+        index = views.index(frame.view) if frame.view in views else 0
+        (grid,) = self._run(self._features[index : index + 1], [""], [frame.rgb] * len(views))
+        return np.ascontiguousarray(grid[0].reshape(grid.shape[1], -1).T)
+
+    def _run(
+        self,
+        outputs: Sequence[str],
+        tasks: Sequence[str],
+        pictures: Sequence[NDArray[np.uint8]],
+        *,
+        prepared: bool = False,
+    ) -> list[NDArray[Any]]:
+        inputs: dict[str, NDArray[Any]] = {
+            name: (picture if prepared else framed(picture, view, self.framing, self._sizes_px[name]))[None]
+            for name, view, picture in zip(sorted(self._sizes_px), self.card.views, pictures, strict=True)
+        }
+        inputs["words"] = np.stack([self._words.encode(task_words(task), self._task_words) for task in tasks])
+        found: list[NDArray[Any]] = self._session.run(outputs, inputs)
+        return [np.asarray(output) for output in found]

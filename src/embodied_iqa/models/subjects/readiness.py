@@ -1,0 +1,143 @@
+"""Whether a subject runs on this machine; no model is loaded, and nothing is fetched or sent."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from embodied_iqa.base.errors import EmbodiedIqaError, UserError
+from embodied_iqa.base.user_code import load_factory
+from embodied_iqa.models.subjects.catalogue import Backend, Role, find_entry
+from embodied_iqa.models.subjects.checkpoints import open_checkpoint
+from embodied_iqa.models.subjects.device import (
+    FreeMemory,
+    choose_device,
+    free_on,
+    free_on_machine,
+    load_library,
+    needed_bytes,
+)
+from embodied_iqa.models.subjects.options import Device, LoadingOptions, silent
+from embodied_iqa.models.subjects.reference import LOCATIONS, SubjectReference, parse_reference, role_of
+from embodied_iqa.models.subjects.registry import check_backend
+from embodied_iqa.models.subjects.repositories import NotFetchedError
+from embodied_iqa.models.subjects.wire.sockets import Address
+
+_FETCH: Final = "NAME@COMMIT with loading.allow_network, or NAME=transformers:FOLDER"
+_CONNECT_S: Final = 2.0
+_SLOW_ON_PROCESSOR_M: Final = 1000
+_LIBRARIES: Final = ("torch", "torchvision", "transformers")
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether a subject runs here.
+
+    Attributes:
+        name: The reference.
+        role: VLM or VLA.
+        lacks: What is missing, with the fix; empty if it runs.
+        remarks: Further remarks.
+    """
+
+    name: str
+    role: Role
+    lacks: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.lacks
+
+
+def check_readiness(text: str) -> Readiness:
+    """Return what a subject needs to run here.
+
+    Raises:
+        UsageError: ``text`` is not a reference, or the catalogue has no subject of this name.
+    """
+    text = text.strip()
+    role = role_of(text)
+    name, _, location = text.partition("=")
+    entry = find_entry(name)
+    if entry is not None and entry.server and not entry.is_api and not location:
+        return Readiness(text, role, (f"a server ({entry.server}); then {name}={LOCATIONS[entry.backend]}",))
+    try:
+        reference = parse_reference(text, role)
+        check_backend(reference)
+        if reference.backend is Backend.PYTHON:
+            load_factory(reference.target)
+    except UserError as error:
+        return Readiness(text, role, (str(error),))
+    if reference.parts:
+        found = [check_readiness(part.text) for part in reference.parts]
+        lacks = tuple(f"{one.name}: {what}" for one in found for what in one.lacks)
+        return Readiness(text, role, lacks, tuple(remark for one in found for remark in one.remarks))
+    if reference.backend in {Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON}:
+        return Readiness(text, role, ())
+    if reference.backend is Backend.TRANSFORMERS:
+        return _checkpoint(reference)
+    return Readiness(text, role, tuple(_server_lacks(reference)))
+
+
+def _checkpoint(reference: SubjectReference) -> Readiness:
+    lacks = list(_libraries_lack())
+    place = free_on_machine() if lacks else _place()
+    needed, millions, problem = _weights(reference)
+    if problem:
+        lacks.append(problem)
+    if needed > LoadingOptions().memory_share * place.free_bytes:
+        lacks.append(
+            f"{needed / 1e9:.1f} GB of memory; {place.free_bytes / 1e9:.1f} GB free on {place.place}"
+        )
+    slow = place.place == free_on_machine().place and millions > _SLOW_ON_PROCESSOR_M
+    remarks = ("without an accelerator an answer takes minutes",) if slow else ()
+    return Readiness(reference.text, reference.role, tuple(lacks), remarks)
+
+
+def _weights(reference: SubjectReference) -> tuple[int, float, str]:
+    """Return the needed memory [byte], the parameters in millions, and what prevents loading."""
+    entry = reference.entry
+    try:
+        size = open_checkpoint(reference, LoadingOptions(), silent).size
+    except EmbodiedIqaError as error:
+        if entry is None:
+            return 0, 0.0, str(error)
+        fetchable = isinstance(error, NotFetchedError)
+        problem = f"weights ({entry.weights_gb} GB): {_FETCH}" if fetchable else str(error)
+        return round(1e9 * (entry.needed_gb or 0.0)), entry.parameters_m or 0.0, problem
+    return needed_bytes(size, None), size.parameters / 1e6, ""
+
+
+@cache
+def _libraries_lack() -> tuple[str, ...]:
+    for name in _LIBRARIES:
+        try:
+            load_library(name)
+        except EmbodiedIqaError as error:
+            return (str(error),)
+    return ()
+
+
+def _place() -> FreeMemory:
+    torch = load_library("torch")
+    return free_on(torch, choose_device(torch, Device.AUTO))
+
+
+def _server_lacks(reference: SubjectReference) -> list[str]:
+    entry = reference.entry
+    if entry is not None and entry.is_api and reference.target == entry.url:
+        consent = f"consent to send images to {reference.target}: loading.allow_network"
+        if os.environ.get(entry.key_env, "").strip():
+            return [consent]
+        return [consent, f"a key in the environment variable {entry.key_env}"]
+    address, _ = Address.of(reference.target)
+    try:
+        with socket.create_connection((address.host, address.port), timeout=_CONNECT_S):
+            return []
+    except OSError as error:
+        return [f"no server on {address}: {error.strerror or error}"]

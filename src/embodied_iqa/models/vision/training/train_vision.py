@@ -1,0 +1,204 @@
+"""Training of the vision panel: draws the samples, then trains, exports and evaluates each member."""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.workers import Workers, result_of
+from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
+from embodied_iqa.models.vision.backends.panel import load_member
+from embodied_iqa.models.vision.backends.panel_card import VisionCard, load_card, save_card
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.models.vision.samples.sample_store import (
+    HELD_OUT,
+    TRAINING,
+    SampleStore,
+    draw_part,
+    part_folders,
+)
+from embodied_iqa.models.vision.samples.truth import COLOURED_CLASSES, KIND_CLASSES
+from embodied_iqa.models.vision.training.export import export_network
+from embodied_iqa.models.vision.training.held_out import evaluate
+from embodied_iqa.models.vision.training.loop import Network, train_member
+from embodied_iqa.models.vision.training.members import VisionRecipe, recipes_of
+from embodied_iqa.world.simulation.kept_renderers import keep_renderers_in_worker
+
+_SEED_STEP: Final = 1_000_000
+_HELD_OUT_OFFSET: Final = 500_000
+_HELD_OUT_PICTURES: Final = 300
+_QUICK_HELD_OUT: Final = 30
+_THRESHOLD: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class VisionPlan:
+    """Members and amount of training.
+
+    Attributes:
+        members: Names; empty for all.
+        out: Folder of samples, checkpoints, curves and models.
+        seed: Of the scenes; also changes the members' own seeds.
+        quick: A fraction of the training, to try it out.
+        workers: Processes that draw samples.
+        pictures: Training pictures of each member; None as in its recipe.
+    """
+
+    members: tuple[str, ...]
+    out: Path
+    seed: int = 1
+    quick: bool = False
+    workers: int = 1
+    pictures: int | None = None
+
+    @property
+    def command(self) -> str:
+        """Command line of this training."""
+        words = ["embodied-iqa train vision-panel"]
+        words += ["--quick"] if self.quick else []
+        words += [f"--samples {self.pictures}"] if self.pictures else []
+        return " ".join([*words, f"--seed {self.seed} --out DIR"])
+
+    @property
+    def models(self) -> Path:
+        """Folder of networks and cards."""
+        return self.out / "models"
+
+    @property
+    def train(self) -> Path:
+        """Folder of the training samples."""
+        return self.out / "train" / f"seed-{self.seed}"
+
+    @property
+    def held_out(self) -> Path:
+        """Folder of the held-out samples."""
+        return self.out / "held-out" / f"seed-{self.seed}"
+
+    @property
+    def held_out_pictures(self) -> int:
+        """Number of held-out samples."""
+        return _QUICK_HELD_OUT if self.quick else _HELD_OUT_PICTURES
+
+    @property
+    def train_seed(self) -> int:
+        """Seed of the first training picture."""
+        return self.seed * _SEED_STEP
+
+    @property
+    def held_out_seed(self) -> int:
+        """Seed of the first held-out picture."""
+        return self.train_seed + _HELD_OUT_OFFSET
+
+
+def train_vision_panel(plan: VisionPlan, bars: ProgressBars) -> list[VisionCard]:
+    """Train the members one after the other; resumes an interrupted training.
+
+    Args:
+        plan: Members and amount of training.
+        bars: A bar for the samples and one per member.
+
+    Raises:
+        UsageError: A member is unknown.
+        InputError: A checkpoint or sample in the folder is broken or belongs to another training.
+    """
+    recipes = recipes_of(plan.members, quick=plan.quick, pictures=plan.pictures, seed=plan.seed)
+    _draw(plan, max(recipe.pictures for recipe in recipes), bars)
+    return [_train_and_export(plan, recipe, bars) for recipe in recipes]
+
+
+def _draw(plan: VisionPlan, pictures: int, bars: ProgressBars) -> None:
+    """Draw the missing parts of training and held-out samples."""
+    wanted = [
+        *(
+            (HELD_OUT, plan.held_out_seed, *part)
+            for part in part_folders(plan.held_out, plan.held_out_pictures)
+        ),
+        *((TRAINING, plan.train_seed, *part) for part in part_folders(plan.train, pictures)),
+    ]
+    missing = [part for part in wanted if not part[2].is_dir()]
+    if not missing:
+        return
+    with Workers(plan.workers, keep_renderers_in_worker) as pool:
+        jobs = [pool.submit(draw_part, folder, seed, first, size) for size, seed, folder, first in missing]
+        for count, job in enumerate(as_completed(jobs), start=len(wanted) - len(missing) + 1):
+            result_of(job)
+            bars.update("samples", count, len(wanted))
+
+
+def _train_and_export(plan: VisionPlan, recipe: VisionRecipe, bars: ProgressBars) -> VisionCard:
+    path = plan.models / f"{recipe.name}.onnx"
+    facts = _facts(plan, recipe)
+    if path.is_file() and path.with_suffix(".json").is_file():
+        done = load_card(path.with_suffix(".json"))
+        same = done.sha256 == sha256_of(path) and facts.items() <= done.training.items()
+        if done.performance and same:
+            bars.update(recipe.name, recipe.epochs, recipe.epochs, note="trained before")
+            return done
+
+    def on_epoch(result: EpochResult) -> None:
+        bars.update(recipe.name, result.epoch, recipe.epochs, note=f"loss {result.loss:.3f}")
+
+    torch.set_num_threads(1)
+    store = SampleStore(plan.train, recipe.pictures)
+    network, results = train_member(recipe, store, plan.out / "work" / recipe.name, on_epoch=on_epoch)
+    save_curve(results, recipe.name, plan.out / "work" / f"{recipe.name}.svg")
+    export_network(network, recipe.input_px, path)
+    minutes = round(sum(result.seconds for result in results) / 60, 2)
+    card = _card(recipe, network, path, facts | {"minutes": minutes, "last_loss": round(results[-1].loss, 5)})
+    save_card(card, path.with_suffix(".json"))
+    performance = evaluate(
+        load_member(plan.models, recipe.name), SampleStore(plan.held_out, plan.held_out_pictures)
+    )
+    card = dataclasses.replace(card, performance=performance)
+    save_card(card, path.with_suffix(".json"))
+    return card
+
+
+def _facts(plan: VisionPlan, recipe: VisionRecipe) -> dict[str, str | int | float | bool]:
+    """Return what the weights depend on."""
+    return {
+        "command": plan.command,
+        "quick": plan.quick,
+        "pictures": recipe.pictures,
+        "train_seed": plan.train_seed,
+        "held_out_seed": plan.held_out_seed,
+        "augmentation": str(recipe.augmentation),
+        "epochs": recipe.epochs,
+        "batch": recipe.batch,
+        "rate": recipe.rate,
+        "seed": recipe.seed,
+    }
+
+
+def _card(
+    recipe: VisionRecipe, network: Network, path: Path, training: dict[str, str | int | float | bool]
+) -> VisionCard:
+    classifies = recipe.task is VisionTask.CLASSIFICATION
+    masks = (
+        ""
+        if recipe.task is not VisionTask.SEGMENTATION
+        else ", dynamic"
+        if recipe.dynamic_masks
+        else ", prototypes"
+    )
+    return VisionCard(
+        name=recipe.name,
+        task=recipe.task,
+        sha256=sha256_of(path),
+        classes=COLOURED_CLASSES if classifies else KIND_CLASSES,
+        input_px=recipe.input_px,
+        threshold=_THRESHOLD,
+        network={
+            "architecture": recipe.architecture + masks,
+            "width": recipe.width,
+            "parameters": sum(weight.numel() for weight in network.parameters()),
+        },
+        training=training,
+    )

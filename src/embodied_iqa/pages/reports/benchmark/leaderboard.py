@@ -1,0 +1,117 @@
+"""Chapter: the metrics on all pairs, best first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE, targets_of, whole_scores
+from embodied_iqa.pages.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure, Tick
+from embodied_iqa.pages.reports.kit.formatting import number, plural
+from embodied_iqa.pages.reports.kit.page import Chapter, Part
+from embodied_iqa.pages.reports.kit.table import Cell, Column, Table
+from embodied_iqa.quality.metrics.benchmark.plan import Target
+from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, RankRow, ScoreRow
+from embodied_iqa.quality.metrics.metric import Needs
+
+_TICK: Final = 0.5
+"""Between the ticks of an axis of SRCC."""
+
+
+def chapter(results: BenchmarkResults) -> Chapter:
+    """Return the chapter."""
+    figure = Part("SRCC with its interval", (), _figure(results))
+    splits = plural(results.repeats, "split")
+    lead = (
+        f"Mean and spread over {splits} of the references, 8:2; a metric that is trained is trained anew for "
+        "each. Dot: SRCC on held-out references; line: 95 % interval from drawing whole references again."
+    )
+    return Chapter(
+        "leaderboard",
+        "Which metric predicts the scores?",
+        lead,
+        "SRCC on position, rotation and state: TOPIQ-FR .775, .643 and .668 with the reference, TOPIQ-NR "
+        ".750, .598 and .704 without, PSNR .276, .259 and .228.",
+        (figure, *(_part(results, target) for target in targets_of(results))),
+    )
+
+
+def _figure(results: BenchmarkResults) -> LaneFigure:
+    targets = whole_scores(results)
+    ranks = {(rank.metric, rank.target): rank for rank in results.ranks}
+    ordered = [rank.metric for rank in results.ranks if rank.target == targets[0]]
+    kinds = {row.name: kind_of(row.needs, row.trained_on) for row in results.metrics}
+    lowest = min([0.0, *(rank.low for rank in ranks.values() if rank.low is not None)])
+    start = _TICK * math.floor(lowest / _TICK)
+    rows = tuple(
+        FigureRow(name, kinds[name], tuple(_lane(target, ranks[name, target], start) for target in targets))
+        for name in ordered
+    )
+    places = [start + _TICK * step for step in range(round((1.0 - start) / _TICK) + 1)]
+    ticks = tuple(Tick(_percent(place, start), number(place, 1)) for place in places)
+    return LaneFigure(tuple(str(target).capitalize() for target in targets), ticks, rows)
+
+
+def _percent(srcc: float, start: float) -> float:
+    """Return the place of an SRCC on an axis from ``start`` to 1."""
+    return round(100.0 * (srcc - start) / (1.0 - start), 2)
+
+
+def _lane(target: Target, rank: RankRow, start: float) -> Lane:
+    title = "cognition" if target is Target.COGNITION else "decision"
+    if rank.srcc is None or rank.low is None or rank.high is None:
+        return Lane(title, f"{target}: undefined", "undefined")
+    text = f"{target}: SRCC {rank.srcc:.3f}, {rank.low:.3f} to {rank.high:.3f}"
+    dot = Dot(*(_percent(value, start) for value in (rank.srcc, rank.low, rank.high)))
+    return Lane(title, text, number(rank.srcc, 3), dot=dot)
+
+
+def _part(results: BenchmarkResults, target: Target) -> Part:
+    """Return the leaderboard of one score."""
+    info = {row.name: row for row in results.metrics}
+    rows = results.overall()[target]
+    table = Table.of(
+        f"{target}: all pairs",
+        rows,
+        {
+            Column("Metric"): lambda row: row.metric,
+            Column("SRCC", 3, SRCC_RANGE): lambda row: row.mean["srcc"],
+            Column("Spread", 3): lambda row: row.spread["srcc"],
+            Column("Noise ceiling", 3): lambda row: row.ceiling,
+            Column("Of ceiling", 3, SRCC_RANGE): lambda row: row.share,
+            Column("KRCC", 3): lambda row: row.mean["krcc"],
+            Column("PLCC raw", 3): lambda row: row.mean["plcc_raw"],
+            Column("PLCC", 3): lambda row: row.mean["plcc"],
+            Column("RMSE", 3): lambda row: row.mean["rmse"],
+            Column("AUC", 3): lambda row: row.mean["auc"],
+            Column("ms", 1): lambda row: info[row.metric].milliseconds,
+            Column("Kind"): lambda row: kind_of(info[row.metric].needs, info[row.metric].trained_on),
+            **{
+                Column(f"{name} spread", name=f"{name}_spread", shown=False): _spread(name)
+                for name in ("krcc", "plcc_raw", "plcc", "rmse", "auc")
+            },
+            Column("Splits", shown=False): lambda row: row.splits,
+        },
+        _NOTE,
+        name=f"leaderboard_{target}",
+        folded=target not in whole_scores(results),
+    )
+    return Part(str(target).capitalize(), (table,))
+
+
+def _spread(name: str) -> Callable[[ScoreRow], Cell]:
+    return lambda row: row.spread[name]
+
+
+def kind_of(needs: Needs, trained_on: str) -> str:
+    """Return what a metric needs, and what it was trained on."""
+    kind = "full reference" if needs is Needs.REFERENCE else "no reference"
+    return f"{kind}, trained on {trained_on}" if trained_on else kind
+
+
+_NOTE = (
+    "PLCC and RMSE after the five-parameter logistic, fitted on each split's test pairs; AUC: a score below "
+    "4.5 of 5 against the others. Noise ceiling: SRCC of a predictor without noise, from split halves of the "
+    "subjects. Columns of spread of the other statistics are in the CSV file."
+)

@@ -1,0 +1,30 @@
+"""What the chapters of a benchmark's report share: short names, lookup of rows, axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from embodied_iqa.quality.metrics.benchmark.plan import Target
+from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, ScoreRow
+
+SRCC_RANGE: Final = (0.0, 1.0)
+
+Key = tuple[Target, str, str, str]
+
+
+def by_key(results: BenchmarkResults) -> Mapping[Key, ScoreRow]:
+    """Return the rows by score, property, value and metric."""
+    return {(row.target, row.by, row.value, row.metric): row for row in results.scores}
+
+
+def targets_of(results: BenchmarkResults) -> tuple[Target, ...]:
+    """Return the scores of a benchmark, in order."""
+    return tuple(dict.fromkeys(row.target for row in results.scores))
+
+
+def whole_scores(results: BenchmarkResults) -> tuple[Target, ...]:
+    """Return the scores that are no parts of another one; all if there is none."""
+    found = targets_of(results)
+    whole = (Target.DECISION, Target.WRONG_MOTION, Target.COGNITION)
+    return tuple(target for target in whole if target in found) or found

@@ -1,0 +1,123 @@
+"""The header of a database's report: the result in one sentence, the main numbers, remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group
+from embodied_iqa.data.analysis.intervals import Interval
+from embodied_iqa.data.analysis.published import SHAPE
+from embodied_iqa.data.analysis.study import TOTAL, GroupStudy, Study
+from embodied_iqa.pages.reports.kit.formatting import ABSENT, number, plural, share
+from embodied_iqa.pages.reports.kit.page import Tile
+
+_ROUNDING: Final = 1e-6
+
+
+def headline(study: Study) -> str:
+    """Say in one sentence how well subjects agree."""
+    parts = []
+    for group, found in study.groups.items():
+        agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.scored), group.role.upper())
+        if np.isfinite(agreed):
+            pictures = f"the pictures of {plural(found.interval.references, 'reference')}"
+            parts.append(
+                f"{subjects} rank {pictures} alike with SRCC {_with_interval(agreed, found.interval)}"
+            )
+        elif np.isfinite(found.means[TOTAL]):
+            parts.append(f"{subjects} scored the pictures {number(found.means[TOTAL])} of {TASKS_OF_SCALE}")
+        else:
+            parts.append(f"{plural(len(found.subjects), group.role.upper())} gave no score that counts")
+    if study.between_raw is not None and study.between_raw.undefined is None:
+        between = _with_interval(study.between_raw.value, study.between_interval)
+        parts.append(f"cognition and decision correlate at {between}")
+    return f"{'; '.join(parts)}."
+
+
+def lead(study: Study) -> str:
+    """Return the size of the database beside the paper's."""
+    references, pairs = len(np.unique(study.pairs.reference_ids)), len(study.pairs)
+    return f"{pairs:,} pairs of {plural(references, 'reference')}. The paper: {SHAPE}."
+
+
+def tiles(study: Study) -> tuple[Tile, ...]:
+    """Return mean scores and agreement."""
+    found = [tile for group, one in study.groups.items() for tile in _group_tiles(group, one)]
+    if study.between_raw is not None and study.between_raw.undefined is None:
+        between = study.between_raw.value
+        note = "; ".join(filter(None, (f"{study.between_raw.count:,} pairs", _ends(study.between_interval))))
+        found.append(Tile("Cognition against decision", number(between), note, share(between, 1)))
+    return tuple(found)
+
+
+def _group_tiles(group: Group, found: GroupStudy) -> Iterator[Tile]:
+    mean = found.means[TOTAL]
+    scale = f"0 to {TASKS_OF_SCALE}, {plural(len(found.scored), group.role.upper())}"
+    yield Tile(f"Mean {group}", _finite(mean), scale, share(mean, TASKS_OF_SCALE))
+    agreed, ceiling = found.agreements[TOTAL].mean, found.ceilings[TOTAL].corrected
+    noise = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
+    note = "; ".join(filter(None, (_ends(found.interval), noise)))
+    yield Tile(f"{group.role.upper()}s agree, SRCC", _finite(agreed), note, share(agreed, 1))
+
+
+def _with_interval(value: float, interval: Interval | None) -> str:
+    ends = _ends(interval) or "no interval: fewer than two references"
+    return f"{number(value)} ({ends})"
+
+
+def _ends(interval: Interval | None) -> str:
+    """Return an interval in words; empty without one."""
+    if interval is None or np.isnan(interval.low):
+        return ""
+    return f"95\N{NO-BREAK SPACE}% {number(interval.low)} to {number(interval.high)}"
+
+
+def _finite(value: float) -> str:
+    return number(value) if np.isfinite(value) else ABSENT
+
+
+def remarks(study: Study) -> tuple[str, ...]:
+    """Say which scores are missing, constant or not counted."""
+    return (
+        *(remark for group, found in study.groups.items() for remark in _score_remarks(group, found)),
+        *(remark for group in Group for remark in _view_remarks(study, group)),
+    )
+
+
+def _score_remarks(group: Group, found: GroupStudy) -> Iterator[str]:
+    constant = [found.subjects[column].subject for column in found.opinion.constant]
+    if constant:
+        yield f"{', '.join(constant)} gave every pair the same score: no correlation, no z-score."
+    if found.opinion.partial:
+        pairs = plural(found.opinion.partial, "pair")
+        yield f"{pairs} without the {group} score of every {group.role.upper()}: the mean is over the others."
+    idle = [row.subject for row in found.subjects if not row.count]
+    if idle:
+        yield f"{', '.join(idle)} scored no pair completely: not counted."
+    if len(found.scored) == 1:
+        yield f"Only one {group.role.upper()}: agreement between subjects needs two."
+    if found.thirds.upper > TASKS_OF_SCALE - _ROUNDING:
+        yield f"More than a third of the pairs have the highest {group} score: mild means unchanged there."
+    if found.opinion.absent:
+        yield f"{plural(found.opinion.absent, 'pair')} without any {group} score: left out."
+
+
+def _view_remarks(study: Study, group: Group) -> Iterator[str]:
+    """Say which references have no score because no subject is made for their camera."""
+    if not any(one.answered[group] for one in study.views) and group not in study.groups:
+        yield f"No subject of {group} is in the database."
+        return
+    unseen = [one for one in study.views if not one.counted[group]]
+    if unseen:
+        references = plural(sum(one.references for one in unseen), "reference")
+        views = f"{'view' if len(unseen) == 1 else 'views'} {' and '.join(one.view for one in unseen)}"
+        yield (
+            f"{references} without a {group} score: no {group.role.upper()} is made for the {views}. "
+            "With --all-views those count that are made for another one."
+        )
+    if study.all_views:
+        subjects = f"{group.role.upper()}s"
+        yield f"{subjects} also count for pictures of views that they are not made for (--all-views)."

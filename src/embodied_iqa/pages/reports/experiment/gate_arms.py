@@ -1,0 +1,135 @@
+"""Chapter: what each gate prevents, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from embodied_iqa.data.analysis.paired import Estimate
+from embodied_iqa.pages.reports.kit.formatting import number
+from embodied_iqa.pages.reports.kit.page import Chapter, Part
+from embodied_iqa.pages.reports.kit.scatter_plot import Point, ScatterPlot, place_points
+from embodied_iqa.pages.reports.kit.table import Column, Table
+from embodied_iqa.runs.experiment.gate_arms import ALL, CLEAN, Comparison, Measure, MeasuredArm
+
+TITLES: Final = {
+    Measure.SUCCESS: "success",
+    Measure.WRONG_MOTIONS: "wrong motions a run",
+    Measure.EMERGENCY_STOPS: "emergency stops a run",
+    Measure.PEAK_CONTACT: "peak contact force (N)",
+    Measure.TIME_TO_FINISH: "median time to finish (s)",
+    Measure.TIME_HELD: "time held (s)",
+    Measure.FALSE_HOLDS: "undistorted frames held",
+}
+LEAD: Final = (
+    "Runs of one match have the same subject, task, scene, distortion, seed and schedule; a match does not "
+    "count if the policy fails on undistorted images without the gate. Intervals: 95 % from drawing scenes "
+    "again with replacement, the same draw for all gates. Differences are the gate minus off in the same "
+    "runs; p is that of McNemar's exact test. The oracle passes exactly while the level in force is 0."
+)
+TIMES: Final = (
+    "Time to finish: median over the successful runs of an arm; its differences are medians over the runs in "
+    "which both arms succeed."
+)
+_AVAILABILITY_STEP, _RISK_STEP = 0.1, 0.1
+
+
+def chapter(comparison: Comparison) -> Chapter:
+    """Return the chapter."""
+    plots = tuple(filter(None, [risk_against_availability(comparison)]))
+    groups = dict.fromkeys(item.group for item in comparison.measured)
+    parts = [
+        Part("All distorted runs", (_table(comparison, ALL, "gate_arms", TIMES),), scatters=plots),
+        *(
+            [Part("Undistorted runs", (_table(comparison, CLEAN, "gate_arms_clean"),))]
+            if CLEAN in groups
+            else []
+        ),
+        Part("By distortion", (_by_distortion(comparison),)),
+    ]
+    return Chapter("gate", "What does the gate prevent, and what does it cost?", LEAD, "", tuple(parts))
+
+
+def risk_against_availability(comparison: Comparison) -> ScatterPlot | None:
+    """Return the plot of wrong motions a run against the share of undistorted frames that pass."""
+    points = []
+    for arm in comparison.arms:
+        risk = comparison.of(ALL, arm, Measure.WRONG_MOTIONS).estimate
+        available = 1.0 - comparison.of(ALL, arm, Measure.FALSE_HOLDS).estimate.value
+        text = f"{arm}: {_ends(risk)} wrong motions a run, {number(available, 3)} available"
+        points.append(Point(available, risk.value, arm, text))
+    plot = ScatterPlot(
+        "Risk against availability", "decision",
+        "share of undistorted frames that pass", "wrong motions a run", tuple(points),
+    )  # fmt: skip
+    return place_points(plot, _AVAILABILITY_STEP, _RISK_STEP)
+
+
+def _table(comparison: Comparison, group: str, name: str, note: str = "") -> Table:
+    items = [item for item in comparison.measured if item.group == group]
+    order = list(Measure)
+    items.sort(key=lambda item: order.index(item.measure))
+    return Table.of(
+        group,
+        items,
+        {Column("Measure"): lambda item: TITLES[item.measure], Column("Gate"): lambda item: item.arm}
+        | _NUMBERS,
+        note,
+        name=name,
+    )
+
+
+def _by_distortion(comparison: Comparison) -> Table:
+    shown = {Measure.SUCCESS, Measure.WRONG_MOTIONS, Measure.EMERGENCY_STOPS, Measure.FALSE_HOLDS}
+    items = [item for item in comparison.measured if item.group not in {ALL, CLEAN} and item.measure in shown]
+    return Table.of(
+        "by distortion",
+        items,
+        {
+            Column("Distortion"): lambda item: item.group,
+            Column("Measure"): lambda item: TITLES[item.measure],
+            Column("Gate"): lambda item: item.arm,
+        }
+        | _NUMBERS,
+        name="gate_arms_by_distortion",
+    )
+
+
+def _cell(estimate: Estimate | None) -> float | None:
+    return None if estimate is None else estimate.value
+
+
+_NUMBERS: Final = {
+    Column("Runs"): lambda item: item.runs,
+    Column("Scenes"): lambda item: item.scenes,
+    Column("Value", 3): lambda item: item.estimate.value,
+    Column("95 %", name="interval"): lambda item: _interval(item.estimate),
+    Column("Minus off", 3): lambda item: _cell(item.difference),
+    Column("95 % of the difference", name="difference_interval"): lambda item: _interval(item.difference),
+    Column("p", 4): lambda item: item.p_value,
+    Column("Minus oracle", 3): lambda item: _cell(item.to_oracle),
+    Column("95 % of the distance", name="oracle_interval"): lambda item: _interval(item.to_oracle),
+}
+
+
+def _interval(estimate: Estimate | None) -> str:
+    if estimate is None or math.isnan(estimate.low):
+        return ""
+    return f"{number(estimate.low, 3)} to {number(estimate.high, 3)}"
+
+
+def _ends(estimate: Estimate) -> str:
+    between = _interval(estimate)
+    return number(estimate.value, 3) + (f" ({between})" if between else "")
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the main result in one sentence."""
+    gates = [arm for arm in comparison.arms if arm not in {"off", "oracle"}]
+    risks = {arm: comparison.of(ALL, arm, Measure.WRONG_MOTIONS) for arm in gates}
+    known: list[MeasuredArm] = [item for item in risks.values() if not math.isnan(item.estimate.value)]
+    if not known:
+        return f"{len(comparison.arms)} gates on the same runs."
+    best = min(known, key=lambda item: item.estimate.value)
+    against = "" if best.difference is None else f", {number(best.difference.value, 3)} against off"
+    return f"{best.arm} has the fewest wrong motions: {_ends(best.estimate)} a run{against}."

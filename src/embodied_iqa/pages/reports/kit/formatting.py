@@ -1,0 +1,73 @@
+"""Numbers, durations and names as text."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.distortions import entry
+from embodied_iqa.imaging.distortions.spec import DistortionSpec
+
+ABSENT: Final = "\N{EM DASH}"
+"""Shown in place of a value that does not exist."""
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_PROPER_NAMES: Final = {
+    "jpeg": "JPEG",
+    "jpeg2000": "JPEG 2000",
+    "webp": "WebP",
+    "hsv": "HSV",
+    "lab": "Lab",
+    "cnn": "CNN",
+}
+
+
+def number(value: float | None, digits: int = 2, unit: str = "") -> str:
+    """Return a number with its unit; ABSENT for None, and words for NaN and infinity."""
+    if value is None:
+        return ABSENT
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else "infinite"
+    text = f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{text}\N{NO-BREAK SPACE}{unit}" if unit else text
+
+
+def seconds(duration_ns: int, digits: int = 2) -> str:
+    """Return a duration such as "3.25 s"."""
+    return number(duration_ns / SECOND_NS, digits, "s")
+
+
+def share(value: float | None, whole: float) -> float | None:
+    """Return a value in percent of the whole, in [0, 100]; None without a finite value."""
+    if value is None or not math.isfinite(value):
+        return None
+    return round(min(100.0, max(0.0, 100 * value / whole)), 1)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 frame", "3,000 frames"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def clean_text(text: str) -> str:
+    """Replace what HTML forbids: control characters and lone surrogates."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def distortion_name(spec: DistortionSpec | None) -> str:
+    """Return such as "Lens blur"; the number of an unknown distortion, "Reference run" for None."""
+    if spec is None:
+        return "Reference run"
+    try:
+        words = entry(spec.id).name.replace("_", "-").split("-")
+    except UsageError:
+        return f"Distortion {spec.id}"
+    text = " ".join(_PROPER_NAMES.get(word, word) for word in words)
+    return text if words[0] in _PROPER_NAMES else text[0].upper() + text[1:]
+
+
+def distortion_label(distortion_id: str) -> str:
+    """Return number and name: "02 Lens blur"."""
+    return f"{distortion_id} {distortion_name(DistortionSpec(distortion_id, 1))}"

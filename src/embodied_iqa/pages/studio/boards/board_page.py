@@ -1,0 +1,64 @@
+"""The pages of the leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.pages.studio.boards.board import Board
+from embodied_iqa.pages.studio.boards.database_board import database_board
+from embodied_iqa.pages.studio.boards.experiment_board import experiment_board
+from embodied_iqa.pages.studio.boards.metrics_board import metrics_board
+from embodied_iqa.pages.studio.browse.filters import LEVELS, filters_from
+from embodied_iqa.pages.studio.browse.overview import overviews
+from embodied_iqa.pages.studio.kit.context import Studio
+from embodied_iqa.pages.studio.kit.sources import SourceKind
+
+_ORDER = ("sort", "down")
+
+
+def routes(studio: Studio) -> list[Route]:
+    """Return the routes of the pages."""
+
+    def database(request: Request) -> Response:
+        source = studio.source(SourceKind.DATABASE, request)
+        overview = overviews(studio).of(source)
+        parameters = {name: value for name, value in request.query_params.items() if name not in _ORDER}
+        filters = filters_from(parameters, overview.choices)
+        board = _ordered(request, database_board(overview, filters))
+        return studio.page(
+            request,
+            "studio_board.html.j2",
+            source=source,
+            board=board,
+            filters=filters,
+            overview=overview,
+            levels=LEVELS,
+        )
+
+    def of_folder(kind: SourceKind, make: Callable[[Path], Board]) -> Callable[[Request], Response]:
+        def page(request: Request) -> Response:
+            source = studio.source(kind, request)
+            board = _ordered(request, make(source.path))
+            return studio.page(request, "studio_board.html.j2", source=source, board=board, filters=None)
+
+        return page
+
+    return [
+        Route("/db/{name}/leaderboard", database),
+        Route("/experiment/{name}", of_folder(SourceKind.EXPERIMENT, experiment_board)),
+        Route("/benchmark/{name}", of_folder(SourceKind.BENCHMARK, metrics_board)),
+    ]
+
+
+def _ordered(request: Request, board: Board) -> Board:
+    """Return the board in the order of the address."""
+    sort, down = (request.query_params.get(name, "") for name in _ORDER)
+    if down not in {"", "0", "1"}:
+        raise UsageError("down is wrong", expected="0 or 1", got=down[:20])
+    return board.sorted(sort or board.sort, down=down != "0")

@@ -1,0 +1,167 @@
+"""Judge: prepare and judge the runs of a real arm, from a phone beside it."""
+
+from __future__ import annotations
+
+import atexit
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from embodied_iqa.base.errors import InputError, UsageError, UserError
+from embodied_iqa.data.journal.changes import JudgeRun
+from embodied_iqa.data.journal.journal import ConflictError, Journal
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.pages.studio.kit.context import Studio
+from embodied_iqa.pages.studio.kit.sources import NotFoundError, Source
+from embodied_iqa.pages.studio.people.person import Form, named, person_of, posted, see, status_of
+from embodied_iqa.pages.studio.people.photographs import photograph_file, store_photograph
+from embodied_iqa.runs.graph.judging_process import JudgingProcess
+from embodied_iqa.runs.trial.attendance import Answer, Question
+from embodied_iqa.runs.trial.judging import JudgingState, RunJudge, judgement_answer
+from embodied_iqa.runs.trial.protocol import Stage
+
+OUTCOMES: Final = {
+    Outcome.SUCCESS: "Success: the task was done",
+    Outcome.FAILURE: "Failure: it was not done",
+    Outcome.EMERGENCY_STOP: "Emergency: contact, protective stop, or you stopped it",
+}
+_SHOWN: Final = 20
+
+
+class Connection:
+    """The connection of a studio to a trial; tests set another judge."""
+
+    def __init__(self) -> None:
+        process = JudgingProcess()
+        atexit.register(process.close)
+        self.judge: RunJudge = process
+
+
+def routes(studio: Studio) -> list[Route]:
+    """Return the routes of the pages."""
+
+    def page(request: Request) -> Response:
+        return _page(studio, request, studio.part(Connection).judge.state(), None, None)
+
+    def state(_request: Request) -> Response:
+        return JSONResponse({"version": _version(studio.part(Connection).judge.state())})
+
+    def answer(request: Request, form: Form) -> Response:
+        judge = studio.part(Connection).judge
+        now = judge.state()
+        try:
+            _answer(studio, judge, now, form)
+        except UserError as error:
+            return _page(studio, request, judge.state(), form, error)
+        return see("/judge")
+
+    def photograph(request: Request) -> Response:
+        source = _folder(studio, request.path_params["folder"])
+        journal = Journal(source.path)
+        names = {change.photograph for _, change in journal.view().judgements()}
+        name = request.path_params["photograph"]
+        if name not in names:
+            raise NotFoundError("no such photograph", got=name[:80])
+        return FileResponse(photograph_file(journal.folder, name), media_type="image/jpeg")
+
+    return [
+        Route("/judge", named(page)),
+        Route("/judge", posted(answer), methods=["POST"]),
+        Route("/judge/state", state),
+        Route("/judge/{folder}/{photograph}", photograph),
+    ]
+
+
+def _page(
+    studio: Studio, request: Request, state: JudgingState, form: Form | None, error: UserError | None
+) -> Response:
+    judged = [
+        (source, edit, change)
+        for source in studio.sources.all()
+        for edit, change in Journal(source.path).view().judgements()[-_SHOWN:]
+    ]
+    return studio.page(
+        request,
+        "people_judge.html.j2",
+        status_of(error),
+        state=state,
+        version=_version(state),
+        preparing=state.question is not None and state.question.stage is Stage.PREPARE,
+        outcomes=OUTCOMES,
+        sources=studio.sources.all(),
+        judged=sorted(judged, key=lambda item: -item[1].stamp_ns)[:_SHOWN],
+        given={} if form is None else form.texts,
+        error="" if error is None else str(error),
+        person=person_of(request),
+    )
+
+
+def _version(state: JudgingState) -> str:
+    question = state.question
+    asked = "" if question is None else f"{int(question.stage)} {question.run_index}"
+    return f"{state.trial}|{asked}|{state.problem}"
+
+
+def _answer(studio: Studio, judge: RunJudge, state: JudgingState, form: Form) -> None:
+    """Answer the question that the person saw; keep the judgement of a run.
+
+    Raises:
+        ConflictError: It is not open any more.
+        UserError: A field is wrong, or the trial refuses the answer.
+    """
+    question = state.question
+    seen = form.number("stage"), form.number("run")
+    if question is None or seen != (int(question.stage), question.run_index):
+        raise ConflictError("this question is not open any more: it was answered, or the trial has ended")
+    if question.stage is Stage.PREPARE:
+        _send(judge, question, Answer(True, form.text("do") == "end", form.text("note")))
+        return
+    source = _folder(studio, form.text("folder"))
+    journal, change = _judgement(state, question, source, form)
+    end = form.text("do") == "end"
+    _send(judge, question, judgement_answer(change.outcome, change.distance_mm, change.note, give_up=end))
+    journal.append(change, form.person, form.origin)
+
+
+def _judgement(
+    state: JudgingState, question: Question, source: Source, form: Form
+) -> tuple[Journal, JudgeRun]:
+    """Check everything before the trial goes on: its answer cannot be taken back."""
+    if form.text("outcome") not in OUTCOMES:
+        raise UsageError("no outcome", expected="one of the three", available=list(OUTCOMES))
+    journal = Journal(source.path)
+    journal.view()
+    change = JudgeRun(
+        state.trial,
+        state.task,
+        question.run_index,
+        Outcome(form.text("outcome")),
+        _distance_mm(form.text("distance")),
+        form.text("note"),
+        store_photograph(journal.folder, form.files["photograph"]) if "photograph" in form.files else None,
+    )
+    return journal, change
+
+
+def _distance_mm(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        raise UsageError("bad distance", expected="millimetres, such as 12.5", got=text[:40]) from None
+
+
+def _send(judge: RunJudge, question: Question, answer: Answer) -> None:
+    if refused := judge.answer(question, answer):
+        raise InputError(f"the trial did not accept the answer: {refused}")
+
+
+def _folder(studio: Studio, name: str) -> Source:
+    """Return the source in whose journal judgements are kept."""
+    found = next((source for source in studio.sources.all() if source.name == name), None)
+    if found is None:
+        raise NotFoundError("no such folder", got=name[:80], available=[s.name for s in studio.sources.all()])
+    return found

@@ -1,0 +1,54 @@
+"""Photographs of judged runs: decoded, scaled and written anew, so that no upload is stored as it came."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_whole
+
+_MOST_PX: Final = 1600
+_MOST_PIXELS: Final = 60_000_000
+_QUALITY: Final = 85
+_SIGNATURES: Final = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
+
+
+def store_photograph(folder: Path, content: bytes) -> str:
+    """Write a photograph as JPEG without its metadata, such as the place; return the name of the file.
+
+    Args:
+        folder: Of the journal.
+        content: JPEG, PNG or WebP as a phone sends it.
+
+    Raises:
+        InputError: It is not such a picture, or too large.
+    """
+    if not content.startswith(_SIGNATURES):
+        raise InputError("the photograph cannot be read", expected="JPEG, PNG or WebP")
+    try:
+        picture = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+    except cv2.error:
+        picture = None
+    if picture is None or picture.shape[0] * picture.shape[1] > _MOST_PIXELS:
+        raise InputError(
+            "the photograph cannot be read", expected=f"a picture of up to {_MOST_PIXELS} pixels"
+        )
+    scale = _MOST_PX / max(picture.shape[:2])
+    if scale < 1:
+        picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])[1].tobytes()
+    name = f"{sha256(data).hexdigest()}.jpg"
+    file = photograph_file(folder, name)
+    if not file.is_file():
+        write_whole(file, lambda fresh: fresh.write_bytes(data))
+    return name
+
+
+def photograph_file(folder: Path, name: str) -> Path:
+    """Return the file of a photograph in the folder of a journal."""
+    return folder / "photographs" / name

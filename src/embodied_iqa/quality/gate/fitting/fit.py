@@ -1,0 +1,246 @@
+"""Fits a gate: trains its networks, finds its threshold and checks it on held-out scenes; resumable."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from functools import cached_property
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa import __version__
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.progress import track
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.quality.gate.calibration import GateCalibration, calibrate, seen_ranges
+from embodied_iqa.quality.gate.calibration_file import GateFile, save_calibrations
+from embodied_iqa.quality.gate.fitted import FittedGate, LossKind, NetworkFile, Networks, Ordinary, unlike
+from embodied_iqa.quality.gate.fitting.check import (
+    JudgedFrames,
+    Mask,
+    advice_of,
+    check_threshold,
+    expected_of,
+)
+from embodied_iqa.quality.gate.fitting.measured import GateStatistics, statistics_from
+from embodied_iqa.quality.gate.fitting.model_copy import copy_model
+from embodied_iqa.quality.gate.fitting.plan import FitPlan
+from embodied_iqa.quality.gate.fitting.second import fit_second_stage
+from embodied_iqa.quality.gate.fitting.source import DatabaseSource, FitSource
+from embodied_iqa.quality.gate.fitting.split import split_scenes
+from embodied_iqa.quality.gate.judgement import JudgeKind
+from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor
+from embodied_iqa.quality.gate.risk_control import Threshold, control_risk
+from embodied_iqa.quality.gate.second_stage import SecondStage
+from embodied_iqa.quality.gate.statistics import ImageStatistics
+from embodied_iqa.quality.gate.statistics_judge import unusual
+from embodied_iqa.quality.metrics.training.cache import input_cache
+from embodied_iqa.quality.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
+from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
+
+_MARGIN: Final = 0.1
+"""Share of its range by which what was seen of a statistic is widened on each side."""
+_LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime")
+_MEANING: Final = {
+    LossKind.DECISION: "what the decision score lacks of 1, refusals included",
+    LossKind.WRONG_MOTION: "what the decision score lacks of 1 where the policy acts",
+}
+
+Array = NDArray[np.float64]
+
+
+def fit_gate(database: Path, plan: FitPlan, known: GateFile) -> FittedGate:
+    """Fit a gate to a policy and write its file; finished networks of the same fit are used again.
+
+    Args:
+        database: With scores of the policy.
+        plan: What shall be found.
+        known: The file to write, with ordinary ranges and fits that stay; a fit of the same judge, camera and
+            size is replaced, and ranges are estimated from clean training frames where they are missing.
+            Networks are put in a folder of the same name without suffix; those of another fit stay as they
+            are, so that an old file works until the new one is there.
+
+    Raises:
+        InputError: Too few scenes for the promise, or no threshold keeps it.
+        UserError: A file is missing or damaged, or the metric cannot be loaded.
+    """
+    return fit_source(DatabaseSource(DatabaseStore(database), plan), plan, known)
+
+
+def fit_source(source: FitSource, plan: FitPlan, known: GateFile) -> FittedGate:
+    """Fit a gate to labelled pictures, see `fit_gate`."""
+    fit = _Fit(source, plan, known)
+    fitted = fit.run()
+    cameras = known.cameras if fit.calibration in known.cameras else (*known.cameras, fit.calibration)
+    others = [one for one in known.fitted if (one.judge, one.camera) != (fitted.judge, fitted.camera)]
+    save_calibrations(cameras, known.path, [*others, fitted])
+    return fitted
+
+
+class _Fit:
+    def __init__(self, source: FitSource, plan: FitPlan, known: GateFile) -> None:
+        self._source, self._plan, self._known = source, plan, known
+        self._pictures, self._frames, self._size_px = source.pictures, source.frames, source.size_px
+        self._split = split_scenes(self._frames.scenes.tolist(), plan.promise, plan.seed)
+        self._statistics: tuple[ImageStatistics, ...] = ()
+        self._model: NetworkFile | None = None
+
+    @cached_property
+    def calibration(self) -> GateCalibration:
+        """The ordinary range of the camera: the known one, else that of the clean training frames."""
+        camera = self._plan.view, *self._size_px
+        for known in self._known.cameras:
+            if (known.view, known.width_px, known.height_px) == camera:
+                return known
+        return calibrate(self._plan.view, self._of(self._clean()), f"clean frames of {self._pictures.name}")
+
+    def run(self) -> FittedGate:
+        plan, frames = self._plan, self._frames
+        networks = self._networks() if plan.judge.kind is JudgeKind.LEARNED else None
+        self._model = copy_model(plan.judge.metric, plan.view, self._known.path)
+        self._statistics = self._measured_statistics()
+        seen = seen_ranges(self._of(frames.of_scenes(self._split.train)), _MARGIN)
+        rejected = np.array([bool(unlike(seen, one)) for one in self._statistics])
+        ordinary, predicted = self._limited(*self._predicted(networks))
+        judged = JudgedFrames(frames, *predicted, rejected)
+        calibrating = judged.part(frames.of_scenes(self._split.calibrate))
+        threshold = self._threshold(calibrating)
+        second = self._second(judged, threshold.value) if networks is not None else None
+        checked = judged.part(frames.of_scenes(self._split.check))
+        return FittedGate(
+            judge=str(plan.judge),
+            view=plan.view,
+            width_px=self._size_px[0],
+            height_px=self._size_px[1],
+            policy=plan.policy,
+            loss=plan.loss,
+            threshold=threshold.value,
+            promise=self._promise(threshold),
+            expected=expected_of(calibrating, threshold.value),
+            seen=seen,
+            networks=networks,
+            model=self._model,
+            ordinary=ordinary,
+            second=second,
+            calibration=_record_of(threshold, int((~calibrating.frames.clean).sum())),
+            check=check_threshold(checked, threshold.value, plan.loss),
+            advice=advice_of(calibrating, threshold, plan.loss),
+            provenance=self._provenance(),
+        )
+
+    def _second(self, judged: JudgedFrames, screen: float) -> SecondStage | None:
+        """Return the second stage; None where the policy does not report what it sees."""
+        motions = self._source.motions((judged.value, judged.wrong_motion), judged.rejected)
+        if motions is None:
+            return None
+        split, promise = self._split, self._plan.promise
+        train, calibrate, check = map(motions.of_scenes, (split.second, split.calibrate, split.check))
+        return fit_second_stage(train, calibrate, check, promise, screen)
+
+    def _threshold(self, judged: JudgedFrames) -> Threshold:
+        promise = self._plan.promise
+        threshold = control_risk(judged.by_scene(self._plan.loss), promise)
+        if not math.isfinite(threshold.value):
+            raise InputError(
+                f"no threshold keeps a risk of {promise.risk:g}: every frame would be held",
+                expected="a higher --risk, more scenes, or a judge that predicts better",
+            )
+        return threshold
+
+    def _limited(self, value: Array, wrong: Array) -> tuple[Ordinary, tuple[Array, Array]]:
+        """Return what is predicted at most of ordinary pictures, and the predictions with this limit."""
+        clean = self._clean()
+        most = [round(float(np.median(one[clean])), 6) for one in (value, wrong)]
+        usual = np.array([not unusual(one, self.calibration) for one in self._statistics])
+        value, wrong = (
+            np.where(usual, np.minimum(one, high), one)
+            for one, high in zip((value, wrong), most, strict=True)
+        )
+        learned = self._plan.judge.kind is JudgeKind.LEARNED
+        return Ordinary(most[0], most[1] if learned else None), (value, wrong)
+
+    def _clean(self) -> Mask:
+        """Return which pictures are clean training frames."""
+        rows: Mask = self._frames.of_scenes(self._split.train) & self._frames.clean
+        return rows
+
+    def _of(self, rows: Mask) -> list[ImageStatistics]:
+        return [self._statistics[index] for index in np.flatnonzero(rows)]
+
+    def _networks(self) -> Networks:
+        part = self._frames.part(self._frames.of_scenes(self._split.first))
+        trained: Networks = load("embodied_iqa.quality.gate.fitting.networks:train_networks")(
+            self._pictures, part, self._plan, self._known.path
+        )
+        return trained
+
+    def _measure(self, wanted: Measurable, title: str) -> MeasuredInputs:
+        ids, scenes = self._frames.ids.tolist(), self._frames.scenes.tolist()
+        workers = self._plan.workers
+        return measure_inputs(
+            self._pictures, ids, scenes, wanted, input_cache(), workers=workers, title=title
+        )
+
+    def _measured_statistics(self) -> tuple[ImageStatistics, ...]:
+        rows = self._measure(GateStatistics(), "measure statistics of the gate").values
+        return tuple(statistics_from(row) for row in rows)
+
+    def _predicted(self, networks: Networks | None) -> tuple[Array, Array]:
+        """Return what the judge predicts of all frames, by the code that it runs live."""
+        base = self._known.path.parent
+        if networks is None:
+            metric = MetricPredictor(self._plan.judge.metric, self._model, base)
+            ids = self._frames.ids.tolist()
+            pairs = track(self._pictures.read(ids), f"measure {self._plan.judge.metric}", len(ids))
+            values = np.array([metric.value(pair.distorted, pair.context) for pair in pairs])
+            self._require_numbers(values)
+            return values, values
+        measured = self._measure(recipe_by_name(self._plan.recipe).input, "measure pictures")
+        return NetworkPredictor(networks, base).outputs(measured.values, measured.views)
+
+    def _require_numbers(self, values: Array) -> None:
+        failed = self._frames.ids[~np.isfinite(values)]
+        if len(failed):
+            raise InputError(
+                f"{self._plan.judge} gives no finite number for {len(failed)} of {len(values)} frames, "
+                f"such as {failed[0]}",
+                expected="a metric of any picture",
+            )
+
+    def _promise(self, threshold: Threshold) -> str:
+        plan = self._plan
+        return (
+            f"{threshold.sentence} Loss: {_MEANING[plan.loss]}, as a mean over the tasks of a frame. "
+            f"Policy: {plan.policy}; camera: {plan.view} at {self._size_px[0]}x{self._size_px[1]}; "
+            f"{self._source.conditions}."
+        )
+
+    def _provenance(self) -> dict[str, str]:
+        versions = {name: version_of(name) for name in _LIBRARIES}
+        split = {name: str(len(scenes)) for name, scenes in asdict(self._split).items()}
+        return {
+            "database": self._pictures.name,
+            "plan": json.dumps(dict(self._source.record)),
+            **{f"scenes to {name}": count for name, count in split.items()},
+            "seed": str(self._plan.seed),
+            "command": self._plan.command,
+            "embodied_iqa": __version__,
+            **versions,
+        }
+
+
+def _record_of(threshold: Threshold, frames: int) -> dict[str, float | None]:
+    return {
+        "risk": threshold.promise.risk,
+        "confidence": threshold.promise.confidence,
+        "scenes": float(threshold.scenes),
+        "frames": float(frames),
+        "seen_risk": round(threshold.seen_risk, 4),
+        "passed": round(threshold.passed, 4),
+    }

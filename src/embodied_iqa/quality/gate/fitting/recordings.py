@@ -1,0 +1,97 @@
+"""References from several recordings of clean pictures, each of them a scene."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.data.database.sources.candidate import Candidate
+from embodied_iqa.data.database.sources.recorded import RecordingSource
+from embodied_iqa.imaging.images.frame import View
+
+FRAMES_EACH: Final = 5
+"""Frames of a recording that the policy is asked about, spread evenly over those of the camera."""
+_FOLDERS: Final = 2
+"""Parent folders in the name of a recording: those of trials are all called trial.mcap."""
+
+
+def recording_files(sources: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the recordings among files and below folders, each once.
+
+    Raises:
+        UsageError: Something else, or a folder without recordings.
+    """
+    found: dict[Path, None] = {}
+    for source in sources:
+        files = sorted(source.rglob("*.mcap")) if source.is_dir() else [source]
+        if not files or any(file.suffix != ".mcap" or not file.is_file() for file in files):
+            raise UsageError(
+                "no recording", expected="a database, .mcap files or folders of them", got=source
+            )
+        found.update(dict.fromkeys(files))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingsSource:
+    """Frames of several recordings; a `ReferenceSource`.
+
+    Attributes:
+        paths: Of trials, or of any recordings with a task file.
+        view: The camera.
+        tasks_file: See docs/tasks.md; None for recordings of trials.
+        chosen: Recording and number of each frame in it.
+    """
+
+    paths: tuple[Path, ...]
+    view: View
+    tasks_file: Path | None = None
+    recordings: tuple[RecordingSource, ...] = field(init=False)
+    chosen: tuple[tuple[int, int], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        recordings = tuple(RecordingSource(path, self.tasks_file) for path in self.paths)
+        chosen: list[tuple[int, int]] = []
+        for number, recording in enumerate(recordings):
+            own = [k for k, moment in enumerate(recording.moments) if moment.view is self.view]
+            if not own:
+                raise InputError(f"{recording.path} has no frame of the {self.view} camera with a task")
+            places = np.unique(np.linspace(0, len(own) - 1, min(FRAMES_EACH, len(own))).round().astype(int))
+            chosen += [(number, own[place]) for place in places]
+        object.__setattr__(self, "recordings", recordings)
+        object.__setattr__(self, "chosen", tuple(chosen))
+
+    @property
+    def count(self) -> int | None:
+        """Number of frames."""
+        return len(self.chosen)
+
+    @property
+    def description(self) -> str:
+        """Number of the recordings, camera, and a hash of their names and sizes."""
+        names = [f"{_name(path)} {path.stat().st_size}" for path in self.paths]
+        digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+        return f"{len(self.paths)} recordings ({digest}), view {self.view}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the task file's entries; empty without one."""
+        parts = [recording.fingerprint for recording in self.recordings]
+        return hashlib.sha256("".join(parts).encode()).hexdigest()[:32] if any(parts) else ""
+
+    def read(self, index: int) -> Candidate:
+        """Read a frame; its origin begins with the name of its recording."""
+        number, place = self.chosen[index]
+        found = self.recordings[number].read(place)
+        stamp_and_hash = found.origin.rsplit(" ", 2)[1:]
+        return replace(found, origin=" ".join([_name(self.paths[number]), *stamp_and_hash]))
+
+
+def _name(path: Path) -> str:
+    return "/".join(path.resolve().parts[-1 - _FOLDERS :])

@@ -1,0 +1,62 @@
+"""Judges by name, from the gate's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file, shared_gate_file
+from embodied_iqa.quality.gate.fitted import FittedGate
+from embodied_iqa.quality.gate.fitted_judge import FittedJudge, Predictor
+from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind, PictureJudge
+from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+
+
+def make_judge(choice: JudgeChoice, file: GateFile, policy: str = "") -> PictureJudge:
+    """Return a judge.
+
+    Args:
+        choice: Which one.
+        file: The gate's calibration.
+        policy: Subject that decides on the pictures; empty to judge pictures alone.
+
+    Raises:
+        InputError: The file holds no fit of this judge, or a network is missing, damaged or another one.
+        UserError: The metric cannot be loaded.
+    """
+    statistics = StatisticsJudge(file.cameras)
+    if choice.kind is JudgeKind.STATISTICS:
+        return statistics
+    fitted = [gate for gate in file.fitted if gate.choice == choice]
+    if not fitted:
+        raise InputError(
+            f"{file.path} holds no fit of the judge {choice} (embodied-iqa gate fit)",
+            available=["statistics", *dict.fromkeys(gate.judge for gate in file.fitted)],
+        )
+    predictors = [(gate, predictor_of(gate, file.path.parent)) for gate in fitted]
+    return FittedJudge(statistics, predictors, policy)
+
+
+def predictor_of(gate: FittedGate, base: Path) -> Predictor:
+    """Return what a fitted judge predicts with.
+
+    Raises:
+        InputError: A network is missing, damaged or another one, or the file names none.
+        UserError: The metric cannot be loaded.
+    """
+    if gate.choice.kind is JudgeKind.METRIC:
+        return MetricPredictor(gate.choice.metric, gate.model, base)
+    if gate.networks is None:
+        raise InputError(f"the learned judge of the {gate.view} camera has no networks")
+    return NetworkPredictor(gate.networks, base)
+
+
+def load_judge(choice: JudgeChoice, path: Path, policy: str = "") -> PictureJudge:
+    """Return a judge of a file; see `make_judge`."""
+    return make_judge(choice, load_gate_file(path), policy)
+
+
+def shared_judge(choice: JudgeChoice, calibration: str, policy: str = "") -> PictureJudge:
+    """Return a judge of the file that a node's parameter names; see `shared_gate_file` and `make_judge`."""
+    return make_judge(choice, shared_gate_file(calibration), policy)

@@ -1,0 +1,64 @@
+"""A gate judges the pairs of a database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.data.database.lock import locked
+from embodied_iqa.data.database.pictures import distorted_rgb
+from embodied_iqa.data.database.rows import rows_of, table_of
+from embodied_iqa.data.database.schema import Pair, Reference
+from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.verdicts import VERDICTS, PairVerdict, stored_verdicts
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+
+Progress = Callable[[Iterable[Pair]], Iterable[Pair]]
+
+
+def judge_pairs(
+    store: DatabaseStore, gatekeeper: Gatekeeper, gate: str, progress: Progress = iter
+) -> Counter[str]:
+    """Judge every distorted picture and keep the verdicts; they replace those of an earlier gate.
+
+    Args:
+        store: The database.
+        gatekeeper: The gate.
+        gate: Its name, for the table.
+        progress: Passes the pairs on.
+
+    Returns:
+        Number of pairs by verdict.
+
+    Raises:
+        InputError: A picture cannot be read, `verdicts.parquet` is a file of another kind, or a builder works
+            in the database.
+    """
+    with locked(store.path):
+        stored_verdicts(store)
+        references = {row.reference_id: row for row in rows_of(Reference, store.references())}
+        rows = [
+            _judged(store, gatekeeper, gate, references, pair)
+            for pair in progress(rows_of(Pair, store.pairs()))
+        ]
+        write_table(store.verdicts_file, table_of(PairVerdict, rows), VERDICTS)
+        record, digest = store.record(), sha256_of(store.verdicts_file)
+        store.write_record(replace(record, sha256=record.sha256 | {store.verdicts_file.name: digest}))
+    return Counter(row.verdict for row in rows)
+
+
+def _judged(
+    store: DatabaseStore,
+    gatekeeper: Gatekeeper,
+    gate: str,
+    references: dict[str, Reference],
+    pair: Pair,
+) -> PairVerdict:
+    if pair.reference_id not in references:
+        raise InputError(f"{store.path}: pair {pair.pair_id} has an unknown reference", got=pair.reference_id)
+    reference = references[pair.reference_id]
+    judged = gatekeeper.judge_alone(reference.view, distorted_rgb(store.path, reference, pair))
+    return PairVerdict(pair.pair_id, pair.sha256, judged.verdict.name.lower(), judged.reason, gate)

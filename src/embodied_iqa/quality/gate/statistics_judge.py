@@ -1,0 +1,104 @@
+"""The judge that compares the statistics of a picture with the ordinary ranges of its camera."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.bounds import Fault, shortened
+from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.judgement import Judgement
+from embodied_iqa.quality.gate.statistics import ImageStatistics, Statistic, measure
+
+
+class StatisticsJudge:
+    """Holds what is unusual, whether or not it harms.
+
+    Args:
+        calibrations: Ordinary ranges of the cameras; the first of a camera and size counts. A picture of a
+            camera or size without one is rejected.
+    """
+
+    def __init__(self, calibrations: Sequence[GateCalibration]) -> None:
+        self._calibrations = {
+            (item.view, item.width_px, item.height_px): item for item in reversed(calibrations)
+        }
+
+    def calibration_of(self, view: View, statistics: ImageStatistics | None) -> GateCalibration | None:
+        """Return the calibration of a camera at the size of a picture, None where there is none."""
+        if statistics is None:
+            return None
+        return self._calibrations.get((view, statistics.width_px, statistics.height_px))
+
+    def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
+        """See `PictureJudge`."""
+        return self.judge_measured(view, statistics_of(rgb))
+
+    def judge_measured(self, view: View, statistics: ImageStatistics | None) -> Judgement:
+        """Judge a picture by its statistics."""
+        calibration = self.calibration_of(view, statistics)
+        verdict, reason = judge_picture(view, statistics, calibration)
+        faults = () if verdict is Verdict.PASS else unusual(statistics, calibration)
+        return Judgement(verdict, reason, statistics, faults=faults)
+
+
+def statistics_of(rgb: NDArray[np.uint8] | None) -> ImageStatistics | None:
+    """Return the statistics, or None where a picture is missing or too small for them."""
+    try:
+        return None if rgb is None else measure(rgb)
+    except InputError:
+        return None
+
+
+def judge_picture(
+    view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None
+) -> tuple[Verdict, str]:
+    """Judge a picture alone, without the frames before it.
+
+    Returns:
+        The verdict, and the reason: up to three faults in words, the worst first; empty for PASS. A picture
+        within the range of a tolerated disturbance passes.
+    """
+    if statistics is None:
+        return Verdict.REJECT, "the picture cannot be measured"
+    size = f"{statistics.width_px}x{statistics.height_px}"
+    if calibration is None:
+        return Verdict.REJECT, f"the {view} camera is not calibrated at {size} (embodied-iqa gate calibrate)"
+    usual = f"{calibration.width_px}x{calibration.height_px}"
+    if size != usual or calibration.view is not view:
+        return Verdict.REJECT, (
+            f"the {view} camera's picture is {size}, "
+            f"the calibration is of the {calibration.view} camera at {usual}"
+        )
+    verdict, words = faults_of(statistics, calibration)
+    if verdict is not Verdict.PASS and calibration.tolerates(statistics):
+        return Verdict.PASS, ""
+    return verdict, words
+
+
+def faults_of(statistics: ImageStatistics, calibration: GateCalibration) -> tuple[Verdict, str]:
+    """Return the worst verdict on a statistic, and up to three faults in words, the worst first."""
+    faults = [
+        (severity, calibration.bounds[statistic].explain(statistic, statistics.value(statistic)))
+        for statistic in Statistic
+        if (severity := calibration.bounds[statistic].judge(statistics.value(statistic)))
+    ]
+    faults.sort(key=lambda fault: -fault[0])
+    worst = max((severity for severity, _ in faults), default=Verdict.PASS)
+    return worst, shortened([words for _, words in faults])
+
+
+def unusual(statistics: ImageStatistics | None, calibration: GateCalibration | None) -> tuple[Fault, ...]:
+    """Return the statistics beyond their soft bounds; none where a picture was not measured."""
+    if statistics is None or calibration is None:
+        return ()
+    return tuple(
+        Fault(statistic, value, bounds.soft_low, bounds.soft_high)
+        for statistic, bounds in calibration.bounds.items()
+        if not bounds.soft_low <= (value := statistics.value(statistic)) <= bounds.soft_high
+    )

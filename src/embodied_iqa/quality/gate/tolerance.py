@@ -1,0 +1,65 @@
+"""Disturbances that a calibration tolerates: distortions up to a level."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.imaging.distortions import distort, entry
+from embodied_iqa.imaging.distortions.spec import LEVELS
+
+_FORM: Final = re.compile(r"(.+):([1-5])")
+_A_FRAME: Final = 2
+"""Pictures with a disturbance from each clean one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """A distortion at a level that shall pass the gate.
+
+    Attributes:
+        distortion_id: Two digits.
+        level: 1 to 5.
+    """
+
+    distortion_id: str
+    level: int
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Self, ...]:
+        """Return what a text such as "01,02,jpeg:2" names: distortions at all levels up to this one.
+
+        Raises:
+            UsageError: Wrong form, or an unknown distortion.
+        """
+        match = _FORM.fullmatch(text)
+        if match is None:
+            raise UsageError("wrong tolerance", expected="TYPES:LEVEL, such as 01,02:2", got=text)
+        levels = LEVELS[: int(match[2])]
+        return tuple(cls(entry(name).id, level) for name in match[1].split(",") for level in levels)
+
+    @property
+    def name(self) -> str:
+        """In a calibration, such as "01 gaussian-blur level 2"."""
+        return f"{self.distortion_id} {entry(self.distortion_id).name} level {self.level}"
+
+
+def disturbed(
+    rgb: NDArray[np.uint8], index: int, tolerances: tuple[Tolerance, ...]
+) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Yield a few pictures with tolerated disturbances, in turn, with their names.
+
+    Args:
+        rgb: ``(H, W, 3)`` uint8, a clean picture.
+        index: Its number; disturbances come in turn, and noise has this seed.
+        tolerances: All of them.
+    """
+    for number in range(_A_FRAME * index, _A_FRAME * (index + 1)) if tolerances else ():
+        one = tolerances[number % len(tolerances)]
+        yield one.name, distort(rgb, one.distortion_id, one.level, np.random.default_rng(index))

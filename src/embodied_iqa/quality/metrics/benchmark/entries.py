@@ -1,0 +1,54 @@
+"""The metrics of a benchmark with their values on every fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.quality.metrics.benchmark.folds import Fold
+from embodied_iqa.quality.metrics.metric import MetricInfo
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the leaderboard.
+
+    Attributes:
+        name: Of the line: that of the metric, of a trained one with the score it was trained on.
+        info: Description of the metric; of one of the trainings.
+        trained_on: Score or human database; empty for a metric that is used as it is.
+        milliseconds: Median wall time of a picture.
+        failures: Number of pictures without a value, by reason.
+        values: By fold, ``(pairs,)`` with higher as better and NaN where the fold has no value; under "" for
+            a metric whose values do not depend on the fold.
+    """
+
+    name: str
+    info: MetricInfo
+    trained_on: str
+    milliseconds: float
+    failures: Mapping[str, int]
+    values: Mapping[str, Array] = field(repr=False)
+
+    def on(self, fold: Fold) -> Array:
+        """Return ``(pairs,)`` the values on a fold."""
+        return self.values[""] if "" in self.values else self.values[fold.name]
+
+    def held_out(self) -> Array:
+        """Return ``(pairs,)`` one value a pair from metrics that have not seen its reference.
+
+        The mean over the splits in which its reference was held out; NaN if there is none.
+        """
+        if "" in self.values:
+            return self.values[""]
+        stacked = np.stack([values for fold, values in self.values.items() if fold.startswith("split-")])
+        known = np.isfinite(stacked)
+        count = known.sum(axis=0)
+        sums = np.where(known, stacked, 0.0).sum(axis=0)
+        mean: Array = np.where(count > 0, sums / np.maximum(1, count), np.nan)
+        return mean

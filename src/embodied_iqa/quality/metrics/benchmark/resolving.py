@@ -1,0 +1,72 @@
+"""What the values of a metric depend on, and metrics to train by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa import __version__
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.base.user_code import PREFIX, load_factory
+from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.metric import MetricInfo
+from embodied_iqa.quality.metrics.trainable import Trainable
+
+_MOST_FILES: Final = 1000
+
+
+def described(name: str) -> tuple[MetricInfo, str]:
+    """Return a metric's description, and a hash of what its values depend on: files and this package.
+
+    Files are those of a folder or file in the name (`trained:DIR`, `trained:DIR#calibrated`), or the user's
+    module. Where they are does not matter.
+
+    Raises:
+        UsageError: Unknown metric.
+        InputError: A file cannot be read, or the folder holds more than a thousand.
+    """
+    metric = metric_by_name(name)
+    info = metric.info
+    close_metric(metric)
+    files = _files(name)
+    if files and not name.startswith(PREFIX):
+        name = f"{name.partition(':')[0]}#{name.partition('#')[2]}"
+    description = repr(unstructure(replace(info, name=name)))
+    return info, digest_of("metric", name, __version__, description, files)
+
+
+def _files(name: str) -> list[tuple[str, str]]:
+    if name.startswith(PREFIX):
+        module = load(name.removeprefix(PREFIX).partition(":")[0])
+        path = Path(getattr(module, "__file__", None) or "")
+    else:
+        path = Path(name.partition(":")[2].partition("#")[0])
+    if path == Path() or not path.exists():
+        return []
+    if path.is_file():
+        return [(path.name, sha256_of(path))]
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    if len(files) > _MOST_FILES:
+        raise InputError(f"{path} is not the folder of a metric", expected="a few files", got=len(files))
+    return [(str(file.relative_to(path)), sha256_of(file)) for file in files]
+
+
+def trainable_of(name: str) -> Trainable:
+    """Return a metric to train by name; `python:MODULE:FACTORY` is one in the user's own code.
+
+    Raises:
+        UsageError: Unknown name.
+        InputError: The user's code fails, or makes something else.
+    """
+    if not name.startswith(PREFIX):
+        known: Trainable = load("embodied_iqa.quality.metrics.training.recipes:trainable_by_name")(name)
+        return known
+    made = load_factory(name.removeprefix(PREFIX))()
+    if not isinstance(made, Trainable):
+        raise InputError(f"{name} makes something else", expected="a Trainable", got=type(made).__name__)
+    return made

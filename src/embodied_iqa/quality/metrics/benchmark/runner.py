@@ -1,0 +1,188 @@
+"""The benchmark: trains, measures, compares; continues where it was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from embodied_iqa import __version__
+from embodied_iqa.base.files import remove_parts, write_json_whole
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.data.analysis.loading import load_grid, runs_of_table
+from embodied_iqa.data.analysis.means import References
+from embodied_iqa.data.database.building.engine import Engine, Job
+from embodied_iqa.data.database.building.options import EngineOptions, digest_of
+from embodied_iqa.data.database.execution import joined_execution
+from embodied_iqa.data.database.lock import locked
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
+from embodied_iqa.quality.metrics.benchmark.cross import execution_rows, human_rows
+from embodied_iqa.quality.metrics.benchmark.entries import Entry
+from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, check_plan, keep_plan
+from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of
+from embodied_iqa.quality.metrics.benchmark.results import (
+    RESULTS,
+    BenchmarkResults,
+    CrossRow,
+    DifferenceRow,
+    MetricRow,
+    RankRow,
+    ScoreRow,
+    UnseenRow,
+    number,
+)
+from embodied_iqa.quality.metrics.benchmark.scoring import comparison_rows, score_rows, unseen_rows
+from embodied_iqa.quality.metrics.benchmark.training import training_jobs
+from embodied_iqa.quality.metrics.benchmark.values import ValueStore, close_loaded, finite_values
+from embodied_iqa.quality.metrics.benchmark.work import BenchmarkWork
+from embodied_iqa.quality.metrics.human import read_human
+from embodied_iqa.quality.metrics.human.database import HumanDatabase
+
+
+class Stage(StrEnum):
+    """What a benchmark is doing."""
+
+    TRAIN = "train"
+    MEASURE = "measure"
+    COMPARE = "compare"
+
+
+Progress = Callable[[Stage, int, int], None]
+"""Called with the number of finished jobs of a stage and of all its jobs."""
+
+
+def run_benchmark(
+    store: DatabaseStore, out: Path, plan: BenchmarkPlan, engine: EngineOptions, progress: Progress
+) -> BenchmarkResults:
+    """Run a benchmark, or continue one, and write `benchmark.json`.
+
+    Args:
+        store: A database with scores; nothing is written to it.
+        out: New, empty, or the folder of a benchmark of the same plan and database.
+        plan: What the results depend on.
+        engine: What runs the jobs.
+        progress: Observes the progress.
+
+    Raises:
+        UsageError: The folder holds a benchmark of another plan; unknown metric or score.
+        InputError: A file is missing or damaged; another process works in the folder. Finished work is kept.
+    """
+    out = out.resolve()  # workers of Ray have another working folder
+    grid = load_grid(store, all_views=plan.all_views)
+    human = [read_human(text) for text in plan.human]
+    work = BenchmarkWork(store.path.resolve(), grid, plan, human, out)
+    tree = plan_tree(store, plan, human)
+    check_plan(out, tree)
+    with locked(out):
+        keep_plan(out, tree)
+        remove_parts(out)
+        try:
+            with Engine(engine) as running:
+                _run(running, Stage.TRAIN, training_jobs(out, list(work.trainings())), progress)
+                _run(running, Stage.MEASURE, _measuring(work), progress)
+        finally:
+            close_loaded()
+        results = _compare(store, work, plan, progress)
+        write_json_whole(out / RESULTS, unstructure(results))
+    return results
+
+
+def plan_tree(store: DatabaseStore, plan: BenchmarkPlan, human: Sequence[HumanDatabase]) -> dict[str, Any]:
+    """Return what must be the same when a benchmark is continued."""
+    versions = {name: described(name)[1] for name in plan.zero_shot}
+    recipes = {name: trainable_of(name).version for name in plan.recipes}
+    return {
+        "database": database_hashes(store),
+        "metrics": versions,
+        "trained": recipes,
+        "targets": [str(target) for target in plan.targets],
+        "train_on": list(plan.train_on),
+        "repeats": plan.repeats,
+        "unseen": [str(study) for study in plan.unseen],
+        "human": {
+            one.name: digest_of(one.digest(one.pair_ids.tolist()), one.opinions.tolist()) for one in human
+        },
+        "draws": plan.draws,
+        "all_views": plan.all_views,
+    }
+
+
+def _run(engine: Engine, stage: Stage, jobs: Sequence[Job], progress: Progress) -> None:
+    progress(stage, 0, len(jobs))
+    for done, _ in enumerate(engine.run(jobs), start=1):
+        progress(stage, done, len(jobs))
+
+
+def _measuring(work: BenchmarkWork) -> list[Job]:
+    wants = [want for by_fold in work.wants.values() for want in by_fold.values()]
+    jobs = ValueStore(work.out, work.pictures).jobs(wants)
+    for one in work.human.values():
+        jobs += ValueStore(work.out, one).jobs(work.human_wants(one).values())
+    return jobs
+
+
+def _compare(
+    store: DatabaseStore, work: BenchmarkWork, plan: BenchmarkPlan, progress: Progress
+) -> BenchmarkResults:
+    entries = work.entries()
+    references = References.drawn(work.pairs.reference_ids, draws=plan.draws)
+    scores, ranks, differences = list[ScoreRow](), list[RankRow](), list[DifferenceRow]()
+    for done, target in enumerate(work.targets):
+        progress(Stage.COMPARE, done, len(work.targets))
+        scores += score_rows(entries, target, work.pairs, work.folds)
+        ranked, different = comparison_rows(entries, target, references)
+        ranks += ranked
+        differences += different
+    progress(Stage.COMPARE, len(work.targets), len(work.targets))
+    return BenchmarkResults(
+        __version__,
+        work.pictures.name,
+        len(work.pairs),
+        references.weights.shape[1],
+        plan.repeats,
+        tuple(_metric_row(entry) for entry in entries),
+        tuple(scores),
+        tuple(ranks),
+        tuple(differences),
+        tuple(_unseen(work, entries)),
+        tuple(_cross(store, work, entries)),
+        tuple(remark for target in work.targets for remark in target.remarks()),
+    )
+
+
+def _metric_row(entry: Entry) -> MetricRow:
+    info, time_ms = entry.info, number(entry.milliseconds)
+    return MetricRow(
+        entry.name, info.needs, entry.trained_on, info.source, time_ms, info.megabytes, dict(entry.failures)
+    )
+
+
+def _unseen(work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[UnseenRow]:
+    """Yield the studies of each score that is learned, tested on it and on wrong motion.
+
+    Metrics that are used as they are have one row for each study and score.
+    """
+    done = set[tuple[str, str, str]]()
+    for (study, learned), folds in work.studies.items():
+        fitting = [entry for entry in entries if "" in entry.values or entry.trained_on == learned]
+        for target in work.tested_on(learned):
+            for row in unseen_rows(fitting, target, study, folds):
+                if (row.metric, row.study, row.target) not in done:
+                    done.add((row.metric, row.study, row.target))
+                    yield row
+
+
+def _cross(store: DatabaseStore, work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[CrossRow]:
+    runs = joined_execution(store)
+    if runs is not None:
+        yield from execution_rows(entries, work.pairs, runs_of_table(runs))
+    for one in work.human.values():
+        values = ValueStore(work.out, one)
+        found = {
+            line: finite_values(values.read(want, one.pair_ids.tolist()).values, want.info.sign)
+            for line, want in work.human_wants(one).items()
+        }
+        trained_on = {line.name: line.trained_on for line in found}
+        yield from human_rows(one, {line.name: column for line, column in found.items()}, trained_on)

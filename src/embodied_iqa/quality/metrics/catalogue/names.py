@@ -1,0 +1,89 @@
+"""From the name of a metric to the metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, first_line
+from embodied_iqa.base.lazy import load
+from embodied_iqa.quality.metrics.built_in import BUILT_IN, built_in
+from embodied_iqa.quality.metrics.metric import Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Metrics whose names begin with the same word and a colon.
+
+    Attributes:
+        form: How they are named.
+        summary: What they are, in a few words.
+        factory: ``module:function``; makes the metric of the text behind the colon and is imported on use.
+    """
+
+    form: str
+    summary: str
+    factory: str
+
+    @property
+    def word(self) -> str:
+        """What stands before the colon."""
+        return self.form.partition(":")[0]
+
+
+KINDS: Final = (
+    Kind(
+        "policy-distance:SUBJECT",
+        "in a subject's features",
+        "embodied_iqa.quality.metrics.policy.distance:make",
+    ),
+    Kind(
+        "pyiqa:NAME[@FILE]",
+        "of IQA-PyTorch (make pyiqa)",
+        "embodied_iqa.quality.metrics.pyiqa.zero_shot:make",
+    ),
+    Kind("trained:DIR", "of `metrics train`", "embodied_iqa.quality.metrics.learned.trained:make"),
+    Kind("python:MODULE:FACTORY", "of your own", "embodied_iqa.quality.metrics.catalogue.own:make"),
+)
+"""Each kind of metric that is named by a word and a colon."""
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A metric that holds a process, a file or a connection."""
+
+    def close(self) -> None:
+        """Release them."""
+        ...
+
+
+def metric_by_name(name: str) -> Metric:
+    """Return a metric, ready to measure; close it with `close_metric`.
+
+    Args:
+        name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``, or a form of `KINDS`.
+
+    Raises:
+        UsageError: No such metric.
+        UserError: It cannot be loaded.
+    """
+    word, colon, rest = name.partition(":")
+    kind = next((kind for kind in KINDS if kind.word == word), None) if colon else None
+    if kind is None:
+        if word not in BUILT_IN:
+            forms = [kind.form for kind in KINDS]
+            raise UsageError("unknown metric", got=name, available=[*BUILT_IN, *forms])
+        return built_in(name)
+    try:
+        metric: Metric = load(kind.factory)(rest)
+    except EmbodiedIqaError:
+        raise
+    except Exception as error:  # weights and the user's code bring any library's errors
+        raise InputError(f"{name} cannot be loaded: {type(error).__name__}: {first_line(error)}") from error
+    return metric
+
+
+def close_metric(metric: Metric) -> None:
+    """Close a metric that can be closed."""
+    if isinstance(metric, Closable):
+        metric.close()

@@ -1,0 +1,65 @@
+"""Metrics in the user's own code: ``python:module:factory``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.user_code import PREFIX, load_factory, own_code
+from embodied_iqa.quality.metrics.functions import required
+from embodied_iqa.quality.metrics.metric import Metric, MetricContext, MetricInfo, Needs, Picture
+from embodied_iqa.quality.metrics.pictures import check_pair, check_picture
+
+
+class OwnMetric:
+    """A metric of the user's own under the name of its reference; its input and its result are checked.
+
+    Args:
+        metric: What the factory made.
+        name: Its full name.
+
+    Raises:
+        InputError: It is not a metric.
+    """
+
+    def __init__(self, metric: Any, name: str) -> None:
+        if not isinstance(metric, Metric) or not isinstance(metric.info, MetricInfo):
+            raise InputError(
+                f"what {name} makes is not a metric",
+                expected="`info`, a MetricInfo, and a method `measure`",
+                got=type(metric).__name__,
+            )
+        self._metric = metric
+        self.info = replace(metric.info, name=name)
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> float:
+        """Return the value of a picture; see `Metric`."""
+        info = self.info
+        if info.needs is Needs.REFERENCE:
+            check_pair(required(reference, info), distorted, info.smallest_px)
+        else:
+            check_picture(distorted, info.smallest_px)
+        with own_code(f"{info.name} fails"):
+            return float(self._metric.measure(distorted, reference, context))
+
+    def close(self) -> None:
+        """Close the user's metric, where it can be closed."""
+        close = getattr(self._metric, "close", None)
+        if callable(close):
+            close()
+
+
+def make(target: str) -> Metric:
+    """Make the metric of ``module:factory``.
+
+    Raises:
+        UserError: It cannot be imported, or makes something else.
+    """
+    name = f"{PREFIX}{target}"
+    factory = load_factory(target)
+    with own_code(f"{name} cannot be made"):
+        metric = factory()
+    return OwnMetric(metric, name)

@@ -1,0 +1,140 @@
+"""A trained metric: ``trained:DIR``. Needs NumPy and ONNX Runtime only."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.onnx_session import open_session
+from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, load_metric_card
+from embodied_iqa.quality.metrics.learned.inputs import SMALLEST_PX, NetworkInput
+from embodied_iqa.quality.metrics.metric import MetricContext, MetricInfo, Picture
+
+KIND: Final = "trained"
+CALIBRATED: Final = "#calibrated"
+"""Behind the folder: the predicted label instead of the rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Output of the two heads.
+
+    Attributes:
+        rank: About 0 (worst) to 1 (best): the share of training pictures with a lower label. Trained for
+            order.
+        label: Predicted label, in its own units. Trained for the least squared error.
+    """
+
+    rank: float
+    label: float
+
+
+class TrainedMetric:
+    """Network and card of ``embodied-iqa metrics train``; higher is better.
+
+    Its value is the rank head's, or with ``#calibrated`` behind the folder the predicted label.
+
+    Args:
+        folder: With ``network.onnx`` and ``card.json``.
+        calibrated: Which head is the value.
+
+    Raises:
+        InputError: A file is missing or damaged, the network is not the card's, or a subject has changed.
+        UserError: A subject whose features count cannot be loaded.
+    """
+
+    def __init__(self, folder: Path, *, calibrated: bool = False) -> None:
+        self.card: MetricCard = load_metric_card(folder)
+        self._session = _session(folder, self.card)
+        card = self.card
+        self.input: Final = NetworkInput(card.input, card.subjects, card.size_px)
+        if self.input.version() != card.input_version:
+            raise InputError(
+                f"the input of {folder} is measured otherwise by this version or these subjects",
+                expected=card.input_version,
+                got=self.input.version(),
+            )
+        self._views = {view: index for index, view in enumerate(card.views)}
+        self._calibrated = calibrated
+        low, high = (card.label_low, card.label_high) if calibrated else (-np.inf, np.inf)
+        self.info = MetricInfo(
+            f"{KIND}:{folder}{CALIBRATED if calibrated else ''}",
+            self.input.needs,
+            higher_is_better=True,
+            lowest=low,
+            highest=high,
+            source=f"{card.name} trained on {card.target or 'labels of the caller'}",
+            smallest_px=SMALLEST_PX,
+            megabytes=(folder / NETWORK_FILE).stat().st_size / 1e6,
+        )
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> float:
+        """Return the quality of a picture; see `Metric`. Other cameras count as unknown."""
+        return self.measure_from(self.input.measure(distorted, reference, context), context)
+
+    def measure_from(self, values: NDArray[Any], context: MetricContext | None = None) -> float:
+        """Return the quality of a picture whose `input` is measured."""
+        found = self.predict_from(values, context)
+        return found.label if self._calibrated else found.rank
+
+    def predict(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> Prediction:
+        """Return the output of both heads.
+
+        Raises:
+            InputError: Not a picture, too small, or the reference is missing or of another size.
+        """
+        return self.predict_from(self.input.measure(distorted, reference, context), context)
+
+    def predict_from(self, values: NDArray[Any], context: MetricContext | None = None) -> Prediction:
+        """Return the output of both heads for a measured `input`: metrics of the same input can share it."""
+        view = context.view if context is not None else None
+        number = self._views.get(view, len(self._views)) if view is not None else len(self._views)
+        rank, label = self.outputs(values[None], np.array([number]))
+        return Prediction(float(rank[0]), float(label[0]))
+
+    def outputs(
+        self, values: NDArray[Any], views: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return ``(N,)`` ranks and labels of measured inputs.
+
+        Args:
+            values: ``(N, D)`` float32 or ``(N, H, W, 3)`` uint8, see `NetworkInput.measure`.
+            views: ``(N,)`` index in the card's views; their number for unknown cameras.
+        """
+        rank, label = self._session.run(["rank", "label"], {"input": values, "view": views})
+        labels = np.clip(np.asarray(label, np.float64), self.card.label_low, self.card.label_high)
+        return np.asarray(rank, np.float64), labels
+
+
+def _session(folder: Path, card: MetricCard) -> Any:
+    try:
+        content = (folder / NETWORK_FILE).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read the network of {folder}: {error.strerror}") from error
+    if hashlib.sha256(content).hexdigest() != card.sha256:
+        raise InputError(f"the network of {folder} is not the one of its card", expected=card.sha256)
+    return open_session(content, card.name)
+
+
+def make(target: str) -> TrainedMetric:
+    """Make the metric of a folder; ``#calibrated`` behind it chooses the other head.
+
+    Raises:
+        UserError: See `TrainedMetric`.
+    """
+    return TrainedMetric(folder_of(target), calibrated=target.endswith(CALIBRATED))
+
+
+def folder_of(target: str) -> Path:
+    """Return the folder of a metric: ``DIR`` or ``DIR#calibrated``."""
+    return Path(target.removesuffix(CALIBRATED)).expanduser()

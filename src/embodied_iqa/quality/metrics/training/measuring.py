@@ -1,0 +1,208 @@
+"""Measures the inputs of a training set, in several processes, through the cache.
+
+Trainings that run at the same time need nearly the same inputs. Each begins at another place of its list, and
+asks the cache again before each job, so that together they measure each picture about once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.workers import Workers, result_of
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.metrics.metric import MetricContext, Picture
+from embodied_iqa.quality.metrics.picture_set import PictureSet
+from embodied_iqa.quality.metrics.training.cache import InputCache
+from embodied_iqa.quality.metrics.training.input_store import InputStore
+
+_GROUP: Final = 60
+"""Pairs of a job, about; those of one reference stay together."""
+_AHEAD: Final = 4
+"""Jobs that wait for each worker."""
+_ROWS_AT_ONCE: Final = 1000
+"""Of the cache, in memory."""
+_VIEWS: Final = tuple(View)
+
+
+class Measurable(Protocol):
+    """What can be measured of a picture, such as a `NetworkInput`. Can be pickled."""
+
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Width and height of a measured picture; does not matter for vectors."""
+        ...
+
+    def version(self) -> str:
+        """Return text that changes whenever a number can change."""
+        ...
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> NDArray[Any]:
+        """Return ``(D,)`` numbers, or ``(H, W, 3)`` uint8.
+
+        Raises:
+            InputError: Not a picture, too small, or a reference is missing.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredInputs:
+    """Inputs of pairs, in the order of the request.
+
+    Attributes:
+        values: ``(N, D)`` float32, or ``(N, H, W, 3)`` uint8; of a store mapped into memory.
+        views: ``(N,)`` int64, index in `View`; ``len(View)`` where the camera is not known.
+    """
+
+    values: NDArray[Any]
+    views: NDArray[np.int64]
+
+
+def measure_inputs(
+    pictures: PictureSet,
+    pair_ids: Sequence[str],
+    reference_ids: Sequence[str],
+    wanted: Measurable,
+    cache: InputCache,
+    *,
+    workers: int = 1,
+    title: str = "measure",
+    store: Path | None = None,
+) -> MeasuredInputs:
+    """Return the inputs of pairs; those that the cache lacks are measured and stored.
+
+    Args:
+        pictures: Where the pictures come from.
+        pair_ids: ``(N,)``; pairs of one reference are neighbours.
+        reference_ids: ``(N,)``.
+        wanted: What is measured.
+        cache: Of earlier measurements.
+        workers: Number of processes; 1 for this one.
+        title: Of the progress bar.
+        store: Folder for the values of pictures, which are then mapped into memory; not for vectors. A
+            folder of an interrupted call with the same pairs is continued. The caller removes it.
+
+    Raises:
+        InputError: A picture is missing or damaged, or too small, or the store cannot be written.
+    """
+    work = _Work(pictures, wanted, cache, _keys(pictures, pair_ids, wanted), workers, title)
+    pairs = list(zip(reference_ids, pair_ids, strict=True))
+    if store is not None:
+        return work.stored(pairs, store)
+    known = cache.get(list(work.keys.values()))
+    known.update(work.measured([item for item in pairs if work.keys[item[1]] not in known]))
+    return _unpacked([known[work.keys[pair]] for pair in pair_ids], wanted)
+
+
+def _keys(pictures: PictureSet, pair_ids: Sequence[str], wanted: Measurable) -> dict[str, str]:
+    version = wanted.version()
+    return {pair: sha256(f"{version} {pictures.digest([pair])}".encode()).hexdigest() for pair in pair_ids}
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is measured, and how; `keys` are those of the cache by pair."""
+
+    pictures: PictureSet
+    wanted: Measurable
+    cache: InputCache
+    keys: Mapping[str, str]
+    workers: int
+    title: str
+
+    def measured(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Measure pairs (reference, pair); yield each by its key, flat, with the camera in front."""
+        groups = [[pair for _, pair in group] for _, group in groupby(pairs, itemgetter(0))]
+        jobs = _together(groups)
+        first = random.SystemRandom().randrange(len(jobs)) if jobs else 0
+        with ProgressBars() as bars:
+            done = 0
+            for found in self._all([*jobs[first:], *jobs[:first]]):
+                yield from found.items()
+                done += len(found)
+                bars.update(self.title, done, len(pairs))
+
+    def job(self, pair_ids: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return the inputs of some pairs, flat, by key; what is not in the cache by now is measured."""
+        known = self.cache.get([self.keys[pair] for pair in pair_ids])
+        missing = [pair for pair in pair_ids if self.keys[pair] not in known]
+        fresh = {
+            self.keys[pair.pair_id]: _with_view(
+                self.wanted.measure(pair.distorted, pair.reference, pair.context), pair.context.view
+            )
+            for pair in (self.pictures.read(missing) if missing else ())
+        }
+        self.cache.put(fresh.items())
+        return known | fresh
+
+    def _all(self, jobs: Sequence[list[str]]) -> Iterator[dict[str, NDArray[Any]]]:
+        if self.workers <= 1 or len(jobs) <= 1:
+            yield from map(self.job, jobs)
+            return
+        waiting, running = iter(jobs), set[Future[dict[str, NDArray[Any]]]]()
+        with Workers(min(self.workers, len(jobs))) as pool:
+            while True:
+                while len(running) < self.workers * _AHEAD and (job := next(waiting, None)) is not None:
+                    own = replace(self, keys={pair: self.keys[pair] for pair in job})
+                    running.add(pool.submit(own.job, job))
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from map(result_of, finished)
+
+    def stored(self, pairs: Sequence[tuple[str, str]], folder: Path) -> MeasuredInputs:
+        """Return pictures in a store; only some are in memory at a time."""
+        keys = [self.keys[pair] for _, pair in pairs]
+        (width, height), places = self.wanted.size_px, {key: row for row, key in enumerate(keys)}
+        digest = sha256(" ".join(keys).encode()).hexdigest()
+        store = InputStore.opened(folder, digest, (len(pairs), height, width, 3), np.dtype(np.uint8))
+        missing = store.missing()
+        for rows in np.array_split(missing, len(missing) // _ROWS_AT_ONCE + 1):
+            for key, flat in self.cache.get([keys[row] for row in rows]).items():
+                store.write(places[key], flat)
+        missing = store.missing()
+        for key, flat in self.measured([pairs[row] for row in missing]):
+            store.write(places[key], flat)
+        return MeasuredInputs(store.values, np.array(store.views))
+
+
+def _together(groups: Sequence[list[str]]) -> list[list[str]]:
+    """Join groups of pairs to jobs."""
+    jobs: list[list[str]] = []
+    for group in groups:
+        if not jobs or len(jobs[-1]) >= _GROUP:
+            jobs.append([])
+        jobs[-1].extend(group)
+    return jobs
+
+
+def _with_view(values: NDArray[Any], view: View | None) -> NDArray[Any]:
+    """Return the input flat, with the camera in front."""
+    number = _VIEWS.index(view) if view is not None else len(_VIEWS)
+    return np.concatenate([np.array([number], values.dtype), values.ravel()])
+
+
+def _unpacked(flat: Sequence[NDArray[Any]], wanted: Measurable) -> MeasuredInputs:
+    dtype, size = (flat[0].dtype, len(flat[0]) - 1) if flat else (np.dtype(np.float32), 0)
+    values = np.empty((len(flat), size), dtype)
+    for row, item in zip(values, flat, strict=True):
+        row[:] = item[1:]
+    views = np.array([item[0] for item in flat], np.int64)
+    if dtype == np.uint8:
+        width, height = wanted.size_px
+        values = values.reshape(-1, height, width, 3)
+    return MeasuredInputs(values, views)

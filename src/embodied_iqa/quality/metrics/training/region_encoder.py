@@ -1,0 +1,193 @@
+"""Training of a region encoder: a vision transformer that segments rendered scenes; resumable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from embodied_iqa.base.files import sha256_of, write_json_whole, write_whole
+from embodied_iqa.base.records import read_json, unstructure
+from embodied_iqa.models.panel.training.training_state import (
+    EpochResult,
+    load_checkpoint,
+    save_checkpoint,
+    save_curve,
+)
+from embodied_iqa.quality.metrics.training.recipes import RegionEncoderPlan
+from embodied_iqa.quality.metrics.training.region_scenes import (
+    CELL_PX,
+    CLASSES,
+    SegmentedPictures,
+    draw_segmented,
+)
+from embodied_iqa.quality.metrics.training.transformer import (
+    IMAGENET_DEVIATIONS,
+    IMAGENET_MEANS,
+    VisionTransformer,
+)
+
+ENCODER_FILE: Final = "encoder.safetensors"
+CARD_FILE: Final = "encoder.json"
+_STATE, _CURVE = "training", "curve.svg"
+_HELD_OUT_SHARE: Final = 0.1
+_BATCH: Final = 32
+_RATE, _WEIGHT_DECAY, _WARM_UP = 1e-3, 0.05, 0.05
+_OBJECT_WEIGHT: Final = 3.0
+"""Of a cell with an object in the loss: most cells show none."""
+_MEANS, _DEVIATIONS = (
+    torch.tensor(numbers)[None, :, None, None] for numbers in (IMAGENET_MEANS, IMAGENET_DEVIATIONS)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionEncoderCard:
+    """Description of a region encoder, beside its file.
+
+    Attributes:
+        plan: How it was trained.
+        classes: What it learned to tell apart.
+        sha256: Hash of its file.
+        mean_iou: On held-out scenes, mean over the classes that occur there.
+        accuracy: Share of right cells on held-out scenes.
+        pictures: Number of training pictures.
+        held_out_pictures: Number of held-out pictures.
+        parameters: Number of weights.
+    """
+
+    plan: RegionEncoderPlan
+    classes: tuple[str, ...]
+    sha256: str
+    mean_iou: float
+    accuracy: float
+    pictures: int
+    held_out_pictures: int
+    parameters: int
+
+
+class _Segmenter(nn.Module):
+    """The encoder with a linear map from each token to the classes of the cells of its patch."""
+
+    def __init__(self, plan: RegionEncoderPlan) -> None:
+        super().__init__()
+        self.encoder = VisionTransformer(plan.size, plan.square_px)
+        self.cells = plan.size.patch_px // CELL_PX
+        self.classify = nn.Linear(plan.size.dim, len(CLASSES) * self.cells**2)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        """Map ``(N, S, S, 3)`` uint8 to ``(N, classes, S / CELL_PX, S / CELL_PX)``."""
+        planes = (pictures.permute(0, 3, 1, 2).float() / 255 - _MEANS) / _DEVIATIONS
+        tokens = self.classify(self.encoder.patch_map(planes))
+        side = pictures.shape[1] // (CELL_PX * self.cells)
+        return functional.pixel_shuffle(tokens.transpose(1, 2).unflatten(2, (side, side)), self.cells)
+
+
+def train_region_encoder(
+    plan: RegionEncoderPlan, out: Path, watch: Callable[[EpochResult], None]
+) -> RegionEncoderCard:
+    """Train a region encoder, or continue an interrupted training; a finished one is not trained again.
+
+    Args:
+        plan: What it depends on.
+        out: Folder of the encoder, its card and the checkpoint.
+        watch: Called after each epoch.
+
+    Returns:
+        The card; the encoder is ``encoder.safetensors``, with the parameter names of timm.
+
+    Raises:
+        InputError: The folder belongs to another training, or is damaged.
+        MissingDependencyError: No graphics context can be opened.
+    """
+    record = {"plan": repr(sorted(asdict(plan).items())), "torch": torch.__version__}
+    with torch.random.fork_rng():
+        torch.manual_seed(plan.seed)
+        network = _Segmenter(plan)
+        optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_WEIGHT_DECAY)
+        results = load_checkpoint(out / _STATE, network, optimiser, record)
+        if len(results) == plan.epochs and (out / CARD_FILE).is_file():
+            return read_json(RegionEncoderCard, out / CARD_FILE, "the card of the region encoder")
+        held = max(1, round(_HELD_OUT_SHARE * plan.scenes))
+        training = draw_segmented(plan.seed, 0, plan.scenes - held, plan.square_px)
+        for epoch in range(len(results), plan.epochs):
+            torch.manual_seed(plan.seed * 10_000 + epoch)
+            results.append(_epoch(network, optimiser, training, plan, epoch))
+            save_checkpoint(out / _STATE, network, optimiser, results, record)
+            watch(results[-1])
+    save_curve(results, "region encoder", out / _CURVE)
+    held_out = draw_segmented(plan.seed, plan.scenes - held, plan.scenes, plan.square_px)
+    return _saved(network.eval(), plan, out, len(training), held_out)
+
+
+def _saved(
+    network: _Segmenter, plan: RegionEncoderPlan, out: Path, pictures: int, held_out: SegmentedPictures
+) -> RegionEncoderCard:
+    weights = {name: value.contiguous() for name, value in network.encoder.state_dict().items()}
+    write_whole(out / ENCODER_FILE, lambda fresh: save_file(weights, fresh))
+    mean_iou, accuracy = _tested(network, held_out)
+    card = RegionEncoderCard(
+        plan,
+        CLASSES,
+        sha256_of(out / ENCODER_FILE),
+        mean_iou,
+        accuracy,
+        pictures,
+        len(held_out),
+        sum(value.numel() for value in weights.values()),
+    )
+    write_json_whole(out / CARD_FILE, unstructure(card))
+    return card
+
+
+def _epoch(
+    network: _Segmenter,
+    optimiser: torch.optim.Optimizer,
+    training: SegmentedPictures,
+    plan: RegionEncoderPlan,
+    epoch: int,
+) -> EpochResult:
+    began, total = time.monotonic(), 0.0
+    batches = np.array_split(torch.randperm(len(training)).numpy(), max(1, len(training) // _BATCH))
+    weights = torch.full((len(CLASSES),), _OBJECT_WEIGHT)
+    weights[0] = 1.0
+    network.train()
+    for step, rows in enumerate(batches):
+        _set_rate(optimiser, (epoch + (step + 1) / len(batches)) / plan.epochs)
+        pictures, classes = (torch.from_numpy(one[rows]) for one in (training.pictures, training.classes))
+        if bool(torch.rand(()) < 0.5):
+            pictures, classes = pictures.flip(2), classes.flip(2)
+        loss = functional.cross_entropy(network(pictures), classes.long(), weights)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimiser.step()
+        total += float(loss.detach())
+    return EpochResult(epoch + 1, total / len(batches), time.monotonic() - began)
+
+
+def _set_rate(optimiser: torch.optim.Optimizer, done: float) -> None:
+    """Set linear warm-up and cosine decay; ``done`` is the share of the training, in (0, 1]."""
+    share = min(1.0, done / _WARM_UP) * 0.5 * (1 + float(np.cos(np.pi * done)))
+    for group in optimiser.param_groups:
+        group["lr"] = _RATE * max(share, 1e-3)
+
+
+def _tested(network: _Segmenter, held_out: SegmentedPictures) -> tuple[float, float]:
+    """Return mean IoU over the classes that occur, and the share of right cells."""
+    counts = np.zeros((len(CLASSES),) * 2)
+    with torch.inference_mode():
+        for start in range(0, len(held_out), _BATCH):
+            rows = slice(start, start + _BATCH)
+            found = network(torch.from_numpy(held_out.pictures[rows])).argmax(1).numpy()
+            np.add.at(counts, (held_out.classes[rows].ravel(), found.ravel()), 1)
+    right, true = np.diag(counts), counts.sum(axis=1)
+    union = true + counts.sum(axis=0) - right
+    return float((right / union)[true > 0].mean()), float(right.sum() / counts.sum())

@@ -1,0 +1,13 @@
+"""Trials: the state machine, the ROS graph as data, runs without ROS, experiments.
+
+Rooms; one imports only those above it and the wings on lower floors:
+
+- `trial`: the trial as a state machine, questions to subjects, its scores
+- `graph`: the ROS graph as data: nodes, parameters, processes
+- `offline`: the trial without ROS: headless runs, rescoring; reads the folder of a run
+- `experiment`: experiments: plan, runs, scores, comparison of gates
+- `peers`: failure detectors of the literature: signals, scores, conformal bands, their comparison
+
+A parameter of a node goes to `graph`, a rule of a trial to `trial`, a comparison of many runs to
+`experiment`.
+"""

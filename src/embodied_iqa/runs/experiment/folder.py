@@ -1,0 +1,204 @@
+"""Folder of an experiment: one file per run, written atomically, so that an experiment can be resumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa.base.config import Scalar
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.records import read_json, unstructure
+from embodied_iqa.data.database.run_rows import RunRow, ScoredRow, read_rows, write_rows
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import info_of
+from embodied_iqa.runs.experiment.arms import GateArm
+from embodied_iqa.runs.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
+from embodied_iqa.runs.trial.run_folder import write_json
+from embodied_iqa.world.scenes.scene import WORLD_VERSION
+
+SCHEMA: Final = 3
+_SHARDS: Final = "shards"
+_RECORD: Final = "experiment.json"
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """Content of `experiment.json`; subjects and arms are words."""
+
+    schema: int
+    parameters: dict[str, Any]
+    subjects: tuple[str, ...] = ()
+    tasks: tuple[ExperimentTask, ...] = ()
+    distortions: tuple[DistortionSpec, ...] = ()
+    arms: tuple[str, ...] = ()
+
+    @property
+    def plan(self) -> ExperimentPlan:
+        subjects, arms = tuple(map(parse_vla, self.subjects)), tuple(map(GateArm, self.arms))
+        return ExperimentPlan(subjects, self.tasks, self.distortions, arms)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExperiment:
+    """An experiment as read from its folder, finished or not.
+
+    Attributes:
+        plan: Its runs.
+        parameters: Of all runs.
+        rows: The runs of the tasks that are finished with every subject, distortion and gate.
+        finished: Number of these tasks.
+    """
+
+    plan: ExperimentPlan
+    parameters: dict[str, Any]
+    rows: tuple[RunRow, ...]
+    finished: int
+
+
+def read_experiment(path: Path) -> StoredExperiment:
+    """Read the folder of an experiment.
+
+    Raises:
+        InputError: It holds no experiment, or a run is damaged.
+        UsageError: It is of another version.
+    """
+    record = _record(path / _RECORD)
+    plan, rows, finished = record.plan, [], 0
+    for task in plan.tasks:
+        files = [path / _SHARDS / f"{key.name}.parquet" for key in plan.runs() if key.task == task]
+        if all(file.is_file() for file in files):
+            rows += [row for file in files for row in read_rows(file)]
+            finished += 1
+    return StoredExperiment(plan, record.parameters, tuple(rows), finished)
+
+
+class ExperimentFolder:
+    """Results of an experiment on disk.
+
+    `experiment.json` holds the plan and the parameters of all runs, `shards/` one Parquet file per run;
+    `runs.parquet` and `scores.csv` are made from the runs of the plan.
+
+    Args:
+        path: A new or empty folder, or the folder of an experiment.
+        parameters: All parameters that affect the result of a run, except its key.
+        plan: The runs.
+        add: Extend the plan of the folder by this one; else both must have the same runs.
+
+    Attributes:
+        plan: The plan of the folder.
+
+    Raises:
+        UsageError: The folder has another plan, or its runs have other parameters.
+        InputError: The folder holds something else, or cannot be written.
+    """
+
+    def __init__(
+        self, path: Path, parameters: Mapping[str, Scalar], plan: ExperimentPlan, *, add: bool = False
+    ) -> None:
+        self.path = path
+        self._shards = path / _SHARDS
+        same = {"world": WORLD_VERSION, **parameters}
+        self.plan = self._opened(json.loads(json.dumps(same)), plan, add=add)
+        for part in self._shards.glob(".*.part"):  # of a run that was interrupted while it was written
+            part.unlink()
+
+    def missing(self) -> list[RunKey]:
+        """Return the runs of the plan that do not exist yet, or only for another version of the subject."""
+        versions = {subject: info_of(subject).version for subject in self.plan.subjects}
+        return [key for key in self.plan.runs() if not self._holds(key, versions[key.subject])]
+
+    def add(self, key: RunKey, row: RunRow) -> None:
+        """Write a run."""
+        write_rows([row], self._shard(key))
+
+    def rows(self) -> list[RunRow]:
+        """Return the runs of the plan; all must exist."""
+        return [row for key in self.plan.runs() for row in read_rows(self._shard(key))]
+
+    def write_results(self, rows: Iterable[ScoredRow]) -> Path:
+        """Write `runs.parquet`."""
+        path = self.path / "runs.parquet"
+        write_rows(list(rows), path)
+        return path
+
+    def _shard(self, key: RunKey) -> Path:
+        return self._shards / f"{key.name}.parquet"
+
+    def _holds(self, key: RunKey, version: str) -> bool:
+        shard = self._shard(key)
+        return shard.is_file() and [row.subject_version for row in read_rows(shard)] == [version]
+
+    def _opened(self, parameters: dict[str, Any], plan: ExperimentPlan, *, add: bool) -> ExperimentPlan:
+        """Check what the folder holds and write the record; return the folder's plan."""
+        file = self.path / _RECORD
+        if file.is_file():
+            before = _read(file, parameters)
+            if not add:
+                _check_plan(self.path, before, plan)
+            plan = before.extended(plan)
+            if plan == before:
+                return plan
+        elif self.path.is_dir() and any(self.path.iterdir()):
+            raise InputError(
+                f"{self.path} is not the folder of an experiment", expected="a new or empty folder"
+            )
+        try:
+            self._shards.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
+        subjects = tuple(subject.text for subject in plan.subjects)
+        arms = tuple(arm.name for arm in plan.arms)
+        record = _Record(SCHEMA, parameters, subjects, plan.tasks, plan.distortions, arms)
+        write_json(file, unstructure(record))
+        return plan
+
+
+def _record(file: Path) -> _Record:
+    found = read_json(_Record, file, "the experiment")
+    if found.schema != SCHEMA:
+        raise UsageError(
+            f"{file.parent} holds an experiment of another version of this program",
+            expected=f"schema {SCHEMA}, or another --out",
+            got=found.schema,
+        )
+    return found
+
+
+def _read(file: Path, parameters: dict[str, Any]) -> ExperimentPlan:
+    """Return the plan of a folder whose runs have these parameters."""
+    found = _record(file)
+    before = found.parameters
+    other = sorted(
+        name for name in before.keys() | parameters.keys() if before.get(name) != parameters.get(name)
+    )
+    if other:
+        changes = [f"{name} was {before.get(name)!r}, is {parameters.get(name)!r}" for name in other]
+        raise UsageError(
+            f"the runs in {file.parent} have other parameters: {_shown(changes)}",
+            expected="the same parameters, or another --out",
+        )
+    return found.plan
+
+
+def _check_plan(path: Path, before: ExperimentPlan, plan: ExperimentPlan) -> None:
+    lacks, adds = before.without(plan), plan.without(before)
+    if lacks or adds:
+        parts = [
+            f"{what}: {_shown(items)}"
+            for what, items in (("it also has", lacks), ("it lacks", adds))
+            if items
+        ]
+        raise UsageError(
+            f"{path} holds another plan; {'; '.join(parts)}",
+            expected="the same plan, --add to extend it, or another --out",
+        )
+
+
+def _shown(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return ", ".join(items[:_SHOWN]) + more

@@ -1,0 +1,150 @@
+"""Runs of an experiment in simulation, in this process or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import replace
+from functools import cache, partial
+
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import InternalError
+from embodied_iqa.base.workers import Workers, at_end_of_worker, result_of
+from embodied_iqa.data.database.run_rows import RunRow
+from embodied_iqa.data.recording.trial_record import RunRecord
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.quality.gate.judgement import PictureJudge
+from embodied_iqa.quality.gate.judges import shared_judge
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.runs.experiment.arms import GateArm
+from embodied_iqa.runs.experiment.plan import ExperimentTask, RunKey
+from embodied_iqa.runs.experiment.rows import row_of
+from embodied_iqa.runs.graph.parameters import GateParameters
+from embodied_iqa.runs.offline.headless import Cell, HeadlessRun
+from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.world.protocols import Vla
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.renderer import Closable, SceneRenderer
+from embodied_iqa.world.simulation.world import World
+from embodied_iqa.world.tasks.instruction import parse_instruction
+
+
+class HeadlessRunner(Closable):
+    """Executes runs one after another; keeps the world and the renderer of the last scene until it is closed.
+
+    Bound to the thread that made its first run, as its graphics context is.
+
+    Args:
+        options: Parameters of every run.
+        vlm: VLM that describes the first frame of each run; None for none.
+    """
+
+    def __init__(self, options: HeadlessOptions, vlm: SubjectReference | None = None) -> None:
+        self._options = options
+        nodes = options.nodes
+        arm = nodes.arm_node
+        self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
+        self._gate = cache(self._make_gate)
+        self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
+        self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm is not None else None
+        self._task: ExperimentTask | None = None
+        self._world: World | None = None
+        self._renderer: SceneRenderer | None = None
+
+    def run(self, key: RunKey) -> RunRow:
+        """Execute one run."""
+        return row_of(key, self.record(key))
+
+    def record(self, key: RunKey) -> RunRecord:
+        """Execute one run and return its full record."""
+        spec = key.distortion
+        options, judge = self._gate(key.arm, key.subject.text)
+        plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
+        cell = self._cell(key.task, self._vla(key.subject), judge)
+        return HeadlessRun(cell, options, plan, 0 if spec is None else 1).record()
+
+    def watch(self, key: RunKey, judge: PictureJudge, limit_s: float) -> RunRecord:
+        """Execute the beginning of a run with a judge that only looks at the pictures of the policy's camera.
+
+        Args:
+            key: The run; its arm does not count.
+            judge: Sees every picture; the arm does not obey it.
+            limit_s: The run ends here [s].
+        """
+        nodes, vla, spec = self._options.nodes, self._vla(key.subject), key.distortion
+        rules = replace(nodes.gate_node.judge, mode=GateMode.SHADOW)
+        gate = replace(nodes.gate_node, judge=rules, views=vla.info.views[:1])
+        trial = replace(nodes.trial_node, run_limit_s=limit_s)
+        options = replace(self._options, nodes=replace(nodes, gate_node=gate, trial_node=trial))
+        plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
+        return HeadlessRun(self._cell(key.task, vla, judge), options, plan, 0 if spec is None else 1).record()
+
+    def _make_gate(self, arm: GateArm, policy: str) -> tuple[HeadlessOptions, PictureJudge | None]:
+        """Return the options of an arm and its judge, None for the oracle."""
+        nodes = self._options.nodes
+        gate = replace(nodes.gate_node, judge=arm.options(nodes.gate_node.judge), policy=policy)
+        options = replace(self._options, nodes=replace(nodes, gate_node=gate))
+        return options, None if arm.is_oracle else _judge(gate)
+
+    def _cell(self, task: ExperimentTask, vla: Vla, judge: PictureJudge | None) -> Cell:
+        if task != self._task or self._world is None or self._renderer is None:
+            scene = make_scene(task.scene_seed, parse_instruction(task.task))
+            self._task = None
+            if self._world is None or self._renderer is None:
+                camera = self._options.nodes.camera_node
+                self._world = World(scene)
+                self._renderer = SceneRenderer(scene, camera.width_px, camera.height_px)
+            else:
+                self._world.reset(scene)
+                self._renderer.load(scene)
+            self._task = task
+        return Cell(self._world, self._renderer, self._controller, judge, vla, self._vlm)
+
+
+def _judge(gate: GateParameters) -> PictureJudge:
+    if gate.judge.mode is GateMode.OFF:
+        return StatisticsJudge(())
+    return shared_judge(gate.judge.kind, gate.calibration, gate.policy)
+
+
+def run_all(
+    keys: Sequence[RunKey],
+    options: HeadlessOptions,
+    *,
+    vlm: SubjectReference | None = None,
+    workers: int = 1,
+) -> Generator[tuple[RunKey, RunRow], None, None]:
+    """Execute runs and yield each one when it is done, in any order.
+
+    Args:
+        keys: The runs, those of one scene together.
+        options: Parameters of every run.
+        vlm: See :class:`HeadlessRunner`.
+        workers: Number of processes; 1 for this process, whose renderer closing the generator closes.
+    """
+    if workers == 1 or len(keys) < 2:
+        with HeadlessRunner(options, vlm) as runner:
+            for key in keys:
+                yield key, runner.run(key)
+        return
+    with Workers(min(workers, len(keys)), _begin, options, vlm) as pool:
+        runs = {pool.submit(_run, key): key for key in keys}
+        for run in as_completed(runs):
+            yield runs[run], result_of(run)
+
+
+_runner: HeadlessRunner | None = None
+
+
+def _begin(options: HeadlessOptions, vlm: SubjectReference | None) -> None:
+    global _runner  # noqa: PLW0603 - one per worker process, made once
+    _runner = HeadlessRunner(options, vlm)
+    at_end_of_worker(_runner.close)
+
+
+def _run(key: RunKey) -> RunRow:
+    if _runner is None:
+        raise InternalError("a worker got a run before its initialisation")
+    return _runner.run(key)

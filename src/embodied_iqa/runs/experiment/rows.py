@@ -1,0 +1,65 @@
+"""The row of a run, made of its record."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.database.run_rows import RunRow
+from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
+from embodied_iqa.imaging.distortions import entry
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.runs.experiment.gate_effects import gate_effects
+from embodied_iqa.runs.experiment.plan import RunKey
+from embodied_iqa.runs.trial.scores import score_trial
+from embodied_iqa.world.protocols import ChunkStatus
+
+
+def row_of(key: RunKey, record: RunRecord) -> RunRow:
+    """Return the row of a run.
+
+    Raises:
+        InputError: The run has no end or no decision.
+    """
+    if record.outcome is None or not record.chunks:
+        raise InputError(f"run {key.name} has no {'end' if record.outcome is None else 'decision'}")
+    trial = TrialRecord(key.task.task, key.task.scene_seed, (record,), {})
+    (scores,) = score_trial(trial, constants_of)
+    decision, spec = scores.decision, record.distortion
+    x, y, z = (float(value) for value in record.T_base_tool[:3, 3])
+    decisions = [chunk for chunk in record.chunks if chunk.source is Source.DISTORTED]
+    verdicts = [verdict.verdict for verdict in record.verdicts]
+    return RunRow(
+        subject=key.subject.text,
+        subject_version=record.chunks[0].subject_version,
+        task=key.task.task,
+        scene_seed=key.task.scene_seed,
+        distortion_id="" if spec is None else spec.id,
+        distortion_name="" if spec is None else entry(spec.id).name,
+        level=0 if spec is None else spec.level,
+        distortion_seed=0 if spec is None else spec.seed,
+        schedule="" if spec is None else spec.schedule,
+        gate_mode=str(record.gate_mode),
+        arm=key.arm.name or str(record.gate_mode),
+        outcome=Outcome(record.outcome).value,
+        reason=record.reason,
+        duration_s=(record.end_ns - record.start_ns) / 1e9,
+        tool_x_m=x,
+        tool_y_m=y,
+        tool_z_m=z,
+        decisions=len(decisions),
+        refusals=sum(chunk.status is ChunkStatus.NO_TARGET for chunk in decisions),
+        frames_pass=verdicts.count(Verdict.PASS),
+        frames_hold=verdicts.count(Verdict.HOLD),
+        frames_reject=verdicts.count(Verdict.REJECT),
+        **dataclasses.asdict(gate_effects(record)),
+        decision_position=None if decision is None else decision.position,
+        decision_rotation=None if decision is None else decision.rotation,
+        decision_state=None if decision is None else decision.state,
+        decision_score=None if decision is None else decision.score,
+        decision_error_mm=None if decision is None else decision.position_error_mm,
+        cognition_score=None if scores.cognition is None else scores.cognition.score,
+    )

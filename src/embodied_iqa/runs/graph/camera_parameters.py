@@ -1,0 +1,144 @@
+"""Parameters of the cameras."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from embodied_iqa.base.config import ranged
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.hand_eye import IDENTITY
+from embodied_iqa.models.subjects.catalogue import Backend
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.world.simulation.camera.faults import FaultRates
+
+DEFAULT_VIEWS: Final = (View.TOP, View.WRIST)
+
+
+class CameraSource(StrEnum):
+    """Source of the pictures."""
+
+    SIMULATED = "simulated"
+    FILES = "files"
+    BAG = "bag"
+    REALSENSE = "realsense"
+    PYTHON = "python"
+    """The user's own code."""
+
+
+@dataclass(frozen=True, slots=True)
+class RealSenseParameters:
+    """RealSense cameras.
+
+    Attributes:
+        serial_top: Serial number of the top camera; may be empty where only one camera is connected.
+        serial_side: Serial number of the side camera.
+        serial_wrist: Serial number of the wrist camera.
+        depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
+        allow_host_stamps: Accept the computer's time stamps from a camera without its own; pictures then seem
+            newer than they are.
+        silence_s: Time without a picture after which a camera is restarted [s].
+        give_up_s: Time without a picture after which a camera counts as lost [s].
+    """
+
+    serial_top: str = ""
+    serial_side: str = ""
+    serial_wrist: str = ""
+    depth: bool = False
+    allow_host_stamps: bool = False
+    silence_s: float = ranged(2.0, 0.1, 60.0)
+    give_up_s: float = ranged(30.0, 0.1, 3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class HandEyeParameters:
+    """Poses of real cameras: 4x4 matrices row by row, optical frame x right, y down, z forward [m].
+
+    Identity means that a camera is not calibrated. The poses of the fixed cameras are also those of image
+    files, and of recordings that hold no poses.
+
+    Attributes:
+        T_base_camera_top: The top camera in the robot's base frame.
+        T_base_camera_side: The side camera in the robot's base frame.
+        T_flange_camera_wrist: The wrist camera in the flange's frame.
+        tool_length_m: From the flange to the tool centre point, as in arm_node [m].
+        longest_gap_s: Longest time between a picture of the wrist camera and a tool pose [s].
+    """
+
+    T_base_camera_top: tuple[float, ...] = IDENTITY
+    T_base_camera_side: tuple[float, ...] = IDENTITY
+    T_flange_camera_wrist: tuple[float, ...] = IDENTITY
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
+    longest_gap_s: float = ranged(0.06, 0.001, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CameraParameters:
+    """The cameras.
+
+    Attributes:
+        source: Source of the pictures.
+        model: Camera model of the simulated cameras: ideal, or d455 with the lens, noise and exposure control
+            of a RealSense D455.
+        faults: Rare dropped and repeated pictures of the simulated cameras.
+        views: The cameras.
+        width_px: Picture width [px]; of the simulated and of RealSense cameras.
+        height_px: Picture height [px]; of the simulated and of RealSense cameras.
+        rate_hz: Pictures per second of each camera [Hz]; of files, bags and RealSense.
+        path: Folder of pictures, or of one folder per view, or a recording (.mcap); for files and bags. For
+            realsense a recording (.bag, .db3) or a folder with one per view, instead of connected cameras;
+            for python a factory, module:function, see docs/extend.md.
+        loop: Restart at the end of files, bag or recording.
+        in_runs: Play files or bag in each run of a trial; before a run show the first picture, at the end of
+            the pictures the last one. Set in the graph of a trial.
+        newest_only: Draw only the newest state of the world; see distortion_node.
+        horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
+        realsense: RealSense cameras.
+        hand_eye: Poses of real cameras.
+    """
+
+    source: CameraSource = CameraSource.SIMULATED
+    model: CameraModel = DEFAULT_MODEL
+    faults: FaultRates = field(default_factory=FaultRates)
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    width_px: int = ranged(640, 64, 3840)
+    height_px: int = ranged(480, 64, 2160)
+    rate_hz: float = ranged(15.0, 0.1, 120.0)
+    path: str = ""
+    loop: bool = False
+    in_runs: bool = False
+    newest_only: bool = False
+    horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
+    realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
+    hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
+
+
+def cameras_of(policy: SubjectReference) -> tuple[View, ...]:
+    """Return the cameras of an embedded policy; empty for others, which name theirs once they are loaded."""
+    if policy.parts:
+        found = [cameras_of(part) for part in policy.parts]
+        return tuple(dict.fromkeys(view for views in found for view in views)) if all(found) else ()
+    if policy.entry is None or policy.backend is not Backend.EMBEDDED:
+        return ()
+    return policy.entry.views
+
+
+def check_cameras(policy: str, wanted: Sequence[View], views: Sequence[View]) -> None:
+    """Refuse cameras that lack one of the policy's: it would never decide, or its arm never have a lease.
+
+    Raises:
+        UsageError: A camera is missing.
+    """
+    missing = [view for view in wanted if view not in views]
+    if missing:
+        both = ",".join(dict.fromkeys([*views, *wanted]))
+        raise UsageError(
+            f"{policy} sees the {missing[0]} view, which no camera takes",
+            expected=f'--set "camera_node.views=[{both}]"',
+            got=", ".join(views),
+        )

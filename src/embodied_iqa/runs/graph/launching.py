@@ -1,0 +1,146 @@
+"""Arguments of the launch files and their translation to command lines, without the launch package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from embodied_iqa.base.config import Scalar, parameters_of
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.trial_reading import METADATA
+from embodied_iqa.quality.gate.judgement import JudgeKind
+from embodied_iqa.runs.graph.node_table import nodes_with, resolve
+from embodied_iqa.runs.graph.parameters import GraphParameters, VlmParameters
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchArgument:
+    """One argument of a launch file.
+
+    Attributes:
+        name: As in `name:=value`.
+        default: Empty if the configuration decides.
+        description: One sentence.
+        parameter: The `node.parameter` that it sets, or empty.
+    """
+
+    name: str
+    default: str
+    description: str
+    parameter: str = ""
+
+
+_SHARED = (
+    LaunchArgument("vlm", "", "vision-language model", "vlm_node.subject"),
+    LaunchArgument("vla", "", "vision-language-action model", "vla_node.subject"),
+    LaunchArgument("gate", "", "on, shadow (never holds) or off", "gate_node.judge.mode"),
+    LaunchArgument("config", "", "ROS parameter files, separated by commas"),
+    LaunchArgument("run_dir", "", "new or empty folder for recording and scores"),
+)
+TRIAL_ARGUMENTS = (
+    LaunchArgument("camera", "", "simulated, realsense, files, bag or python", "camera_node.source"),
+    LaunchArgument("camera_path", "", "folder of pictures, recording, or module:factory", "camera_node.path"),
+    LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
+    LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
+    *_SHARED,
+    LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas (default: one)"),
+    LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),
+    LaunchArgument("scene_seed", "7", "seed of the scenes"),
+    LaunchArgument("seed", "0", "seed of the distortions"),
+    LaunchArgument("schedule", "", "level over time, such as burst:start=2,length=1; empty: constant"),
+)
+RESCORE_ARGUMENTS = (*_SHARED, LaunchArgument("recording", "", "recorded trial (trial.mcap)"))
+
+_NO_DISTORTION = "none"
+_TAKEN_OVER = ("gate_node.judge.mode", "vlm_node.subject", "vla_node.subject")
+_DECODING = "decoding."
+
+
+def files_of(values: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the parameter files."""
+    return tuple(Path(word) for word in _words(values["config"]))
+
+
+def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str]) -> dict[str, Scalar]:
+    """Return the parameters that arguments set: `node.parameter` to value."""
+    return {
+        argument.parameter: values[argument.name]
+        for argument in arguments
+        if argument.parameter and values[argument.name]
+    }
+
+
+def graph_of_recording(
+    recording: Path, files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None = None
+) -> GraphParameters:
+    """Resolve the parameters of a playback.
+
+    The subjects, the decoding options of the VLM and the mode of the gate are those of the recorded trial,
+    never its consents, and so is the judge of the gate, unless a file sets another. Every recorded picture
+    counts.
+
+    Args:
+        recording: Of a trial.
+        files: See `node_table.resolve`.
+        overrides: `node.parameter` to value; they replace what the recording says.
+
+    Raises:
+        UserError: The recording cannot be read, or see `node_table.resolve`.
+    """
+    with TrialReader(recording) as reader:
+        metadata = reader.metadata().get(METADATA, {})
+    found = _recorded_overrides(recording, metadata)
+    judge = metadata.get("gate_node.judge.kind", str(JudgeKind.STATISTICS))
+    return resolve(files, {**found, **(overrides or {})}, judge=judge)
+
+
+def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[str, Scalar]:
+    found: dict[str, Scalar] = {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
+    found |= {f"{node}.newest_only": False for node in nodes_with("newest_only")}
+    for parameter in parameters_of(VlmParameters):
+        name = f"vlm_node.{parameter.name}"
+        if parameter.name.startswith(_DECODING) and name in metadata:
+            try:
+                found[name] = parameter.kind(metadata[name])
+            except ValueError:
+                raise InputError(f"{recording} has a wrong {name}", got=metadata[name]) from None
+    return found
+
+
+def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
+    """Return the arguments of `embodied-iqa trial` for a session on a running graph."""
+    words = ["--attach", "--run-dir", str(run_folder)]
+    words += ["--scene-seed", values["scene_seed"], "--seed", values["seed"]]
+    if values["schedule"]:
+        words += ["--schedule", values["schedule"]]
+    for path in files_of(values):
+        words += ["--config", str(path)]
+    for parameter, value in overrides_of(TRIAL_ARGUMENTS, values).items():
+        words += ["--set", f"{parameter}={value!r}"]
+    for task in _words(values["task"]):
+        words += ["--task", task]
+    if values["distortion"] == _NO_DISTORTION:
+        return [*words, "--no-distortion"]
+    for distortion in _words(values["distortion"]):
+        words += ["--distortion", distortion]
+    return words
+
+
+def rescore_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
+    """Return the arguments of `embodied-iqa rescore` for a playback into a running graph.
+
+    Raises:
+        UsageError: No recording.
+    """
+    if not values["recording"]:
+        raise UsageError("no recording to play back", expected="recording:=runs/<id>/trial.mcap")
+    words = [values["recording"], "--playback", "--attach", "--out", str(run_folder)]
+    for path in files_of(values):
+        words += ["--config", str(path)]
+    return words
+
+
+def _words(value: str) -> list[str]:
+    return [word.strip() for word in value.split(",") if word.strip()]

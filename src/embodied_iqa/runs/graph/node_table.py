@@ -1,0 +1,299 @@
+"""The ROS graph as a table: its nodes, their parameters, and what each node is needed for.
+
+`launch/trial.launch.py` turns the table into launch actions, `embodied-iqa trial` into processes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.config import build, parameters_of
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.resources import shared_file
+from embodied_iqa.base.user_files.yaml_files import dump_yaml
+from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
+from embodied_iqa.models.subjects.registry import refuse_real_arm
+from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraSource, cameras_of
+from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_judge
+from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
+from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind, VlaParameters, check_rates
+
+_DEFAULT_FILE: Final = "config/trial.yaml"
+_WORLD_PAUSE_S: Final = 30.0
+"""A simulated world pauses while it waits for the nodes, so its arm is not given up for that long."""
+_MODE: Final = "judge.mode"
+_JUDGE: Final = "judge.kind"
+_CAMERA_TOOL: Final = "hand_eye.tool_length_m"
+_NEWEST: Final = "newest_only"
+_CALIBRATION: Final = "calibration"
+
+
+UNINTERRUPTED: Final = ("env", "--block-signal=INT")
+"""In front of a command of this package: it handles Ctrl-C as soon as its interpreter has started."""
+
+
+class Purpose(StrEnum):
+    """What the graph is started for."""
+
+    TRIAL = "trial"
+    """Tasks on a robot or in simulation."""
+    RESCORE = "rescore"
+    """Playback of a recorded trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """One node of the graph.
+
+    Attributes:
+        name: Name of the node, its executable and its module in `embodied_iqa.live.nodes`.
+        lifecycle: Whether the trial or the playback configures and activates it.
+        purposes: What it is needed for.
+    """
+
+    name: str
+    lifecycle: bool = False
+    purposes: tuple[Purpose, ...] = (Purpose.TRIAL,)
+
+
+_BOTH: Final = (Purpose.TRIAL, Purpose.RESCORE)
+GRAPH: Final = (
+    NodeEntry("sim_node"),
+    NodeEntry("camera_node"),
+    NodeEntry("distortion_node", purposes=_BOTH),
+    NodeEntry("gate_node", lifecycle=True, purposes=_BOTH),
+    NodeEntry("vlm_node", lifecycle=True, purposes=_BOTH),
+    NodeEntry("vla_node", lifecycle=True, purposes=_BOTH),
+    NodeEntry("arm_node", lifecycle=True),
+    NodeEntry("recorder_node", purposes=_BOTH),
+    NodeEntry("trial_node"),
+    NodeEntry("playback_node", purposes=(Purpose.RESCORE,)),
+)
+"""In start order."""
+
+_CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
+"""Parameter class of each node."""
+
+
+def resolve(
+    files: tuple[Path, ...] = (),
+    overrides: Mapping[str, object] | None = None,
+    *,
+    judge: str = "",
+    policies: Sequence[SubjectReference] = (),
+) -> GraphParameters:
+    """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
+
+    If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
+    ``shadow`` in simulation, which measures the effect of bad pictures. If none sets the cameras, simulated
+    ones are the default ones and those of the policies.
+
+    Args:
+        files: YAML in the form of ROS parameter files; later ones win.
+        overrides: ``node.parameter`` to value.
+        judge: Of the gate if no source sets one; empty for that of `default_judge`.
+        policies: Further VLAs that these parameters are for, beside that of vla_node.
+
+    Raises:
+        UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
+        InputError: A file cannot be read.
+    """
+    merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
+    for path in (shared_file(_DEFAULT_FILE), *files):
+        for node, values in _values_by_node(path).items():
+            merged[node].update(values)
+        _locate_calibration(merged["gate_node"], path.parent)
+    for name, value in (overrides or {}).items():
+        node, dot, parameter = name.partition(".")
+        if node not in _CLASSES or not dot:
+            raise UsageError("unknown node in an override", got=name, available=_CLASSES)
+        merged[node][parameter] = value
+    _locate_calibration(merged["gate_node"], Path())
+    _link_robot(merged)
+    _link_views(merged, policies)
+    _link_tool(merged)
+    _link_time(merged)
+    if _MODE not in merged["gate_node"]:
+        simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
+        merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
+    if judge:
+        merged["gate_node"].setdefault(_JUDGE, judge)
+    nodes: dict[str, typing.Any] = {
+        name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
+    }
+    graph = _completed(GraphParameters(**nodes))
+    return graph if _JUDGE in merged["gate_node"] else _with_judge(graph)
+
+
+def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
+    """Return the nodes that these parameters need."""
+    robot = graph.arm_node.robot
+    missing = set() if robot.is_simulated else {"sim_node"}
+    if robot is RobotKind.NONE:
+        missing.add("arm_node")
+    return tuple(entry for entry in GRAPH if purpose in entry.purposes and entry.name not in missing)
+
+
+def nodes_with(parameter: str) -> tuple[str, ...]:
+    """Return the names of the nodes that have a parameter of this name."""
+    return tuple(
+        name for name, kind in _CLASSES.items() if parameter in {known.name for known in parameters_of(kind)}
+    )
+
+
+def write_parameters(graph: GraphParameters, path: Path) -> None:
+    """Write the parameters as a ROS parameter file; every node uses /clock where time is simulated."""
+    uses_sim_time = graph.arm_node.robot.is_simulated
+    tree: dict[str, object] = {ALL_NODES: {ROS_KEY: {"use_sim_time": uses_sim_time}}}
+    tree |= {name: {ROS_KEY: values} for name, values in graph.values().items()}
+    path.write_text(dump_yaml(tree, flow_leaves=True), encoding="utf-8")
+
+
+def command_of(entry: NodeEntry, parameters: Path) -> list[str]:
+    """Return the command line that starts a node without the launch package."""
+    module = f"embodied_iqa.live.nodes.{entry.name}"
+    return [*UNINTERRUPTED, sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
+
+
+def _completed(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters with those that follow from the robot.
+
+    Raises:
+        UsageError: Parameters of different nodes contradict each other.
+    """
+    _check_views(graph)
+    robot, source, vla = graph.arm_node.robot, graph.camera_node.source, graph.vla_node
+    if robot.is_simulated:
+        check_rates(graph.sim_node, graph.arm_node)
+    if robot is RobotKind.UR5 and vla.subject.simulation_only:
+        refuse_real_arm(vla.subject)
+    if (source is CameraSource.SIMULATED) != robot.is_simulated:
+        raise UsageError(
+            f"camera {source} does not go with robot {robot}",
+            available=[
+                "camera simulated with robot sim",
+                "camera realsense with robot ur5 or none",
+                "camera files, bag or python with robot none",
+            ],
+        )
+    has_arm = robot is not RobotKind.NONE
+    trial = replace(
+        graph.trial_node,
+        simulated=robot.is_simulated,
+        has_arm=has_arm,
+        managed_nodes=tuple(n for n in graph.trial_node.managed_nodes if has_arm or n != "arm_node"),
+        limits=graph.arm_node.limits,
+    )
+    return replace(
+        graph,
+        camera_node=replace(graph.camera_node, in_runs=source in {CameraSource.FILES, CameraSource.BAG}),
+        gate_node=replace(graph.gate_node, policy=vla.subject.text),
+        trial_node=trial,
+        vla_node=replace(
+            vla, has_arm=has_arm, simulated=robot.is_simulated, repaired=graph.gate_node.judge.repairs
+        ),
+    )
+
+
+def _with_judge(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters with the judge that holds where no source sets one."""
+    kind, note = default_judge(graph)
+    gate = graph.gate_node
+    return replace(graph, gate_node=replace(gate, judge=replace(gate.judge, kind=kind), judge_note=note))
+
+
+def _check_views(graph: GraphParameters) -> None:
+    views = graph.camera_node.views
+    for name in nodes_with("views"):
+        other = getattr(graph, name).views
+        if other != views:
+            expected = f"the views of camera_node, {', '.join(views)}"
+            raise UsageError(f"{name} has other views", expected=expected, got=list(other))
+
+
+def _link_robot(merged: dict[str, dict[str, object]]) -> None:
+    """Set the address and deadlines that world and arm share if the arm is simulated."""
+    arm, world = merged["arm_node"], merged["sim_node"]
+    if arm.get("robot", RobotKind.SIM) == RobotKind.SIM:
+        address = str(arm.get("ur.ip") or world.get("emulator_ip") or _session_address())
+        arm["ur.ip"] = world["emulator_ip"] = address
+        arm.setdefault("ur.state_timeout_s", _WORLD_PAUSE_S)
+        arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
+
+
+def _link_views(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference]) -> None:
+    """Choose the cameras if no source does, and copy their views to every node that sets none."""
+    camera = merged["camera_node"]
+    if camera.get("source", CameraSource.SIMULATED) == CameraSource.SIMULATED:
+        subjects = (merged["vla_node"].get("subject", VlaParameters().subject), *policies)
+        wanted = (view for subject in subjects for view in cameras_of(parse_vla(str(subject))))
+        camera.setdefault("views", [str(view) for view in dict.fromkeys([*DEFAULT_VIEWS, *wanted])])
+    views = camera.get("views")
+    for name in nodes_with("views") if views is not None else ():
+        merged[name].setdefault("views", views)
+
+
+def _link_tool(merged: dict[str, dict[str, object]]) -> None:
+    """Use the arm's tool length for the pose of the wrist camera.
+
+    Raises:
+        UsageError: Both nodes set a length, and the lengths differ.
+    """
+    length_m = merged["arm_node"].get("tool_length_m")
+    if length_m is None:
+        return
+    camera_m = merged["camera_node"].setdefault(_CAMERA_TOOL, length_m)
+    if camera_m != length_m:
+        raise UsageError(
+            f"camera_node.{_CAMERA_TOOL} is not arm_node.tool_length_m", expected=str(length_m), got=camera_m
+        )
+
+
+def _link_time(merged: dict[str, dict[str, object]]) -> None:
+    """Handle only the newest pictures where time is real and a late picture would delay all that follow."""
+    if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
+        is_real = not merged["sim_node"].get("lockstep", True)
+    else:
+        is_real = merged["camera_node"].get("source") == CameraSource.REALSENSE
+    for name in nodes_with(_NEWEST):
+        merged[name].setdefault(_NEWEST, is_real)
+
+
+def _locate_calibration(gate: dict[str, object], folder: Path) -> None:
+    """Make the user's calibration an absolute path; the default one is in the installed config folder."""
+    calibration = gate.get(_CALIBRATION, SHIPPED_CALIBRATION)
+    if calibration != SHIPPED_CALIBRATION:
+        gate[_CALIBRATION] = str((folder / str(calibration)).resolve())
+
+
+def _session_address() -> str:
+    """Return a loopback address of this process: other sessions emulate other robots."""
+    return f"127.0.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
+
+
+def _values_by_node(path: Path) -> dict[str, dict[str, object]]:
+    """Return what a file sets for each node.
+
+    Raises:
+        UsageError: A section is not for one node of the graph.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for section in read_sections(path, [f"/{name}" for name in _CLASSES]):
+        node = section.node.removeprefix("/")
+        if section.is_pattern:
+            place = section.place.in_file(str(path))
+            raise UsageError(
+                f"{place}: a section for many nodes", expected="one for each node", got=section.node
+            )
+        if node not in _CLASSES:
+            raise UsageError(f"unknown node in {path}", got=node, available=_CLASSES)
+        found[node] = section.values()
+    return found

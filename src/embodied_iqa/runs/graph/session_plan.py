@@ -1,0 +1,166 @@
+"""Session plan: the tasks and distortions of a session, checked before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.models.subjects.registry import check_backend, check_real_arm
+from embodied_iqa.quality.gate.judges import shared_judge
+from embodied_iqa.runs.graph.camera_parameters import CameraSource, cameras_of, check_cameras
+from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.trial.run_folder import slug
+from embodied_iqa.world.tasks.instruction import parse_instruction
+
+DEFAULT_TASK: Final = "press the blue button"
+TOUR_TASKS: Final = ("pick the red cube", "push the green cylinder", DEFAULT_TASK)
+"""Three verbs; the burst belongs to the last one."""
+DEFAULT_DISTORTIONS: Final = ("02:2", "18:5", "19:5")
+"""Mild lens blur, severe glare, severe darkness."""
+DEFAULT_BURST: Final = DistortionSpec("07", 5, schedule="burst:start=0,length=1.5")
+"""False colours, of the default task, without the gate and with it: they mislead the default policy there."""
+_GUARDED: Final = "gate-on"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFolder:
+    """A task and the folder of its recording and scores.
+
+    Attributes:
+        task: The instruction.
+        folder: Holds `trial.mcap` and `scores.json`.
+        distortions: One run each, after the reference run.
+    """
+
+    task: str
+    folder: Path
+    distortions: tuple[DistortionSpec, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """Number of runs, the reference run included."""
+        return 1 + len(self.distortions)
+
+    @property
+    def recording(self) -> Path:
+        """Path of the recording."""
+        return self.folder / "trial.mcap"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """A session: tasks, each with a reference run and distorted runs.
+
+    Attributes:
+        tasks: The instructions.
+        scene_seed: Seed of the scenes.
+        distortions: One run each, for each task.
+        graph: Parameters of every node.
+        attach: Use a running graph instead of starting one.
+        run_deadline_s: Longest time of one run, real time, without the person's answers.
+        burst: A further distortion of the last task, which `guarded` repeats; None for none.
+        name: Part of the names of folders, for a plan that follows another in the same run folder.
+    """
+
+    tasks: tuple[str, ...]
+    scene_seed: int
+    distortions: tuple[DistortionSpec, ...]
+    graph: GraphParameters
+    attach: bool = False
+    run_deadline_s: float = 180.0
+    burst: DistortionSpec | None = None
+    name: str = ""
+
+    @property
+    def parts(self) -> tuple[SessionPlan, ...]:
+        """The plans to carry out one after another, each with a graph of its own: this and `guarded`."""
+        return (self,) if self.guarded is None else (self, self.guarded)
+
+    @property
+    def guarded(self) -> SessionPlan | None:
+        """The last task under the burst with a gate that the arm obeys; None without a burst."""
+        if self.burst is None:
+            return None
+        gate, vla = self.graph.gate_node, self.graph.vla_node
+        judge = replace(gate.judge, mode=GateMode.ON)
+        gate, vla = replace(gate, judge=judge), replace(vla, repaired=judge.repairs)
+        return replace(
+            self,
+            tasks=self.tasks[-1:],
+            distortions=(self.burst,),
+            graph=replace(self.graph, gate_node=gate, vla_node=vla),
+            burst=None,
+            name=_GUARDED,
+        )
+
+    @property
+    def started_graph(self) -> GraphParameters:
+        """The graph with the first task's scene in its world from the start: cameras load another slowly."""
+        if not self.graph.arm_node.robot.is_simulated:
+            return self.graph
+        world = replace(self.graph.sim_node, scene_seed=self.scene_seed, instruction=self.tasks[0])
+        return replace(self.graph, sim_node=world)
+
+    def deadline_s(self, folder: TaskFolder) -> float:
+        """Longest time of a task, real time; an attended run waits for two answers of a person."""
+        trial = self.graph.trial_node
+        person_s = 2 * trial.person_limit_s if trial.attended else 0.0
+        return (self.run_deadline_s + person_s) * folder.runs
+
+    def folders(self, run_folder: Path) -> tuple[TaskFolder, ...]:
+        """Return the folder of each task: the run folder itself for the only one, else one folder each."""
+        if len(self.tasks) == 1 and self.burst is None and not self.name:
+            return (TaskFolder(self.tasks[0], run_folder, self.distortions),)
+        names = [slug(f"{task} {self.name}".rstrip()) for task in self.tasks]
+        bursts = () if self.burst is None else (self.burst,)
+        more = [()] * (len(names) - 1) + [bursts]
+        return tuple(
+            TaskFolder(task, run_folder / name, (*self.distortions, *own))
+            for task, name, own in zip(self.tasks, names, more, strict=True)
+        )
+
+
+def check_tasks(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tasks in their canonical wording.
+
+    Raises:
+        UsageError: A word is unknown, or two tasks are the same.
+    """
+    tasks = tuple(str(parse_instruction(word)) for word in words)
+    twice = sorted({task for task in tasks if tasks.count(task) > 1})
+    if twice:
+        raise UsageError("duplicate task", got=twice[0])
+    return tasks
+
+
+def check_graph(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters if the files that they name exist and their subjects can be used.
+
+    Raises:
+        UserError: Otherwise.
+    """
+    if graph.gate_node.judge.mode is not GateMode.OFF:
+        shared_judge(graph.gate_node.judge.kind, graph.gate_node.calibration, graph.gate_node.policy)
+    camera = graph.camera_node
+    if camera.source in {CameraSource.FILES, CameraSource.BAG} and not Path(camera.path).exists():
+        raise InputError("the pictures of --camera-path do not exist", got=camera.path)
+    return check_subjects(graph)
+
+
+def check_subjects(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters if back ends run the subjects, and the VLA has its cameras and may move the arm.
+
+    Raises:
+        UserError: Otherwise, or if the policy server of a real arm cannot be reached.
+    """
+    vlm, vla = graph.vlm_node, graph.vla_node
+    check_backend(vlm.subject)
+    check_backend(vla.subject)
+    check_cameras(vla.subject.text, cameras_of(vla.subject), graph.camera_node.views)
+    if graph.arm_node.robot is RobotKind.UR5:
+        check_real_arm(vla.subject, vla.options)
+    return graph

@@ -1,0 +1,107 @@
+"""Files of a session: config.yaml and scores.json."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_record import TrialRecord
+from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
+from embodied_iqa.runs.trial.run_folder import git_hash, versions, write_json, write_yaml
+from embodied_iqa.runs.trial.scores import RECIPES, RunScores, as_json, score_trial, unscored_subjects
+
+SCHEMA = 1
+"""Version of the layout of scores.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """Provenance of a session.
+
+    Attributes:
+        run_folder: Folder of the session.
+        started: Start time, ISO 8601.
+        command: The command line.
+    """
+
+    run_folder: Path
+    started: str
+    command: tuple[str, ...]
+
+    def write_config(self, settings: SessionPlan) -> None:
+        """Write config.yaml, the resolved configuration, before anything starts."""
+        tree = {
+            "run": {
+                "id": self.run_folder.name,
+                "started": self.started,
+                "command": shlex.join(self.command),
+                "git_hash": git_hash(),
+            },
+            "tasks": list(settings.tasks),
+            "scene_seed": settings.scene_seed,
+            "distortions": [asdict(spec) for spec in settings.distortions],
+            **({} if settings.burst is None else {"burst": asdict(settings.burst)}),
+            "versions": versions(),
+            "parameters": settings.graph.values(),
+        }
+        write_yaml(self.run_folder / "config.yaml", tree)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionScores:
+    """Content of a scores.json.
+
+    Attributes:
+        run_id: Name of the session.
+        runs: Scores of every run.
+        remarks: What the scores leave out and why.
+    """
+
+    run_id: str
+    runs: tuple[RunScores, ...]
+    remarks: tuple[str, ...]
+
+    def tree(self) -> dict[str, Any]:
+        """Return the file's content as plain data."""
+        return {
+            "schema": SCHEMA,
+            "run": self.run_id,
+            "recipes": RECIPES,
+            "versions": versions(),
+            "remarks": list(self.remarks),
+            "runs": [as_json(run) for run in self.runs],
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write scores.json into a folder."""
+        write_json(folder / "scores.json", self.tree())
+
+
+def score_session(run_id: str, record: TrialRecord, remarks: Sequence[str] = ()) -> SessionScores:
+    """Score a trial; a subject without constants adds a remark."""
+    every = (*remarks, *unscored_subjects(record, constants_of))
+    return SessionScores(run_id, score_trial(record, constants_of), every)
+
+
+def finish_session(info: SessionInfo, folders: Sequence[TaskFolder], remarks: Sequence[str]) -> SessionScores:
+    """Score the recordings; write scores.json of each task and of the session.
+
+    Raises:
+        InputError: A recording cannot be read.
+    """
+    tasks = []
+    for folder in folders:
+        tasks.append(score_session(info.run_folder.name, read_trial(folder.recording), remarks))
+        tasks[-1].write(folder.folder)
+    whole = SessionScores(
+        info.run_folder.name,
+        tuple(run for task in tasks for run in task.runs),
+        tuple(dict.fromkeys([*remarks, *(remark for task in tasks for remark in task.remarks)])),
+    )
+    whole.write(info.run_folder)
+    return whole

@@ -1,0 +1,303 @@
+"""Rescoring: repeats a recorded trial from its raw frames, without ROS.
+
+Distortion, verdicts, answers and decisions are computed again. Outcomes, final poses, latencies and the
+number of published pictures are those of the recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import Buffer
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.trial_reading import read_trial, stamp_ns
+from embodied_iqa.data.recording.trial_record import (
+    AnswerRecord,
+    ChunkRecord,
+    MotionVerdict,
+    RunRecord,
+    TrialRecord,
+    VerdictRecord,
+)
+from embodied_iqa.imaging.images.assembler import FrameAssembler, Source
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.image_cdr import ImagePicture, image_from_cdr
+from embodied_iqa.imaging.images.message_geometry import (
+    intrinsics_from_info,
+    is_uncalibrated,
+    is_unknown_pose,
+    matrix_from_pose,
+)
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
+from embodied_iqa.quality.gate.judgement import PictureJudge
+from embodied_iqa.quality.gate.second_stage import GateDecision
+from embodied_iqa.runs.offline.judged_frames import verdict_record
+from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
+from embodied_iqa.world.protocols import ChunkStatus, Vla, Vlm
+
+_PARTS = ("camera_info", "pose", "image_raw")
+Progress = Callable[[int], None]
+_Picture: TypeAlias = tuple[RunRecord, View, ImagePicture]
+
+
+class _MissingPartError(InputError):
+    """A part of a frame that was decided on is missing or invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Subjects and gate that judge again.
+
+    Attributes:
+        vlm: Subject name to the vision-language model.
+        vla: Subject name to the vision-language-action model.
+        judge: Of the gate; the one that its rules name.
+        gate: Rules of the gate; the mode is that of the recorded run.
+    """
+
+    vlm: Callable[[str], Vlm]
+    vla: Callable[[str], Vla]
+    judge: PictureJudge
+    gate: GateOptions
+
+
+@dataclass(slots=True)
+class _Redone:
+    """Repeated part of one run."""
+
+    answers: list[AnswerRecord] = field(default_factory=list)
+    chunks: list[ChunkRecord] = field(default_factory=list)
+    verdicts: list[VerdictRecord] = field(default_factory=list)
+    motions: list[MotionVerdict] = field(default_factory=list)
+
+
+class Rescorer:
+    """Reads a recording once, in the order of its messages; keeps only a few frames.
+
+    Args:
+        path: The recording.
+        subjects: Subjects and gate that judge again.
+
+    Attributes:
+        live: The record of the live trial.
+        failures: What could not be read or repeated, as messages: damaged images and poses, questions that a
+            VLM did not answer, answers and decisions whose frames are not whole. All of it is left out.
+        is_incomplete: Whether answers or decisions of the live trial are left out because the recording lacks
+            their frames.
+    """
+
+    _KEPT = 16  # a frame's parts lie close together in a recording
+
+    def __init__(self, path: Path, subjects: Subjects) -> None:
+        self._path = path
+        self._subjects = subjects
+        self.live = read_trial(path)
+        self._redone = {run.index: _Redone() for run in self.live.runs}
+        self._distorters = {run.index: run.distorter for run in self.live.runs}
+        self._gatekeeper = Gatekeeper(subjects.judge, subjects.gate)
+        self._frames = FrameAssembler(self._KEPT)
+        self._wanted = self._decision_stamps()
+        self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
+        self._invalid_poses: set[tuple[View, int]] = set()
+        self.failures: list[str] = []
+        self.is_incomplete = False
+
+    def record(self, progress: Progress = lambda _pictures: None) -> TrialRecord:
+        """Return the repeated record; to be called once.
+
+        Args:
+            progress: Called with the number of pictures done, after each.
+        """
+        for done, (run, view, picture) in enumerate(self._pictures(), start=1):
+            self._picture(run, view, picture)
+            progress(done)
+        missing = sorted({stamp for stamp, views in self._wanted.items() if views})
+        if missing:
+            stamps = ", ".join(map(str, missing[:3])) + (" ..." if len(missing) > 3 else "")
+            self._leave_out(
+                f"{self._path} lacks images that answers or decisions were made on: "
+                f"those at {stamps} ns are left out"
+            )
+        runs = tuple(self._merge(run) for run in self.live.runs)
+        return replace(self.live, runs=runs)
+
+    # --- reading --------------------------------------------------------------------------------------------
+
+    def _pictures(self) -> Iterator[_Picture]:
+        """Yield the raw pictures of the runs in stamp order; note camera poses and intrinsics on the way."""
+        with TrialReader(self._path) as reader:
+            views = [view for view in View if f"/camera/{view}/image_raw" in reader.topics]
+            kinds = {f"/camera/{view}/{part}": (view, part) for view in views for part in _PARTS}
+            topics = [topic for topic in kinds if topic in reader.topics]
+            waiting: dict[View, dict[int, _Picture]] = {view: {} for view in views}
+            for message in reader.messages(topics):
+                view, part = kinds[message.topic]
+                if part == "image_raw":
+                    if (picture := self._read(view, message.cdr)) is not None:
+                        waiting[view][picture[-1].stamp_ns] = picture
+                else:
+                    self._note(view, part, reader.decode(message))
+                yield from self._complete(view, waiting[view])
+            for view in views:
+                yield from (waiting[view][stamp] for stamp in sorted(waiting[view]))
+
+    def _read(self, view: View, cdr: Buffer) -> _Picture | None:
+        """Return a picture of a run; a damaged one is left out, as live."""
+        try:
+            picture = image_from_cdr(cdr)
+        except InputError as error:
+            self.failures.append(f"{view}: {error}")
+            return None
+        run = self._run_at(picture.stamp_ns)
+        return None if run is None else (run, view, picture)
+
+    def _note(self, view: View, part: str, message: object) -> None:
+        stamp = stamp_ns(message)
+        try:
+            if part == "pose":
+                sent = message.pose  # type: ignore[attr-defined]
+                pose = None if is_unknown_pose(sent) else matrix_from_pose(sent)
+                self._frames.add_pose(view, stamp, pose)
+            else:
+                known = None if is_uncalibrated(message) else intrinsics_from_info(message)
+                self._frames.add_intrinsics(view, known)
+        except InputError as error:  # as live: the frame is never whole
+            self.failures.append(f"{view}/{part} at {stamp} ns: {error}")
+            if part == "pose":
+                self._invalid_poses.add((view, stamp))
+
+    def _complete(self, view: View, waiting: dict[int, _Picture]) -> Iterator[_Picture]:
+        """Yield the pictures whose pose has arrived, oldest first.
+
+        A picture whose pose is invalid, or has not come while later ones have, delays no other.
+        """
+        for stamp in sorted(waiting):
+            may_come = (view, stamp) not in self._invalid_poses and len(waiting) <= self._KEPT // 2
+            if may_come and not self._frames.has_pose(view, stamp):
+                return
+            yield waiting.pop(stamp)
+
+    def _run_at(self, stamp: int) -> RunRecord | None:
+        return next((run for run in self.live.runs if run.start_ns <= stamp <= run.end_ns), None)
+
+    # --- judging again --------------------------------------------------------------------------------------
+
+    def _picture(self, run: RunRecord, view: View, picture: ImagePicture) -> None:
+        rgb, stamp = picture.rgb, picture.stamp_ns
+        distorted = self._distorters[run.index].apply(rgb, view, stamp)
+        quality = self._judge(run, view, stamp, distorted)
+        self._redone[run.index].verdicts.append(verdict_record(quality))
+        if view in self._wanted.get(stamp, ()):
+            self._frames.add_picture(view, Source.RAW, stamp, rgb)
+            self._frames.add_picture(view, Source.DISTORTED, stamp, distorted)
+            if quality.repaired is not None:
+                self._repaired[stamp, view] = quality.repaired
+            self._wanted[stamp].discard(view)
+            if not self._wanted[stamp]:
+                self._decide(run, stamp)
+                for seen in View:
+                    self._repaired.pop((stamp, seen), None)
+
+    def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> ImageQuality:
+        self._gatekeeper.options = replace(self._subjects.gate, mode=run.gate_mode)
+        quality, _ = self._gatekeeper.judge(view, stamp, rgb, stamp)
+        return quality
+
+    def _decide(self, run: RunRecord, stamp: int) -> None:
+        """Repeat the answers and decisions on this stamp; what fails or lacks its frame is left out."""
+        for live in (live for live in run.answers if live.stamp_ns == stamp):
+            try:
+                self._answer_again(run, live)
+            except _MissingPartError as error:
+                self._leave_out(f"the answer at {stamp} ns is left out: {error}")
+        for chunk in (chunk for chunk in run.chunks if chunk.stamp_ns == stamp):
+            try:
+                self._decide_again(run, chunk)
+            except _MissingPartError as error:
+                self._leave_out(f"the decision at {stamp} ns is left out: {error}")
+
+    def _leave_out(self, message: str) -> None:
+        self.is_incomplete = True
+        if message not in self.failures:  # the raw and the distorted frame lack the same part
+            self.failures.append(message)
+
+    def _answer_again(self, run: RunRecord, live: AnswerRecord) -> None:
+        """Repeat an answer; one that fails is left out, as live."""
+        vlm = self._subjects.vlm(live.subject)
+        frame = self._frame(live.view, live.source, live.stamp_ns)
+        said = answer(vlm, frame, live.source, self.live.task)
+        if said.result is None:
+            self.failures.append(f"{live.subject} failed at {live.stamp_ns} ns: {said.reason}")
+            return
+        again = replace(said.result, subject=live.subject, latency_ms=live.latency_ms)
+        self._redone[run.index].answers.append(again)
+
+    def _decide_again(self, run: RunRecord, live: ChunkRecord) -> None:
+        """Repeat a decision, and the gate's verdict on it."""
+        redone, again = self._redone[run.index], self._redo(live)
+        redone.chunks.append(again)
+        if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
+            decision = GateDecision(again.view, again.stamp_ns, again.sequence, again.seen)
+            lease = self._gatekeeper.judge_decision(decision, again.stamp_ns)
+            redone.motions += [] if lease is None else [MotionVerdict.of(lease)]
+
+    def _redo(self, live: ChunkRecord) -> ChunkRecord:
+        vla = self._subjects.vla(live.subject)
+        request = DecisionRequest(
+            live.stamp_ns,
+            live.source,
+            live.sequence,
+            live.step,
+            self.live.task,
+            live.T_base_tool,
+            live.gripper,
+        )
+        frames = {view: self._policy_frame(view, live.source, live.stamp_ns) for view in vla.info.views}
+        again = decide(vla, request, frames)
+        return replace(again, view=live.view, subject=live.subject, latency_ms=live.latency_ms)
+
+    def _policy_frame(self, view: View, source: Source, stamp: int) -> Frame:
+        """Return what the policy sees: the repaired picture where the gate repaired the distorted one."""
+        frame = self._frame(view, source, stamp)
+        repaired = self._repaired.get((stamp, view)) if source is Source.DISTORTED else None
+        return frame if repaired is None else replace(frame, rgb=repaired)
+
+    def _frame(self, view: View, source: Source, stamp: int) -> Frame:
+        frame = self._frames.frame(view, source, stamp)
+        if frame is None:
+            raise _MissingPartError(f"{self._path} lacks a valid part of the {view} frame")
+        return frame
+
+    def _decision_stamps(self) -> dict[int, set[View]]:
+        """Return the stamps of answers and decisions, and the views whose pictures they need."""
+        wanted: dict[int, set[View]] = {}
+        for run in self.live.runs:
+            for said in run.answers:
+                wanted.setdefault(said.stamp_ns, set()).add(said.view)
+            for chunk in run.chunks:
+                views = self._subjects.vla(chunk.subject).info.views
+                wanted.setdefault(chunk.stamp_ns, set()).update(views)
+        return wanted
+
+    def _merge(self, run: RunRecord) -> RunRecord:
+        redone = self._redone[run.index]
+        latencies = {(v.view, v.stamp_ns): v.latency_ms for v in run.verdicts}
+        verdicts = tuple(
+            replace(v, latency_ms=latencies.get((v.view, v.stamp_ns), np.nan)) for v in redone.verdicts
+        )
+        return replace(
+            run,
+            answers=tuple(redone.answers),
+            motions=tuple(redone.motions),
+            chunks=tuple(redone.chunks),
+            verdicts=verdicts,
+            frames_received=len(verdicts),
+        )

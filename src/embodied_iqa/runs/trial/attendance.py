@@ -1,0 +1,56 @@
+"""Questions of a trial on a real arm to the person beside it, and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from embodied_iqa.runs.trial.protocol import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to the person.
+
+    Attributes:
+        stage: PREPARE or JUDGE.
+        run_index: 0 is the reference run.
+        run_count: Runs of the trial.
+        problem: PREPARE: problem to be solved first, may be empty; JUDGE: why the run ended.
+    """
+
+    stage: Stage
+    run_index: int
+    run_count: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of the person.
+
+    Attributes:
+        yes: PREPARE: everything is ready; JUDGE: the task was done.
+        give_up: End the trial; finished runs are kept.
+        remark: Stored with the run.
+    """
+
+    yes: bool
+    give_up: bool = False
+    remark: str = ""
+
+
+Person: TypeAlias = Callable[[Question], Answer]
+
+
+def question_text(question: Question) -> str:
+    """Return the text of a question. It does not name the distortion, so that the judgement is blind."""
+    run = f"run {question.run_index + 1} of {question.run_count}"
+    if question.stage is Stage.PREPARE:
+        first = f"{question.problem}\n" if question.problem else ""
+        return f"{first}{run}: put the scene back and keep clear of the arm. Ready?"
+    return (
+        f"{run} has ended: {question.problem}\nAfter your answer gripper and arm go back to their start: "
+        "keep clear. Was the task done?"
+    )

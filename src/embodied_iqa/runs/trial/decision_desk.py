@@ -1,0 +1,114 @@
+"""The questions of a run to a VLA, and which of its answers still count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.runs.trial.deciding import DecisionRequest
+from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
+
+_BOTH: Final = (Source.DISTORTED, Source.RAW)
+"""The arm waits for the first."""
+
+
+class DecisionDesk:
+    """Asks about the distorted and the raw frame of a stamp; no further question until both are answered.
+
+    Args:
+        decider: When the VLA decides again.
+
+    Attributes:
+        state: State of the decider.
+        dropped: Answers that came too late to count: their run was over, or the VLA was unloaded.
+    """
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+        self._open: set[DecisionRequest] = set()
+        self.state = DeciderState()
+        self.dropped = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a question waits for its answer."""
+        return bool(self._open)
+
+    def set_task(self, task: str, from_ns: int) -> None:
+        """Start a run, or with an empty task end it; answers to earlier questions no longer count."""
+        self.state = self._decider.set_task(self.state, task, from_ns)
+        self._open.clear()
+
+    def forget(self) -> None:
+        """Drop the answers that are still to come."""
+        self._open.clear()
+
+    def arm_seen(
+        self, *, ready: bool, completed: int | None, whole: bool, stamp_ns: int, held: bool = False
+    ) -> None:
+        """Note a report of the arm; see `Decider.arm_seen`."""
+        self.state = self._decider.arm_seen(
+            self.state, ready=ready, completed=completed, whole=whole, stamp_ns=stamp_ns, held=held
+        )
+
+    def came_to(self, record: ChunkRecord) -> None:
+        """Note an answer that counts; see `Decider.came_to`."""
+        if record.source is Source.DISTORTED:
+            self.state = self._decider.came_to(self.state, record.view, record.stamp_ns, record.status)
+
+    def rejected(self, view: View, stamp_ns: int) -> None:
+        """Note that the gate rejects a frame; see `Decider.rejected`."""
+        self.state = self._decider.rejected(self.state, view, stamp_ns)
+
+    def choose(self, stamps_ns: Sequence[int]) -> int | None:
+        """Return the stamp to decide on, or None; ``stamps_ns``: of complete frames, oldest first."""
+        return None if self._open else self._decider.choose(self.state, stamps_ns)
+
+    def ask(
+        self, stamp_ns: int, T_base_tool: NDArray[np.float64], gripper: float
+    ) -> tuple[DecisionRequest, ...]:
+        """Open the questions about a stamp; the first one is the arm's.
+
+        Args:
+            stamp_ns: Of the frames.
+            T_base_tool: ``(4, 4)`` float64, the tool in the frames (m).
+            gripper: 0 open to 1 closed.
+        """
+        self.state = state = self._decider.decided(self.state, stamp_ns)
+        requests = tuple(
+            DecisionRequest(
+                stamp_ns=stamp_ns,
+                source=source,
+                sequence=state.sequence,
+                step=state.step,
+                task=state.task,
+                T_base_tool=T_base_tool,
+                gripper=gripper,
+            )
+            for source in _BOTH
+        )
+        self._open.update(requests)
+        return requests
+
+    def close(self, request: DecisionRequest, *, active: bool = True) -> bool:
+        """Note that a question has ended; return whether its answer counts.
+
+        Args:
+            request: The question.
+            active: Whether the node publishes answers now.
+        """
+        counts = active and request in self._open
+        self._open.discard(request)
+        self.dropped += not counts
+        return counts
+
+    def published(self, newest_ns: int) -> None:
+        """Note that an answer was published, when ``newest_ns`` was the newest frame."""
+        if not self._open:
+            self.state = self._decider.answered(self.state, newest_ns)

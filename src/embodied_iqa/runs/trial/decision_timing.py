@@ -1,0 +1,175 @@
+"""When a VLA decides again, as a pure state machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.protocols import ChunkStatus
+
+_REJECTED_KEPT: Final = 32
+"""Rejected frames that are kept because a decision may still be made on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeciderState:
+    """State of the decider.
+
+    Attributes:
+        task: The instruction; empty for no decisions.
+        from_ns: Frames before this stamp do not count.
+        decided_ns: Stamp of the frame of the last decision; None before the first of a run.
+        sequence: Number of the last decision; never reset.
+        step: Chunks that the arm has executed in this run.
+        decisions: Decisions in this run.
+        ready: The arm has nothing to execute.
+        ended_ns: When the arm ended its last goal of this run.
+        last_completed: Sequence of the last goal that the arm ended.
+        uncounted: Last decision that does not count, because the gate held the arm.
+        turn: Decisions of this run that the gate held or the policy refused: where several policies are one,
+            the next one decides.
+        hold_until_ns: After a slow answer: no decision on frames up to this one, so that the arm can start.
+        reported_ns: Stamp of the newest report of the arm; an older one says nothing any more.
+        still: Frames of counted decisions of this run that move nothing: without a target, or failed.
+        rejected: Frames that the gate rejected, on which such a decision may come.
+    """
+
+    task: str = ""
+    from_ns: int = 0
+    decided_ns: int | None = None
+    sequence: int = 0
+    step: int = 0
+    decisions: int = 0
+    ready: bool = False
+    ended_ns: int = 0
+    last_completed: int | None = None
+    uncounted: int = 0
+    turn: int = 0
+    hold_until_ns: int = 0
+    reported_ns: int = 0
+    still: frozenset[tuple[View, int]] = frozenset()
+    rejected: frozenset[tuple[View, int]] = frozenset()
+
+
+class Decider:
+    """Decides on the first frame of a run at once, later whenever the arm has nothing left to execute.
+
+    Args:
+        again_ns: Time between decisions, ROS time.
+        max_decisions: Decisions of one run at most.
+    """
+
+    def __init__(self, again_ns: int, max_decisions: int) -> None:
+        self._again_ns = again_ns
+        self._max_decisions = max_decisions
+
+    def set_task(self, state: DeciderState, task: str, from_ns: int) -> DeciderState:
+        """Start a run, or with an empty task end it."""
+        return DeciderState(
+            task=task,
+            from_ns=from_ns,
+            sequence=state.sequence,
+            last_completed=state.last_completed,
+            reported_ns=state.reported_ns,
+        )
+
+    def arm_seen(
+        self,
+        state: DeciderState,
+        *,
+        ready: bool,
+        completed: int | None,
+        whole: bool,
+        stamp_ns: int,
+        held: bool = False,
+    ) -> DeciderState:
+        """Note a report of the arm; a goal that has ended makes room for the next decision.
+
+        A decision that the gate keeps from being executed does not count towards those of the run, so that
+        the policy can decide again until the image recovers. A report that the gate holds the arm is about
+        the last decision only once the arm has ended its goal: before, it is still about the decision before.
+        A report that a newer one has overtaken, by less than a second, changes nothing; an older one shows
+        that the clock was set back.
+        """
+        if 0 < state.reported_ns - stamp_ns < SECOND_NS:
+            return state
+        state = replace(state, reported_ns=stamp_ns)
+        if completed is not None and completed != state.last_completed:
+            executed = completed == state.sequence and state.decisions > 0 and whole
+            state = replace(
+                state, last_completed=completed, ended_ns=stamp_ns, step=state.step + int(executed)
+            )
+        is_last = completed == state.sequence and state.uncounted != state.sequence
+        if held and ready and is_last and state.decisions > 0:
+            state = replace(
+                state, decisions=state.decisions - 1, uncounted=state.sequence, turn=state.turn + 1
+            )
+        return replace(state, ready=ready)
+
+    def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
+        """Return the stamp to decide on, or None: the run's first frame first, then the newest.
+
+        Args:
+            state: The present state.
+            stamps_ns: Stamps of complete frames, oldest first.
+        """
+        if not state.task or state.decisions >= self._max_decisions:
+            return None
+        if state.decided_ns is None:
+            return next((stamp_ns for stamp_ns in stamps_ns if stamp_ns >= state.from_ns), None)
+        if not state.ready or not stamps_ns:
+            return None
+        newest_ns = stamps_ns[-1]
+        wait_ns = max(state.decided_ns + self._again_ns, state.ended_ns, state.hold_until_ns)
+        return newest_ns if newest_ns > wait_ns else None
+
+    def decided(self, state: DeciderState, stamp_ns: int) -> DeciderState:
+        """Note a decision."""
+        return replace(
+            state,
+            decided_ns=stamp_ns,
+            sequence=state.sequence + 1,
+            decisions=state.decisions + 1,
+            ready=False,
+        )
+
+    def came_to(
+        self, state: DeciderState, view: View, stamp_ns: int, status: ChunkStatus | None
+    ) -> DeciderState:
+        """Note what the policy decided on the distorted frame.
+
+        A decision that moves nothing does not count towards those of the run if the gate rejects its frame:
+        the arm would have been held whatever it was. Which of the two is known first makes no difference.
+        """
+        if status is ChunkStatus.NO_TARGET:
+            state = replace(state, turn=state.turn + 1)
+        if status in {ChunkStatus.NO_TARGET, None}:
+            state = replace(state, still=state.still | {(view, stamp_ns)})
+        return _uncounted(state)
+
+    def rejected(self, state: DeciderState, view: View, stamp_ns: int) -> DeciderState:
+        """Note that the gate does not let the arm move on this frame."""
+        if not state.task or stamp_ns < state.from_ns:
+            return state
+        known = state.rejected | {(view, stamp_ns)}
+        asked = {frame for frame in known if frame[1] == state.decided_ns}
+        others = sorted(known - asked, key=lambda frame: frame[1])
+        return _uncounted(replace(state, rejected=frozenset(asked.union(others[-_REJECTED_KEPT:]))))
+
+    def answered(self, state: DeciderState, newest_ns: int) -> DeciderState:
+        """Note that the decision was published, when ``newest_ns`` was the newest frame.
+
+        If it took longer than the time between decisions, the arm gets that time to start.
+        """
+        if state.decided_ns is None or newest_ns <= state.decided_ns + self._again_ns:
+            return state
+        return replace(state, ready=False, hold_until_ns=newest_ns + self._again_ns)
+
+
+def _uncounted(state: DeciderState) -> DeciderState:
+    """Return the state without the decisions that moved nothing and whose frames the gate rejected."""
+    held = state.still & state.rejected
+    return replace(state, decisions=state.decisions - len(held), still=state.still - held)

@@ -1,0 +1,74 @@
+"""Judging of attended runs from outside of the trial's terminal: what is asked, and the answer to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.runs.trial.attendance import Answer, Question
+from embodied_iqa.runs.trial.protocol import Stage
+
+PROBE: Final = (255, 2**32 - 1)
+"""Stage and run index of an answer that fits no question: the refusal names the open one."""
+NOTHING_OPEN: Final = "no question is open"
+_ASKED: Final = "stage and run asked are"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingState:
+    """What a person beside the arm can answer now.
+
+    Attributes:
+        question: The open question; None for none.
+        problem: Why nothing can be asked, such as that no trial is running; empty for none.
+        task: The instruction of the trial; empty if unknown.
+        trial: The trial, by the time when it was first seen; empty for none.
+        stage: In words what the trial is doing; empty if unknown.
+    """
+
+    question: Question | None = None
+    problem: str = ""
+    task: str = ""
+    trial: str = ""
+    stage: str = ""
+
+
+class RunJudge(Protocol):
+    """Connection to a trial that asks a person."""
+
+    def state(self) -> JudgingState:
+        """Return what is asked now, at once."""
+        ...
+
+    def answer(self, question: Question, answer: Answer) -> str:
+        """Answer an open question through /trial/confirm; return why it was refused, empty for accepted."""
+        ...
+
+
+def refusal(asked: tuple[int, int] | None) -> str:
+    """Return why an answer does not fit the open question ``(stage, run)``; `asked_of` is the inverse."""
+    return NOTHING_OPEN if asked is None else f"{_ASKED} {asked}"
+
+
+def asked_of(message: str) -> tuple[Stage, int] | None:
+    """Return the open question that a refusal names; None for none."""
+    found = re.fullmatch(rf"{_ASKED} \((\d+), (\d+)\)", message)
+    if found is None or int(found[1]) not in {Stage.PREPARE, Stage.JUDGE}:
+        return None
+    return Stage(int(found[1])), int(found[2])
+
+
+def judgement_answer(outcome: Outcome, distance_mm: float | None, note: str, *, give_up: bool) -> Answer:
+    """Return the answer to "was the task done?" that a judgement gives.
+
+    The service knows yes and no: outcome, distance and note are kept in the run's remark.
+    """
+    words = [
+        "emergency stop" if outcome is Outcome.EMERGENCY_STOP else "",
+        "" if distance_mm is None else f"measured distance {distance_mm:g} mm",
+        note,
+    ]
+    remark = "; ".join(word for word in words if word)
+    return Answer(outcome is Outcome.SUCCESS, give_up=give_up, remark=remark)

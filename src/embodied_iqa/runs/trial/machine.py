@@ -1,0 +1,290 @@
+"""The trial as a pure state machine.
+
+A command that expects a reply is the last one of its step; the next one waits for the reply. A refused or
+overdue command ends the trial, with the arm stopped and the recording closed. Time comes only with events, as
+ROS time in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion
+from embodied_iqa.runs.trial.protocol import (
+    Answered,
+    ArmSeen,
+    AskPerson,
+    AskVlm,
+    CheckStart,
+    ChunkSeen,
+    CloseRecording,
+    Command,
+    Event,
+    Finish,
+    FrameSeen,
+    MarkRunEnd,
+    MarkRunStart,
+    OpenRecording,
+    Rearm,
+    Reply,
+    ResetWorld,
+    ReturnToStart,
+    RunResult,
+    RunWorld,
+    SetDistortion,
+    SetTask,
+    Stage,
+    StopArm,
+    TrialPlan,
+    WorldSeen,
+)
+from embodied_iqa.runs.trial.state import TrialState
+from embodied_iqa.world.protocols import ChunkStatus
+
+Step = tuple[TrialState, list[Command]]
+
+_SOURCES = (Source.RAW, Source.DISTORTED)
+_QUESTIONS = len(_SOURCES)
+
+
+def start(plan: TrialPlan, first_run: int = 0) -> Step:
+    """Return the first state and command.
+
+    Args:
+        plan: The trial.
+        first_run: Earlier runs are skipped; their results are known.
+    """
+    return _enter(TrialState(plan, run_index=first_run), Stage.OPEN, OpenRecording())
+
+
+def cancel(state: TrialState, reason: str) -> Step:
+    """Stop the arm, close the recording and end; a second call does nothing."""
+    if state.stage in {Stage.CLOSE, Stage.DONE}:
+        return state, []
+    state = replace(state, problem=reason)
+    stopping = (SetTask("", 0), *_if_arm(state.plan, StopArm(reason)), RunWorld(running=False))
+    return _enter(state, Stage.CLOSE, *stopping, CloseRecording())
+
+
+def step(state: TrialState, event: Event) -> Step:
+    """Handle an event; return the new state and commands."""
+    match event:
+        case Reply():
+            return _replied(state, event)
+        case Answered():
+            return _answered(state, event)
+        case FrameSeen():
+            return _frame_seen(state, event)
+        case WorldSeen():
+            return _world_seen(state, event)
+        case ArmSeen():
+            return _arm_seen(state, event)
+        case ChunkSeen() if event.frame_stamp_ns >= state.start_ns:
+            return _chunk_seen(state, event)
+    return state, []
+
+
+def _answered(state: TrialState, event: Answered) -> Step:
+    is_own = state.asked and event.stamp_ns >= state.start_ns
+    state = replace(state, answered=state.answered + is_own)
+    if event.ok:
+        return state, []
+    run = f"run {state.run_index}" if is_own else "an earlier run"
+    remark = f"{run}: the VLM gave no answer ({event.message})"
+    return replace(state, remarks=(*state.remarks, remark)), []
+
+
+def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
+    held = state.held if event.status is ChunkStatus.ACT else ""
+    state = replace(state, held=held, decided=state.decided | {event.status})
+    if event.status is ChunkStatus.DONE and _executing(state):
+        return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
+    return state, []
+
+
+def _if_arm(plan: TrialPlan, command: Command) -> tuple[Command, ...]:
+    return (command,) if plan.has_arm else ()
+
+
+def _executing(state: TrialState) -> bool:
+    return state.stage is Stage.EXECUTE and not state.pending
+
+
+def _enter(state: TrialState, stage: Stage, *commands: Command) -> Step:
+    """Enter a stage with commands that each expect a reply; return the first."""
+    return replace(state, stage=stage, pending=commands), [commands[0]]
+
+
+def _replied(state: TrialState, reply: Reply) -> Step:
+    if not state.pending or reply.to is not state.pending[0]:
+        return state, []
+    done, *rest = state.pending
+    state = replace(state, pending=tuple(rest))
+    if isinstance(done, AskPerson | ReturnToStart | CheckStart):
+        return _attended(state, done, reply)
+    if not reply.ok and state.stage is not Stage.CLOSE:
+        return cancel(state, f"{type(done).__name__} failed: {reply.message}")
+    if isinstance(done, ResetWorld | SetDistortion):
+        start_ns = max(reply.stamp_ns, state.start_ns)
+        state = replace(state, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns)
+        # what came since the last run ended is of neither run
+        state = replace(state, answered=0, decided=frozenset(), world=None)
+    if rest:
+        return state, [rest[0]]
+    return _stage_done(state, reply)
+
+
+def _stage_done(state: TrialState, reply: Reply) -> Step:
+    plan, index = state.plan, state.run_index
+    match state.stage:
+        case Stage.OPEN:
+            return _begin_run(state)
+        case Stage.RESET:
+            # where time does not stop, pictures of later stamps may have passed already
+            change = SetDistortion(plan.distortion(index), state.start_ns, or_later=not plan.stops_time)
+            return _enter(state, Stage.DISTORT, change)
+        case Stage.DISTORT:
+            # armed while time is stopped, so that the first frame is not older than the arming
+            state, commands = _enter(
+                state,
+                Stage.ARM,
+                *_if_arm(plan, Rearm(state.start_ns)),
+                SetTask(plan.task, state.start_ns),
+                RunWorld(running=True),
+            )
+            return state, [MarkRunStart(index, state.start_ns), *commands]
+        case Stage.ARM:
+            return replace(state, stage=Stage.EXECUTE), []
+        case Stage.SETTLE if state.settle_until_ns == 0:
+            return replace(state, settle_until_ns=state.now_ns + plan.settle_ns), []
+        case Stage.SETTLE:
+            return _settled(state)
+        case Stage.CLOSE:
+            return _closed(state, reply)
+        case _:
+            return state, []
+
+
+def _closed(state: TrialState, reply: Reply) -> Step:
+    problem = state.problem or ("" if reply.ok else f"closing failed: {reply.message}")
+    remarks = (*state.remarks, reply.message) if reply.ok and reply.message else state.remarks
+    state = replace(state, stage=Stage.DONE, problem=problem, remarks=remarks)
+    return state, [Finish(not problem, problem)]
+
+
+def _begin_run(state: TrialState, problem: str = "") -> Step:
+    if state.plan.attended:
+        return _enter(state, Stage.PREPARE, AskPerson(Stage.PREPARE, state.run_index, problem))
+    return _reset(state)
+
+
+def _settled(state: TrialState) -> Step:
+    if state.plan.attended:
+        return _enter(state, Stage.JUDGE, AskPerson(Stage.JUDGE, state.run_index, state.ending))
+    return _finish_run(state)
+
+
+def _reset(state: TrialState) -> Step:
+    return _enter(state, Stage.RESET, ResetWorld(state.plan.scene_seed, state.plan.task))
+
+
+def _attended(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, reply: Reply) -> Step:
+    """Handle the reply of a person, or of the arm that returns between attended runs."""
+    if isinstance(done, AskPerson):
+        if not reply.ok:
+            return cancel(state, reply.message)
+        if done.stage is Stage.JUDGE:
+            return _judged(state, reply)
+        if not reply.yes:
+            return _begin_run(state, done.problem)
+        return _enter(state, Stage.PREPARE, CheckStart(state.run_index))
+    if isinstance(done, CheckStart) and reply.ok:
+        return _reset(state)
+    if state.run_index < state.plan.run_count:
+        return _begin_run(state, "" if reply.ok else reply.message)
+    if not reply.ok:
+        state = replace(state, remarks=(*state.remarks, reply.message))
+    return _enter(state, Stage.CLOSE, CloseRecording())
+
+
+def _judged(state: TrialState, reply: Reply) -> Step:
+    world = None if state.world is None else replace(state.world, task_success=reply.yes)
+    words = f"judged: {'done' if reply.yes else 'not done'}" + (reply.message and f"; {reply.message}")
+    return _finish_run(replace(state, world=world, judged=words))
+
+
+def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
+    if state.stage not in {Stage.ARM, Stage.EXECUTE} or event.stamp_ns < state.start_ns:
+        return state, []
+    if event.rejection:
+        state = replace(state, rejection=event.rejection)
+    else:
+        state = replace(state, passed_ns=max(state.passed_ns, event.stamp_ns))
+    if state.asked:
+        return state, []
+    questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in _SOURCES]
+    return replace(state, asked=True), questions
+
+
+def _world_seen(state: TrialState, event: WorldSeen) -> Step:
+    if event.stamp_ns < state.start_ns or state.stage is Stage.JUDGE:
+        return state, []
+    state = replace(state, world=event, now_ns=max(state.now_ns, event.stamp_ns))
+    if state.stage is Stage.SETTLE:
+        return _settle(state)
+    if not _executing(state):
+        return state, []
+    if event.contact_violation:
+        return _end_run(replace(state, emergency=True), event.contact_violation)
+    if state.now_ns - state.start_ns > state.plan.run_limit_ns:
+        return _end_run(state, "the run took too long")
+    if not state.plan.has_arm and state.decided and state.answered >= _QUESTIONS:
+        return _end_run(state, "answered and decided")
+    if held_by_gate(state, state.now_ns):
+        state = replace(state, held_ns=state.now_ns)
+    overdue = overdue_motion(state)
+    return _end_run(state, overdue) if overdue else (state, [])
+
+
+def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
+    if not _executing(state) or event.stamp_ns < state.start_ns:
+        return state, []
+    if event.emergency_stop:
+        return _end_run(replace(state, emergency=True), event.reason)
+    if event.broken_down:
+        return cancel(state, f"the robot broke down: {event.reason}")
+    if event.moving:
+        return replace(state, moved_ns=event.stamp_ns, held=""), []
+    return replace(state, held=event.reason if event.held_by_gate else ""), []
+
+
+def _end_run(state: TrialState, reason: str) -> Step:
+    state = replace(state, ending=reason, ended_ns=state.now_ns, settle_until_ns=0)
+    stop = StopArm(f"run {state.run_index} ends: {reason}")
+    return _enter(state, Stage.SETTLE, SetTask("", 0), *_if_arm(state.plan, stop))
+
+
+def _settle(state: TrialState) -> Step:
+    if state.pending or state.settle_until_ns == 0 or state.now_ns < state.settle_until_ns:
+        return state, []
+    return _enter(state, Stage.SETTLE, RunWorld(running=False))
+
+
+def _finish_run(state: TrialState) -> Step:
+    if state.world is None:
+        return cancel(state, "no state of the world in this run")
+    world = state.world
+    outcome, reason = outcome_of(state, world)
+    result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
+    state = replace(state, results=(*state.results, result), run_index=state.run_index + 1)
+    state = replace(state, asked=False, held="", rejection="", ending="", judged="")
+    state = replace(state, emergency=False, settle_until_ns=0)
+    plan = state.plan
+    if plan.attended:
+        state, commands = _enter(state, Stage.PREPARE, ReturnToStart())
+    elif state.run_index < plan.run_count:
+        state, commands = _begin_run(state)
+    else:
+        state, commands = _enter(state, Stage.CLOSE, CloseRecording())
+    return state, [MarkRunEnd(result), *commands]

@@ -1,0 +1,65 @@
+"""Outcome of a run in a trial, and in physical terms why."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.runs.trial.protocol import WorldSeen
+from embodied_iqa.runs.trial.state import TrialState
+from embodied_iqa.world.protocols import ChunkStatus
+
+_BLOCKED_NS: Final = SECOND_NS
+"""The gate blocks the arm if it has passed no frame for this long."""
+
+
+def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:
+    """Return the outcome of the present run and the reason.
+
+    A run without success is held by the gate if at its end the arm could not execute a goal because of the
+    gate, or the gate had passed no frame for a second; else it has no target if the policy never decided
+    anything else. None without an arm. What a person said of the run stands at the end of any reason.
+    """
+    outcome, reason = _unjudged(state, world)
+    return outcome, f"{reason}; {state.judged}" if state.judged else reason
+
+
+def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:
+    """Return the outcome and the reason without the words of a person."""
+    if state.emergency:
+        return Outcome.EMERGENCY_STOP, state.ending
+    if world.contact_violation:
+        return Outcome.EMERGENCY_STOP, world.contact_violation
+    if not state.plan.has_arm:
+        return None, state.ending
+    if world.task_success:
+        return Outcome.SUCCESS, state.ending
+    lacks = f"; {world.missing}" if world.missing else ""
+    held = held_by_gate(state, state.ended_ns)
+    if held:
+        return Outcome.HELD_BY_GATE, f"held by the gate: {held}{lacks}"
+    if state.decided - {None} == {ChunkStatus.NO_TARGET}:
+        return Outcome.NO_TARGET, f"the policy saw no target{lacks}"
+    return Outcome.FAILURE, f"{state.ending}{lacks}"
+
+
+def held_by_gate(state: TrialState, now_ns: int) -> str:
+    """Return why the gate keeps the arm from moving at a time, in words; empty if it does not."""
+    is_blocked = now_ns - state.passed_ns >= _BLOCKED_NS
+    return state.held or (state.rejection if is_blocked else "")
+
+
+def overdue_motion(state: TrialState) -> str:
+    """Return why a run without motion ends now, in words; empty if it does not.
+
+    While the gate holds the arm its own limit counts; when it opens, the time without motion starts anew.
+    """
+    plan, now_ns = state.plan, state.now_ns
+    if not plan.has_arm:
+        return "no answer or no decision" if now_ns - state.moved_ns > plan.no_motion_limit_ns else ""
+    if held_by_gate(state, now_ns):
+        limit = f"the gate held the arm for over {plan.hold_limit_ns / SECOND_NS:g} s"
+        return limit if now_ns - state.moved_ns > plan.hold_limit_ns else ""
+    still_ns = now_ns - max(state.moved_ns, state.held_ns)
+    return "the arm did not move" if still_ns > plan.no_motion_limit_ns else ""

@@ -1,0 +1,110 @@
+"""Folder of a run: creation, and the provenance that is stored in it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from embodied_iqa import __version__
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.resources import source_checkout
+from embodied_iqa.base.user_files.yaml_files import dump_yaml
+from embodied_iqa.world.scenes.scene import WORLD_VERSION
+
+_LEFT_BY_A_START = frozenset({"log", "config.yaml"})
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "opencv-python-headless",
+    "mujoco",
+    "numba",
+    "mcap",
+    "rosbags",
+    "sacrebleu",
+    "ros-rclpy",
+)
+
+
+def new_run_id(now: datetime) -> str:
+    """Return the name of a run: the time of its start."""
+    return now.strftime("%Y-%m-%d_%H%M%S")
+
+
+def slug(task: str) -> str:
+    """Return a task as the name of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", task.lower()).strip("-") or "task"
+
+
+def make_run_folder(path: Path) -> Path:
+    """Create the folder of a run, or use that of a start that failed: it holds only logs and configuration.
+
+    Raises:
+        InputError: It holds anything else, or cannot be created.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(_is_result(entry) for entry in path.iterdir()):
+            raise InputError(f"the run folder {path} is not empty", expected="a new or empty folder")
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to the run folder {path}: {error.strerror}") from None
+    return path.resolve()
+
+
+def _is_result(entry: Path) -> bool:
+    """Return whether a run folder holds more than a start that failed leaves."""
+    if entry.name in _LEFT_BY_A_START:
+        return False
+    return not entry.is_dir() or any(entry.iterdir())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of this package, its world, Python and the packages that affect the numbers."""
+    found = {
+        "embodied_iqa": __version__,
+        "world": str(WORLD_VERSION),
+        "python": platform.python_version(),
+    }
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed by pip"
+    return found
+
+
+def git_hash() -> str:
+    """Return the commit of this checkout, with `+changes` if files differ; `unknown` without a checkout."""
+    root = source_checkout()
+    if root is None:
+        return "unknown"
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - git
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def write_json(path: Path, tree: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Write JSON, whole or not at all; NaN is refused."""
+    write_text_whole(path, json.dumps(tree, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def write_yaml(path: Path, tree: Mapping[str, Any]) -> None:
+    """Write YAML, whole or not at all."""
+    write_text_whole(path, dump_yaml(dict(tree)))

@@ -1,0 +1,63 @@
+"""State of a trial between two events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embodied_iqa.runs.trial.protocol import Command, RunResult, Stage, TrialPlan, WorldSeen
+from embodied_iqa.world.protocols import ChunkStatus
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialState:
+    """State of a trial.
+
+    Attributes:
+        plan: The trial.
+        stage: Its stage.
+        run_index: The present run.
+        pending: Remaining commands of this stage; the first one waits for its reply.
+        start_ns: First stamp of the run.
+        now_ns: Newest stamp seen.
+        moved_ns: When the arm last moved.
+        held_ns: When the gate last held it; the time without motion starts anew then.
+        held: Why the gate keeps the arm from a motion that the policy wants; empty if it does not.
+        passed_ns: Stamp of the newest frame on which the gate lets the arm move.
+        rejection: Why it does not on the newest other frame.
+        asked: Whether the VLM was asked about the run's first frame.
+        answered: Answers and failures of the VLM in this run.
+        decided: How the VLA decided in this run; None stands for a failure.
+        world: Newest state of the world in this run.
+        ended_ns: When the run was ended, before things come to rest.
+        ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
+        judged: What a person said of the run, in words; empty where nobody was asked.
+        emergency: Whether the run ends as an emergency stop.
+        settle_until_ns: End of the time for things to come to rest.
+        results: Of the runs that ended.
+        problem: Why the trial failed; else empty.
+        remarks: Problems that did not end the trial.
+    """
+
+    plan: TrialPlan
+    stage: Stage = Stage.OPEN
+    run_index: int = 0
+    pending: tuple[Command, ...] = ()
+    start_ns: int = 0
+    now_ns: int = 0
+    moved_ns: int = 0
+    held_ns: int = 0
+    held: str = ""
+    passed_ns: int = 0
+    rejection: str = ""
+    asked: bool = False
+    answered: int = 0
+    decided: frozenset[ChunkStatus | None] = frozenset()
+    world: WorldSeen | None = None
+    ended_ns: int = 0
+    ending: str = ""
+    judged: str = ""
+    emergency: bool = False
+    settle_until_ns: int = 0
+    results: tuple[RunResult, ...] = ()
+    problem: str = ""
+    remarks: tuple[str, ...] = ()

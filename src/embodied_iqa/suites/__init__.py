@@ -1,0 +1,16 @@
+"""Other benchmarks of the literature, on the same subjects.
+
+Rooms; one imports only those above it and the wings on lower floors:
+
+- `cell_manipulation`: a VLM as planner of low-level actions in the simulated cell, by EmbodiedBench's
+  protocol
+- `static_benchmark`: StaticEmbodiedBench: items, their format, subjects' answers, trajectories, scores
+- `static_benchmark.making`: draws items of the static benchmark from the simulated cell
+- `miqa`: databases of machine-vision quality: published layout, labels, pictures, splits, stability
+- `miqa.building`: labels pictures with vision models; imports the published files
+- `miqa.evaluation`: agreement of metrics with labels of machine vision on held-out pictures
+- `cell_manipulation.planning`: planners in the cell: prompt, parser, loop, results, error classes,
+  published numbers
+
+A benchmark of others is a room of its own: its items, its protocol, its scores.
+"""

@@ -1,0 +1,279 @@
+"""A run: all episodes of a benchmark with one planner, in arms; continues where it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa import __version__
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.files import remove_parts, sha256_of, write_json_whole, write_text_whole
+from embodied_iqa.base.records import unstructure
+from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
+from embodied_iqa.data.database.building.options import EngineOptions
+from embodied_iqa.data.database.lock import locked
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.options import VlmOptions
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.registry import PLANNER_OPTIONS, make_planner
+from embodied_iqa.quality.gate.calibration_file import load_gate_file
+from embodied_iqa.quality.gate.judgement import JudgeKind, PictureJudge, parse_judge
+from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
+from embodied_iqa.suites.cell_manipulation.episodes import Episode, Subset
+from embodied_iqa.suites.cell_manipulation.planning.arms import Arm, ArmCamera
+from embodied_iqa.suites.cell_manipulation.planning.examples import examples_for
+from embodied_iqa.suites.cell_manipulation.planning.loop import EpisodeLoop
+from embodied_iqa.suites.cell_manipulation.planning.options import Coordinates, GateArm, LoopOptions
+from embodied_iqa.suites.cell_manipulation.planning.prompt import Picture
+from embodied_iqa.suites.cell_manipulation.planning.results import (
+    PLAN_FILE,
+    SubsetSummary,
+    config_text,
+    subset_folder,
+    transcript_file,
+    write_episode,
+    write_summaries,
+)
+from embodied_iqa.world.protocols import Planner
+
+_BLOCK: Final = 4
+"""Episodes of a job: little is lost when a run is killed."""
+Progress = Callable[[int, int], object]
+"""Called with the number of finished episodes and of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run's results depend on, besides the episodes.
+
+    Attributes:
+        planner: The planner.
+        arms: Distortions and gates.
+        loop: What the planner is shown, and the rules.
+        size_px: Width and height of the pictures.
+        judge: Name of the gate's judge.
+        gate_file: The gate's calibration; None without a gate.
+        options: How the planner is loaded, reached and queried.
+        keep_pictures: Keep the pictures that the planner gets.
+    """
+
+    planner: SubjectReference
+    arms: tuple[Arm, ...]
+    loop: LoopOptions = field(default_factory=LoopOptions)
+    size_px: int = 500
+    judge: str = "statistics"
+    gate_file: Path | None = None
+    options: VlmOptions = PLANNER_OPTIONS
+    keep_pictures: bool = False
+
+    def __post_init__(self) -> None:
+        gated = any(arm.gate is not GateArm.OFF for arm in self.arms)
+        if gated and self.gate_file is None:
+            raise UsageError("an arm with a gate", expected="a calibration of the gate (--calibration FILE)")
+        sees = not self.loop.prompt.language_only or self.loop.prompt.coordinates is Coordinates.DETECTOR
+        if gated and not sees:
+            raise UsageError("a gate without pictures", expected="a run that uses pictures")
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Pictures that the run needs."""
+        prompt = self.loop.prompt
+        if prompt.language_only and prompt.coordinates is not Coordinates.DETECTOR:
+            return ()
+        return (View.TOP, View.WRIST) if prompt.multiview else (View.TOP,)
+
+    def tree(self) -> dict[str, Any]:
+        """Return what must be the same when a run is continued; arms and episodes may be added."""
+        return {
+            "planner": self.planner.text,
+            "decoding": unstructure(self.options.decoding),
+            "loop": unstructure(self.loop),
+            "size_px": self.size_px,
+            "judge": self.judge if self.gate_file else "",
+        }
+
+
+def run_benchmark(
+    episodes: Sequence[Episode], out: Path, plan: RunPlan, engine: EngineOptions, progress: Progress
+) -> dict[tuple[str, Subset], SubsetSummary]:
+    """Run what is missing, write the summaries and return them.
+
+    Args:
+        episodes: The episodes.
+        out: New, or the folder of a run of the same plan.
+        plan: The plan.
+        engine: What runs the jobs.
+        progress: Observes the progress.
+
+    Raises:
+        UsageError: The folder holds a run of another plan.
+        InputError: A file is damaged, or another process works in the folder. Finished episodes are kept.
+        UserError: The planner cannot be reached.
+    """
+    check_gate(plan)
+    out, plan = out.resolve(), _anywhere(plan)
+    check_run(out, plan, episodes)
+    missing = {
+        arm: [one for one in episodes if not transcript_file(out, arm.name, one).is_file()]
+        for arm in plan.arms
+    }
+    done = len(episodes) * len(plan.arms) - sum(map(len, missing.values()))
+    total = len(episodes) * len(plan.arms)
+    with locked(out):
+        remove_parts(out)
+        tree = plan.tree()
+        write_json_whole(out / PLAN_FILE, {"version": __version__, **tree} | _known_judge(out, plan))
+        for path, config in _configs(out, plan, episodes):
+            write_text_whole(path, config_text(tree | config))
+        progress(done, total)
+        with Engine(engine) as running:
+            for report in running.run(_jobs(out, plan, missing)):
+                done += report.rows
+                progress(done, total)
+        return write_summaries(out, as_published=plan.loop.as_published)
+
+
+def check_gate(plan: RunPlan) -> None:
+    """Check that the gate's file is of the front camera at the size of the pictures, and has a fit if needed.
+
+    Raises:
+        UserError: It is not, or it cannot be read.
+    """
+    if plan.gate_file is None:
+        return
+    file, choice = load_gate_file(plan.gate_file), parse_judge(plan.judge)
+    camera, size = (View.TOP, plan.size_px, plan.size_px), f"{plan.size_px}x{plan.size_px}"
+    known = {(one.view, one.width_px, one.height_px) for one in file.cameras}
+    command = "embodied-iqa gate calibrate"
+    if choice.kind is not JudgeKind.STATISTICS:
+        known &= {one.camera for one in file.fitted if one.choice == choice}
+        command = "embodied-iqa manipulate fit"
+    if camera not in known:
+        shown = ", ".join(f"{view} at {width}x{height}" for view, width, height in sorted(known)) or "none"
+        wanted = f"the front camera (top) at {size}, by `{command}`"
+        raise InputError(f"no gate by {choice} in {plan.gate_file}", expected=wanted, got=shown)
+
+
+def check_run(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> None:
+    """Check that a folder is new, or holds a run of the same plan with these episodes.
+
+    Raises:
+        UsageError: It holds something else.
+        InputError: Its plan cannot be read.
+    """
+    if not (out / PLAN_FILE).is_file():
+        if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
+            raise UsageError(f"{out} holds no run", expected="a new folder, or a run to continue")
+        return
+    stored = _stored(out / PLAN_FILE)
+    wanted = json.loads(json.dumps(plan.tree()))
+    if not (stored.get("judge") and wanted["judge"]):
+        del wanted["judge"]  # arms with a gate may be added to those without
+    other = {key for key, value in wanted.items() if stored.get(key) != value}
+    for path, config in _configs(out, plan, episodes):
+        known = _stored(path)
+        other |= {key for key, value in config.items() if known.get(key, value) != value}
+    if other:
+        got = ", ".join(sorted(other))
+        raise UsageError(f"{out} holds a run of another plan", expected="a new folder", got=got)
+
+
+def _known_judge(out: Path, plan: RunPlan) -> dict[str, str]:
+    """Return the judge that the record names: that of an earlier arm where this plan has no gate."""
+    return {"judge": plan.tree()["judge"] or _stored(out / PLAN_FILE).get("judge", "")}
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """Return a file of an earlier start; nothing if there is none."""
+    tree = load_json(path, "the record of a run") if path.is_file() else {}
+    if not isinstance(tree, dict):
+        raise InputError(f"{path} is not the record of a run", expected="a JSON object")
+    return tree
+
+
+def _configs(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the file of each arm and subset, and what its results depend on besides the plan."""
+    gate = sha256_of(plan.gate_file) if plan.gate_file else ""
+    seeds_of = {
+        subset: sorted({one.seed for one in episodes if one.subset is subset})
+        for subset in dict.fromkeys(one.subset for one in episodes)
+    }
+    for arm in plan.arms:
+        for subset, seeds in seeds_of.items():
+            config = {
+                "arm": arm.name,
+                "distortion_seed": None if arm.distortion is None else arm.distortion.seed,
+                "gate_sha256": "" if arm.gate is GateArm.OFF else gate,
+                "episode_seeds": seeds,
+            }
+            yield subset_folder(out, arm.name, subset) / "config.txt", config
+
+
+def _anywhere(plan: RunPlan) -> RunPlan:
+    """Return the plan with whole paths: workers of Ray have another working folder."""
+    planner, gate = plan.planner, plan.gate_file
+    if planner.is_local_folder:
+        planner = replace(planner, target=str(Path(planner.target).expanduser().resolve()))
+    return replace(plan, planner=planner, gate_file=None if gate is None else gate.resolve())
+
+
+def _jobs(out: Path, plan: RunPlan, missing: dict[Arm, list[Episode]]) -> Iterator[Job]:
+    number = 0
+    for arm, episodes in missing.items():
+        for start in range(0, len(episodes), _BLOCK):
+            block = tuple(episodes[start : start + _BLOCK])
+            yield partial(run_block, out, replace(plan, arms=(arm,)), block, number)
+            number += 1
+
+
+def run_block(out: Path, plan: RunPlan, episodes: tuple[Episode, ...], number: int) -> BlockReport:
+    """Run some episodes of one arm in this process.
+
+    Raises:
+        UserError: The planner cannot be reached.
+    """
+    (arm,) = plan.arms
+    planner = _planner(plan.planner, plan.options)
+    judge = None if arm.gate is GateArm.OFF else _judge(plan.judge, plan.gate_file)
+    camera = ArmCamera(arm, plan.loop.prompt, judge)
+    with ExitStack() as stack:
+        environment = stack.enter_context(Environment(EnvironmentOptions(plan.views, plan.size_px)))
+        for episode in episodes:
+            images = subset_folder(out, arm.name, episode.subset) / "images"
+            keep = partial(_keep, images, f"episode_{episode.index}") if plan.keep_pictures else _ignore
+            loop = EpisodeLoop(planner, environment, camera, plan.loop, keep)
+            examples = examples_for(episode.task, plan.loop.prompt, plan.size_px)
+            transcript = loop.run(episode, examples, arm.name)
+            write_episode(out, transcript, as_published=plan.loop.as_published)
+    return BlockReport(number, len(episodes))
+
+
+@cache
+def _planner(reference: SubjectReference, options: VlmOptions) -> Planner:
+    """Load a planner once a process."""
+    return make_planner(reference, options)
+
+
+@cache
+def _judge(name: str, file: Path | None) -> PictureJudge:
+    """Load the gate's judge once a process."""
+    if file is None:
+        raise InputError("an arm with a gate has no calibration")
+    return load_judge(parse_judge(name), file)
+
+
+def _keep(images: Path, episode: str, step: int, what: str, picture: Picture) -> None:
+    (images / episode).mkdir(parents=True, exist_ok=True)
+    write_picture(images / episode / f"{episode}_step_{step}_{what}.png", picture)
+
+
+def _ignore(_step: int, _what: str, _picture: Picture) -> None:
+    return

@@ -1,0 +1,103 @@
+"""Plan of a build of machine-vision labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.models.vision.model import VisionModelInfo
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.suites.miqa.building.reference import MiqaSource
+
+PLAN_FILE: Final = "plan.json"
+_LABELS_VERSION: Final = 1
+"""Changes when the same plan gives other labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiqaPlan:
+    """What labels depend on.
+
+    Attributes:
+        source: Source of the references.
+        references: Their number; may grow later.
+        models: Names of models; ``panel`` for the embedded vision panel.
+        tasks: The tasks, each once.
+        seed: Of distortions, drawn pictures and the split.
+        share: Share of the 250 pictures of a reference that is labelled, in (0, 1].
+        keep_pictures: Whether distorted pictures are written.
+    """
+
+    source: MiqaSource
+    references: int
+    models: tuple[str, ...]
+    tasks: tuple[VisionTask, ...]
+    seed: int = 0
+    share: float = 1.0
+    keep_pictures: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.references >= 1 and 0 <= self.seed < 2**32 and 0 < self.share <= 1):
+            raise UsageError(
+                "wrong plan",
+                expected="1 or more references, a seed from 0, a share above 0 to 1",
+                got=(self.references, self.seed, self.share),
+            )
+        if not self.tasks or len(set(self.tasks)) != len(self.tasks):
+            raise UsageError("wrong tasks", expected="each once", available=list(VisionTask))
+        available = len(self.source.names)
+        if self.references > available:
+            raise InputError(
+                f"too few references in {self.source.description}",
+                expected=f"{self.references}",
+                got=available,
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the references."""
+        return self.source.names[: self.references]
+
+    def tree(self) -> dict[str, Any]:
+        """Return what must be the same when a build is continued, or another task is added."""
+        return {
+            "source": self.source.description,
+            "fingerprint": self.source.fingerprint,
+            "seed": self.seed,
+            "share": self.share,
+            "pictures": "files" if self.keep_pictures else "seeds",
+        }
+
+    def digest(self, reference: str, models: list[VisionModelInfo]) -> str:
+        """Return the hash of everything that the measures of models on a reference depend on."""
+        known = [(model.name, model.version, model.threshold) for model in models]
+        return digest_of("miqa", _LABELS_VERSION, self.tree(), reference, known)
+
+
+def check_plan(path: Path, plan: MiqaPlan) -> None:
+    """Compare the plan with the one of the folder, or write it into a new one.
+
+    Raises:
+        UsageError: The folder was built with another plan.
+        InputError: The folder is not a database.
+    """
+    file = path / PLAN_FILE
+    if not file.is_file():
+        if path.is_dir() and any(item.name != ".lock" for item in path.iterdir()):
+            raise InputError(f"{path} is not a database of labels", expected="a new or empty folder")
+        write_json_whole(file, plan.tree())
+        return
+    written = load_json(file, "the plan")
+    if written != plan.tree():
+        known = written if isinstance(written, dict) else {}
+        differs = next(key for key, value in plan.tree().items() if known.get(key) != value)
+        raise UsageError(
+            f"{path} was built with another {differs}",
+            expected=str(known.get(differs)),
+            got=str(plan.tree()[differs]),
+        )

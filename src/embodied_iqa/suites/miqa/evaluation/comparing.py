@@ -1,0 +1,169 @@
+"""Comparison of measured metrics with the labels of the held-out pictures of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.analysis.means import References
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
+from embodied_iqa.quality.metrics.drawing import drawn_of_each
+from embodied_iqa.suites.miqa.database import MiqaDatabase
+from embodied_iqa.suites.miqa.evaluation.agreement import Agreement, agreements, mapped_to_labels
+from embodied_iqa.suites.miqa.evaluation.falling import fall_rows
+from embodied_iqa.suites.miqa.evaluation.results import (
+    LABEL,
+    Breakdown,
+    FallRow,
+    MetricRow,
+    PairedRow,
+    SubsetRow,
+    TaskFacts,
+)
+from embodied_iqa.suites.miqa.rows import MiqaRow, Part
+from embodied_iqa.suites.miqa.training_rows import Label
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredMetric:
+    """A metric on N pictures.
+
+    Attributes:
+        name: Name.
+        trained_on: Task and label that it was trained on; empty for other metrics.
+        values: ``(N,)``, finite and higher is better; NaN where it failed.
+        milliseconds: Median time of a picture.
+    """
+
+    name: str
+    trained_on: str
+    values: Array
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskComparison:
+    """What was found on the labels of one task; see `MiqaEvaluation`."""
+
+    facts: TaskFacts
+    metrics: tuple[MetricRow, ...]
+    subsets: tuple[SubsetRow, ...]
+    differences: tuple[PairedRow, ...]
+    falls: tuple[FallRow, ...]
+
+
+def held_out_rows(
+    database: MiqaDatabase, task: VisionTask, pictures_each: int = 0, trained: Collection[VisionTask] = ()
+) -> tuple[MiqaRow, ...]:
+    """Return the rows of the validation references, those of a reference together.
+
+    The split differs from task to task. So metrics are compared on references that are held out in every
+    task that one of them was trained on.
+
+    Args:
+        database: The labels.
+        task: Of the labels.
+        pictures_each: Pictures of each reference, drawn with seed 0; 0 for all.
+        trained: Tasks that metrics were trained on; the task itself if empty.
+
+    Raises:
+        InputError: There is none.
+    """
+    parts = [
+        {row.reference for row in database.rows(one) if row.part is Part.VALIDATION}
+        for one in trained or (task,)
+    ]
+    held_out = set.intersection(*parts)
+    found = tuple(row for row in database.rows(task) if row.reference in held_out)
+    if not found:
+        raise InputError(
+            f"{database.path} has no held-out pictures of {task}", expected="5 references or more"
+        )
+    names, owners = [row.picture for row in found], [row.reference for row in found]
+    return tuple(compress(found, drawn_of_each(names, owners, pictures_each, seed=0)))
+
+
+def compare_task(
+    task: VisionTask,
+    label: Label,
+    rows: Sequence[MiqaRow],
+    metrics: Sequence[MeasuredMetric],
+    *,
+    draws: int = 500,
+) -> TaskComparison:
+    """Compare metrics with the labels of held-out pictures.
+
+    Args:
+        task: Of the labels.
+        label: Which labels.
+        rows: N pictures.
+        metrics: Their values on these pictures.
+        draws: Draws of references, for the intervals.
+    """
+    labels = np.array([getattr(row, label.field) for row in rows], np.float64)
+    values = np.stack([metric.values for metric in metrics], axis=1)
+    mapped = np.stack([_mapped(column, labels) for column in values.T], axis=1)
+    references = References.drawn(np.array([row.reference for row in rows]), draws=draws)
+    names = [metric.name for metric in metrics]
+    compared = compare(names, values, labels, references)
+    whole = dict(zip(names, agreements(values, mapped, labels), strict=True))
+    known = {metric.name: metric for metric in metrics}
+    return TaskComparison(
+        TaskFacts(task, len(rows), len({row.reference for row in rows}), float(labels.std())),
+        tuple(
+            _metric_row(task, known[rank.metric], whole[rank.metric], (rank.low, rank.high))
+            for rank in compared.ranks
+        ),
+        tuple(_subset_rows(task, rows, names, (values, mapped, labels))),
+        tuple(
+            PairedRow(task, one.first, one.second, one.value, _known(one.low), _known(one.high))
+            for one in compared.differences
+        ),
+        tuple(fall_rows(task, rows, {**dict(zip(names, values.T, strict=True)), LABEL: labels}, draws=draws)),
+    )
+
+
+def _metric_row(
+    task: VisionTask, metric: MeasuredMetric, agreement: Agreement, ends: tuple[float, float]
+) -> MetricRow:
+    low, high = map(_known, ends)
+    failures, milliseconds = int(np.isnan(metric.values).sum()), _known(metric.milliseconds)
+    return MetricRow(metric.name, task, metric.trained_on, agreement, low, high, failures, milliseconds)
+
+
+def _mapped(values: Array, labels: Array) -> Array:
+    known, mapped = np.isfinite(values), np.full(len(values), np.nan)
+    mapped[known] = mapped_to_labels(values[known], labels[known])
+    return mapped
+
+
+def _subset_rows(
+    task: VisionTask, rows: Sequence[MiqaRow], names: Sequence[str], columns: tuple[Array, Array, Array]
+) -> Iterator[SubsetRow]:
+    values, mapped, labels = columns
+    for by, keys in _keys(rows).items():
+        for value in sorted(set(keys)):
+            chosen = np.array([key == value for key in keys])
+            found = agreements(values[chosen], mapped[chosen], labels[chosen])
+            for name, agreement in zip(names, found, strict=True):
+                yield SubsetRow(name, task, by, value, int(chosen.sum()), agreement)
+
+
+def _keys(rows: Sequence[MiqaRow]) -> Mapping[Breakdown, list[str]]:
+    return {
+        Breakdown.MODE: [str(row.mode) for row in rows],
+        Breakdown.KIND: [row.kind for row in rows],
+        Breakdown.LEVELS: [f"{row.roi_level}:{row.background_level}" for row in rows],
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None

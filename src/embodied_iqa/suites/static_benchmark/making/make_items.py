@@ -1,0 +1,147 @@
+"""Making of a benchmark: drafts, their state in physics, their pictures; resumable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
+from typing import Final
+
+from embodied_iqa.base.errors import InputError, InternalError
+from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
+from embodied_iqa.data.database.building.options import EngineOptions
+from embodied_iqa.data.database.lock import locked
+from embodied_iqa.suites.static_benchmark.benchmark import (
+    ITEMS_VERSION,
+    MADE,
+    BenchmarkRecord,
+    check_new,
+    write_benchmark,
+)
+from embodied_iqa.suites.static_benchmark.items import Item
+from embodied_iqa.suites.static_benchmark.making.draft import Draft
+from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, slots_of
+from embodied_iqa.suites.static_benchmark.making.episode import state_at_cut
+from embodied_iqa.suites.static_benchmark.pictures import encode_picture
+from embodied_iqa.suites.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
+from embodied_iqa.world.scenes.snapshot import WorldSnapshot
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.world.simulation.camera.simulated_cameras import taken
+from embodied_iqa.world.simulation.kept_renderers import batch_renderer
+from embodied_iqa.world.simulation.renderer import check_picture_size
+from embodied_iqa.world.simulation.world import at_rest
+
+_BLOCK: Final = 20
+"""Items in a block: the work of one job, and the most that a kill loses."""
+_ATTEMPTS: Final = 50
+_WORK: Final = ".making"
+
+
+@dataclass(frozen=True, slots=True)
+class MakePlan:
+    """What is made.
+
+    Attributes:
+        items: Their number.
+        seed: Of scenes, questions and the order of options.
+        width_px: Of the pictures.
+        height_px: Of the pictures.
+        camera_model: What the cameras make of a rendered picture.
+        engine: What runs the jobs; it does not change the items.
+    """
+
+    items: int
+    seed: int
+    width_px: int = 480
+    height_px: int = 360
+    camera_model: CameraModel = DEFAULT_MODEL
+    engine: EngineOptions = field(default_factory=EngineOptions)
+
+    @property
+    def description(self) -> str:
+        """Everything that the items depend on."""
+        size = f"{self.width_px}x{self.height_px}"
+        start = f"{MADE} {ITEMS_VERSION}, {self.items} items, seed {self.seed}"
+        return f"{start}, {size}, camera model {self.camera_model}"
+
+
+def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]) -> BenchmarkRecord:
+    """Make a benchmark, or continue one that was cut short: the same plan gives the same bytes.
+
+    Args:
+        folder: New, or with unfinished work of the same plan.
+        plan: What is made.
+        watch: Called with the number of finished blocks and of all.
+
+    Raises:
+        UsageError: A wrong number of items, seed or size of the pictures; nothing is written then.
+        InputError: The folder holds a benchmark or work of another plan, or cannot be written.
+    """
+    slots_of(plan.items, plan.seed)
+    check_picture_size(plan.width_px, plan.height_px)
+    with locked(folder):
+        check_new(folder)
+        work = folder / _WORK
+        _begin(work, plan)
+        blocks = range(0, plan.items, _BLOCK)
+        missing = [start for start in blocks if not _part(work, start).exists()]
+        jobs: list[Job] = [partial(_make_block, work, plan, start) for start in missing]
+        with Engine(plan.engine) as engine:
+            for done, _ in enumerate(engine.run(jobs), start=1):
+                watch(len(blocks) - len(missing) + done, len(blocks))
+        tables = [read_tsv(_part(work, start)) for start in blocks]
+        items = tuple(item for table in tables for item in table.items)
+        pictures = {index: image for table in tables for index, image in table.pictures.items()}
+        record = write_benchmark(folder, ItemTable(items, pictures), plan.description)
+        rmtree(work)
+        return record
+
+
+def _begin(work: Path, plan: MakePlan) -> None:
+    note = work / "plan.txt"
+    if note.is_file():
+        if (found := note.read_text(encoding="utf-8")) != plan.description:
+            raise InputError(
+                f"{work} holds unfinished work of another plan", expected=plan.description, got=found
+            )
+        return
+    work.mkdir(parents=True, exist_ok=True)
+    note.write_text(plan.description, encoding="utf-8")
+
+
+def _part(work: Path, start: int) -> Path:
+    return work / f"items-{start:06d}.tsv"
+
+
+def _make_block(work: Path, plan: MakePlan, start: int) -> BlockReport:
+    began = time.perf_counter()
+    made = list(_items(plan, range(start, min(start + _BLOCK, plan.items))))
+    items = [item for item, _ in made]
+    write_tsv(_part(work, start), items, {item.index: image for item, image in made})
+    return BlockReport(start // _BLOCK, len(items), busy_s=time.perf_counter() - began)
+
+
+def _items(plan: MakePlan, indices: range) -> Iterator[tuple[Item, str]]:
+    """Yield items with base64 of their pictures."""
+    with batch_renderer(plan.width_px, plan.height_px) as renderer:
+        for index in indices:
+            draft, state = _staged(plan, index)
+            frame = renderer.frames(draft.scene, [draft.view], state)[draft.view]
+            shown = taken(frame, plan.camera_model, draft.scene.seed)
+            yield draft.item(index), encode_picture(shown.rgb)
+
+
+def _staged(plan: MakePlan, index: int) -> tuple[Draft, WorldSnapshot | None]:
+    """Return a draft and its state; another draft where the expert fails in physics."""
+    slot = slots_of(plan.items, plan.seed)[index]
+    for attempt in range(_ATTEMPTS):
+        draft = draw_draft(slot, plan.seed, index, attempt)
+        if draft.cut is None:
+            return draft, at_rest(draft.scene)
+        state = state_at_cut(draft.scene, draft.cut)
+        if state is not None:
+            return draft, state
+    raise InternalError(f"the expert fails in every episode of item {index}, seed {plan.seed}")

@@ -1,0 +1,63 @@
+"""Pictures in the cells of a TSV file: base64 of a PNG or JPEG file, within limits."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.codecs import decode
+from embodied_iqa.imaging.images.header_size import claimed_pixels
+
+MOST_PICTURE_CHARACTERS: Final = 32_000_000
+"""Longest cell with a picture."""
+MOST_PIXELS: Final = 50_000_000
+_QUALITY: Final = 95
+"""JPEG quality of pictures that are made here."""
+
+
+def decode_picture(cell: str, where: str) -> NDArray[np.uint8]:
+    """Return a picture as ``(H, W, 3)`` uint8 RGB.
+
+    Args:
+        cell: Base64 of a PNG or JPEG file.
+        where: What the cell is called in messages.
+
+    Raises:
+        InputError: It is not base64, not a picture, damaged, or claims more than `MOST_PIXELS` pixels.
+    """
+    data = picture_bytes(cell, where)
+    return decode(data, cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION, f"{where}: the picture")
+
+
+def picture_bytes(cell: str, where: str) -> bytes:
+    """Return the encoded picture of a cell; its header is checked, its pixels are not decoded.
+
+    Raises:
+        InputError: As `decode_picture`, except for damaged pixels.
+    """
+    try:
+        data = base64.b64decode(cell, validate=True)
+    except (binascii.Error, ValueError):
+        raise InputError(f"{where}: image is not base64", got=cell[:20]) from None
+    pixels = claimed_pixels(data)
+    if pixels == 0:
+        raise InputError(f"{where}: image is not a PNG or JPEG file", got=data[:8].hex())
+    if pixels > MOST_PIXELS:
+        raise InputError(f"{where}: image is too large", expected=f"at most {MOST_PIXELS} pixels", got=pixels)
+    return data
+
+
+def encode_picture(rgb: NDArray[np.uint8]) -> str:
+    """Return base64 of a picture ``(H, W, 3)`` uint8 RGB as JPEG."""
+    done, data = cv2.imencode(
+        ".jpg", cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]
+    )
+    if not done:
+        raise InputError("a picture cannot be written as JPEG", got=rgb.shape)
+    return base64.b64encode(data.tobytes()).decode("ascii")

@@ -1,0 +1,233 @@
+"""Subjects: models that answer (VLM), act (VLA) or plan (planner) on images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.imaging.images.frame import Frame, View
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectInfo:
+    """Description of a subject, stored with every answer and score.
+
+    Attributes:
+        name: Name of the catalogue, such as ``classical-vla``, or reference.
+        version: Changes whenever answers can change.
+        description: One sentence.
+        views: Input views; a VLA aims in the first.
+        any_view: It accepts images of any camera; ``views`` then only names its live input.
+        simulation_only: A VLA that must not move a real arm: it was trained on simulated images only.
+        rate_hz: Rate at which the increments of a VLA's chunks follow each other; None for waypoints, which
+            the arm reaches at its own speed, and where it is unknown.
+        parts: Policies of which each can decide with its own cameras, the preferred one first; empty for a
+            single subject.
+    """
+
+    name: str
+    version: str
+    description: str
+    views: tuple[View, ...]
+    any_view: bool = False
+    simulation_only: bool = False
+    rate_hz: float | None = None
+    parts: tuple[SubjectInfo, ...] = ()
+
+    def at_turn(self, turn: int) -> SubjectInfo:
+        """Return the policy that decides; each turn it is the next one.
+
+        Args:
+            turn: Number of decisions of this run that the gate held or a policy refused.
+        """
+        return self.parts[turn % len(self.parts)] if self.parts else self
+
+    def is_made_for(self, view: View) -> bool:
+        """Whether the subject is meant for images of this camera."""
+        return self.any_view or view in self.views
+
+
+class ChunkStatus(StrEnum):
+    """Status of a chunk."""
+
+    ACT = "act"
+    """Increments follow."""
+    DONE = "done"
+    """The task looks done; no increments."""
+    NO_TARGET = "no_target"
+    """The object of the task is not visible; no increments."""
+
+
+def is_refusal(status: ChunkStatus | None, on_reference: ChunkStatus | None) -> bool:
+    """Return whether a policy saw no target on a distorted picture, and did on the reference.
+
+    A refusal moves nothing: it is not a wrong motion.
+    """
+    return status is ChunkStatus.NO_TARGET and on_reference is not ChunkStatus.NO_TARGET
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VlaObservation:
+    """Input of a VLA.
+
+    Attributes:
+        frames: One frame per view of the subject.
+        instruction: The task.
+        T_base_tool: ``(4, 4)`` float64, the tool centre point in the base frame at the frame's time (m).
+        gripper: Gripper state in [0, 1]: 0 open, 1 closed.
+        step: Number of chunks executed before in this run.
+    """
+
+    frames: Mapping[View, Frame]
+    instruction: str
+    T_base_tool: NDArray[np.float64]
+    gripper: float
+    step: int
+
+    def frames_of(self, views: Sequence[View]) -> list[Frame]:
+        """Return the frames of views.
+
+        Raises:
+            UsageError: A view is missing.
+        """
+        missing = [view for view in views if view not in self.frames]
+        if missing:
+            raise UsageError("a view is missing", expected=", ".join(missing), available=list(self.frames))
+        return [self.frames[view] for view in views]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActionChunk:
+    """A sequence of 7-DoF increments.
+
+    Attributes:
+        status: Whether increments follow.
+        increments: ``(K, 7)`` float64, each row ``(x, y, z, rx, ry, rz, g)``: displacement in m and
+            rotation vector in rad, both in the tool frame *before* the increment, so that they chain onto
+            the pose at the start, ``T_k = T_0 dT_1 ... dT_k``; ``g`` is the gripper state *after* the
+            increment in [0, 1] (0 open, 1 closed). ``K`` is 0 unless the status is ACT.
+        reason: In a few words ("sees no red cube").
+        target_px: Pixel ``(u, v)`` of the target in the first view, or None; for reports only.
+        seen: Probability in [0, 1] that the images show what the task names, by the subject's own estimate;
+            None where it has none.
+    """
+
+    status: ChunkStatus
+    increments: NDArray[np.float64]
+    reason: str
+    target_px: tuple[float, float] | None = None
+    seen: float | None = None
+
+    @classmethod
+    def still(cls, status: ChunkStatus, reason: str, seen: float | None = None) -> ActionChunk:
+        """Return a chunk without increments."""
+        return cls(status, np.empty((0, 7)), reason, seen=seen)
+
+
+class Vlm(Protocol):
+    """A vision-language model: cognition."""
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Description of the subject."""
+        ...
+
+    def answer(self, frame: Frame, task: str) -> str:
+        """Answer ``task`` about the image in about ten words; may be empty."""
+        ...
+
+
+class Vla(Protocol):
+    """A vision-language-action model: decision. Stateless: the same observation gives the same chunk."""
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Description of the subject."""
+        ...
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        """Return the next chunk."""
+        ...
+
+
+class Speaker(StrEnum):
+    """Who says a message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """One message of a conversation with a planner.
+
+    Attributes:
+        speaker: Who says it.
+        parts: Text and pictures in order; a picture is ``(H, W, 3)`` uint8, red first.
+    """
+
+    speaker: Speaker
+    parts: tuple[str | NDArray[np.uint8], ...]
+
+    @property
+    def text(self) -> str:
+        """The text parts, one a line."""
+        return "\n".join(part for part in self.parts if isinstance(part, str))
+
+
+class Planner(Protocol):
+    """A vision-language model that plans low-level actions itself: several pictures in, text out."""
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Description of the subject."""
+        ...
+
+    def plan(self, messages: Sequence[Message], schema: str = "") -> str:
+        """Return the answer to a conversation, as the model wrote it; may be empty.
+
+        Args:
+            messages: The conversation; the last message is the user's.
+            schema: JSON schema of the answer, as text, for models that can be bound to one; may be empty.
+        """
+        ...
+
+
+@runtime_checkable
+class FeatureSubject(Protocol):
+    """A subject that shows its features: what its vision encoder returns before any task is read."""
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Description of the subject."""
+        ...
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return the ``(tokens, C)`` token map of an image; pictures of one size have as many tokens.
+
+        Raises:
+            InputError: The network at hand has none.
+        """
+        ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A subject that holds a connection or a process."""
+
+    def close(self) -> None:
+        """Release it, and end waiting calls; calling it twice is fine."""
+        ...
+
+
+def close_subject(subject: object) -> None:
+    """Close a subject that can be closed."""
+    if isinstance(subject, Closable):
+        subject.close()

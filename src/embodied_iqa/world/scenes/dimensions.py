@@ -1,0 +1,74 @@
+"""Dimensions of the simulated cell, in the robot's base frame (m, rad)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.kinematics import TOOL_2F140_M, UR5, tool_along_z
+from embodied_iqa.imaging.images.frame import View
+
+UR5_D_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 0].tolist())
+UR5_A_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 1].tolist())
+UR5_ALPHA_RAD: Final = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
+"""The UR5's standard Denavit-Hartenberg table, base to flange."""
+
+STEP_NS: Final = 2_000_000
+"""The physics' time step."""
+
+TOOL_Z_M: Final = TOOL_2F140_M
+
+
+def _flange_tool() -> NDArray[np.float64]:
+    pose = tool_along_z(TOOL_Z_M)
+    pose.setflags(write=False)
+    return pose
+
+
+T_flange_tool: Final = _flange_tool()
+"""``(4, 4)``: the tool centre point, between the finger pads, in the flange's frame."""
+
+TABLE_X_M: Final = (-1.00, 0.20)
+TABLE_Y_M: Final = (-0.55, 0.55)
+"""Edges of the table; its top is z = 0, the plane of the robot's base."""
+TABLE_THICKNESS_M: Final = 0.04
+FLOOR_Z_M: Final = -0.75
+WALL_X_M: Final = -0.95
+"""The face of the wall beyond the objects."""
+WALL_HEIGHT_M: Final = 0.30
+
+BUTTON_TRAVEL_M: Final = 0.010
+BUTTON_THRESHOLD_M: Final = 0.005
+"""A button counts as pressed once its cap is this far below its rest position."""
+
+DRAWER_TRAVEL_M: Final = 0.100
+"""Travel of a drawer."""
+
+VERTICAL_FOV_RAD: Final = float(np.deg2rad(55.0))
+"""Horizontally 69.5 degrees at 4:3 and 85.6 degrees at 16:9, like a RealSense D455's colour camera."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameraMount:
+    """Pose of a camera in its parent's frame (the base, or the flange), in m.
+
+    Attributes:
+        position_m: The optical centre.
+        target_m: A point on the optical axis.
+        up: A direction that is up in the picture.
+    """
+
+    position_m: tuple[float, float, float]
+    target_m: tuple[float, float, float]
+    up: tuple[float, float, float]
+
+
+CAMERAS: Final[dict[View, CameraMount]] = {
+    View.TOP: CameraMount((-0.88, 0.0, 0.58), (-0.515, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    View.SIDE: CameraMount((-0.80, -0.86, 0.66), (-0.32, 0.0, 0.21), (0.0, 0.0, 1.0)),
+    View.WRIST: CameraMount((0.0, -0.078, 0.045), (0.0, -0.010, 0.260), (0.0, -1.0, 0.0)),
+}
+"""The wrist camera's parent is the flange, the others' the base."""

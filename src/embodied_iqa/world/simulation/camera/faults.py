@@ -1,0 +1,44 @@
+"""Pictures that a camera drops, or delivers twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from embodied_iqa.base.config import ranged
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.simulation.camera.sensor import seeded
+
+
+class Fault(StrEnum):
+    """What is wrong with the delivery of a picture."""
+
+    DROPPED = "dropped"
+    """It never arrives."""
+    REPEATED = "repeated"
+    """The picture before it arrives instead, with the new stamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRates:
+    """How often the delivery of a picture fails.
+
+    Attributes:
+        dropped: Probability that a picture is dropped.
+        repeated: Probability that the picture before it is delivered again.
+    """
+
+    dropped: float = ranged(0.0, 0.0, 0.5)
+    repeated: float = ranged(0.0, 0.0, 0.5)
+
+    @property
+    def never(self) -> bool:
+        """Whether every picture is delivered once."""
+        return self.dropped == self.repeated == 0
+
+    def fault(self, seed: int, view: View, stamp_ns: int) -> Fault | None:
+        """Return the fault of a picture; it depends on the arguments only."""
+        drawn = float(seeded((seed, list(View).index(view), stamp_ns, "delivery")).random())
+        if drawn < self.dropped:
+            return Fault.DROPPED
+        return Fault.REPEATED if drawn < self.dropped + self.repeated else None

@@ -1,0 +1,196 @@
+"""The simulated cameras: rendered pictures as they are (ideal), or as a D455 delivers them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.world.scenes.snapshot import WorldSnapshot
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.world.simulation.camera.controls import Controls
+from embodied_iqa.world.simulation.camera.development import picture_of
+from embodied_iqa.world.simulation.camera.exposure import Exposure, exposure_of, settled
+from embodied_iqa.world.simulation.camera.faults import Fault, FaultRates
+from embodied_iqa.world.simulation.camera.sensor import linear_table
+from embodied_iqa.world.simulation.renderer import SceneRenderer
+
+_METERED_EVERY: Final = 3
+"""Pictures from one measurement of the light to the next."""
+_METERING_PX: Final = 8
+"""The light is measured in every so manieth pixel of a row and a column."""
+_STILL_PX: Final = 0.25
+"""A shorter motion is not visible."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shot:
+    """All that a picture depends on: it can be drawn at any time, in any order.
+
+    Attributes:
+        snapshot: The world; its time is the stamp of the picture.
+        before: The world at the picture before; None for the first one.
+        controls: Settings of the cameras; None for ideal ones.
+        measured: The settings after this picture, where the controls see it.
+        dropped: The cameras whose picture never arrives.
+        repeated: The cameras that deliver an earlier picture again, and its shot.
+    """
+
+    snapshot: WorldSnapshot
+    before: WorldSnapshot | None = None
+    controls: Controls | None = None
+    measured: Controls | None = None
+    dropped: frozenset[View] = frozenset()
+    repeated: Mapping[View, Shot] = field(default_factory=dict)
+
+
+class SimulatedCameras:
+    """The cameras of one cell. The controls of exposure and white balance see every third picture.
+
+    Args:
+        renderer: Of the scene.
+        model: The camera model.
+        views: The cameras.
+        rates: How often pictures are dropped or repeated.
+
+    Attributes:
+        faults: Number of dropped and of repeated pictures by camera.
+    """
+
+    def __init__(
+        self,
+        renderer: SceneRenderer,
+        model: CameraModel,
+        views: Sequence[View],
+        rates: FaultRates | None = None,
+    ) -> None:
+        self.renderer = renderer
+        self._model = model
+        self._views = tuple(views)
+        self._rates = rates or FaultRates()
+        self.faults: Counter[tuple[View, Fault]] = Counter()
+        self.reset()
+
+    def reset(self) -> None:
+        """Start anew: the controls settle on the next picture, and nothing has moved before it."""
+        self._controls: Controls | None = None
+        self._last: Shot | None = None
+        self._drawn: dict[View, Frame] = {}
+        self._taken = 0
+        self._delivered: dict[View, Shot] = {}
+
+    def take(self, snapshot: WorldSnapshot) -> Shot:
+        """Take a picture with every camera; stamps do not decrease; the same stamp is the same picture."""
+        last = self._last
+        if last is not None and last.snapshot.time_ns == snapshot.time_ns:
+            return last
+        before = None if last is None else last.snapshot
+        shot = Shot(snapshot, before)
+        if self._model is not CameraModel.IDEAL:
+            shot = self._controlled(shot)
+        if not self._rates.never:
+            shot = self._faulty(shot)
+        if shot.controls is not None or not self._rates.never:
+            self._last = shot
+        return shot
+
+    def _controlled(self, shot: Shot) -> Shot:
+        """Add the settings of the cameras; the controls see the first and then every third picture."""
+        controls = self._controls or Controls(self._light, self._views, shot.snapshot)
+        self._taken += 1
+        sees = self._taken % _METERED_EVERY == 0
+        measured = controls.measured(shot.snapshot) if sees else None
+        self._controls = measured or controls
+        return replace(shot, controls=controls, measured=measured)
+
+    def _faulty(self, shot: Shot) -> Shot:
+        """Drop and repeat pictures; the first ones after a reset cannot be repeated."""
+        dropped, repeated = set(), {}
+        for view in self._views:
+            fault = self._rates.fault(self.renderer.scene.seed, view, shot.snapshot.time_ns)
+            if fault is Fault.DROPPED:
+                dropped.add(view)
+            elif fault is Fault.REPEATED and view in self._delivered:
+                repeated[view] = self._delivered[view]
+            else:
+                self._delivered[view] = shot
+                continue
+            self.faults[view, fault] += 1
+        return replace(shot, dropped=frozenset(dropped), repeated=repeated)
+
+    def frame(self, view: View, shot: Shot) -> Frame:
+        """Return the picture of a camera; a repeated one has the new stamp and its old pose."""
+        if view in shot.repeated:
+            return replace(self.frame(view, shot.repeated[view]), stamp_ns=shot.snapshot.time_ns)
+        if shot.controls is None:
+            return self.renderer.frame(view, shot.snapshot)
+        exposure = shot.controls.exposure(view)
+        frame = self._draw(view, shot.snapshot)
+        if shot.measured is not None:
+            shot.measured.exposure(view)  # while the picture is there
+        rgb = frame.rgb if shot.before is None else self._smeared(frame, shot.before, shot.snapshot, exposure)
+        return delivered(replace(frame, rgb=rgb), self.renderer.scene.seed, exposure)
+
+    def _light(self, view: View, snapshot: WorldSnapshot) -> NDArray[np.float64]:
+        return mean_light(self._draw(view, snapshot).rgb)
+
+    def _draw(self, view: View, snapshot: WorldSnapshot) -> Frame:
+        """Render a picture unless it is the last one of this camera."""
+        frame = self._drawn.get(view)
+        if frame is None or frame.stamp_ns != snapshot.time_ns:
+            frame = self._drawn[view] = self.renderer.frame(view, snapshot)
+        return frame
+
+    def _smeared(
+        self, frame: Frame, before: WorldSnapshot, now: WorldSnapshot, exposure: Exposure
+    ) -> NDArray[np.uint8]:
+        """Return the picture with the motion during its exposure, the speed that of the time before it."""
+        if np.array_equal(before.qpos, now.qpos):
+            return frame.rgb
+        share = exposure.time_s * SECOND_NS / (now.time_ns - before.time_ns)
+        kernels = load("embodied_iqa.world.simulation.camera.kernels")  # numba loads slowly
+        shifts_px = np.float32(share) * self.renderer.motion_px(frame.view, before, now, kernels.BLOCK_PX)
+        if float(np.abs(shifts_px).max()) < _STILL_PX:
+            return frame.rgb
+        smeared: NDArray[np.uint8] = kernels.smear(frame.rgb, shifts_px)
+        return smeared
+
+
+def mean_light(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return ``(3,)``, the mean linear light of a picture, as the controls measure it."""
+    offset = _METERING_PX // 2
+    light: NDArray[np.float64] = linear_table()[rgb[offset::_METERING_PX, offset::_METERING_PX]].mean(
+        (0, 1), dtype=np.float64
+    )
+    return light
+
+
+def as_delivered(frame: Frame, seed: int) -> Frame:
+    """Return a picture of a world at rest as the cameras of this package deliver it by default."""
+    return taken(frame, DEFAULT_MODEL, seed)
+
+
+def taken(frame: Frame, model: CameraModel, seed: int) -> Frame:
+    """Return a picture of a world at rest as a camera delivers it; arguments as in `delivered`."""
+    return frame if model is CameraModel.IDEAL else delivered(frame, seed)
+
+
+def delivered(frame: Frame, seed: int, exposure: Exposure | None = None) -> Frame:
+    """Return a rendered frame as a D455 delivers it.
+
+    Args:
+        frame: Rendered.
+        seed: Of the noise, with view and stamp.
+        exposure: Settings; None for those on which the controls settle for this picture.
+    """
+    if exposure is None:
+        exposure = exposure_of(settled(mean_light(frame.rgb), frame.stamp_ns))
+    noise_seed = (seed, list(View).index(frame.view), frame.stamp_ns)
+    return replace(frame, rgb=picture_of(frame.rgb, frame.view, exposure, noise_seed))

@@ -1,0 +1,79 @@
+"""The simulated world's arm behind the real robot's protocols, in the thread of the world's loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.emulator.controller import Controller
+from embodied_iqa.arm.emulator.emulator import Emulator
+from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.world.simulation.world import World
+
+
+class EmulatedRobot:
+    """Emulator of a UR controller that drives the world's arm and ticks with the world.
+
+    Args:
+        world: The world.
+        ip: Loopback address.
+        tick_ns: Period of the world's steps: 8 ms, that of a CB3.
+        clock_ns: Returns the simulated time, which drivers read in a register.
+
+    Raises:
+        UsageError: The controller of a UR5 has another period.
+        InputError: The address is in use.
+    """
+
+    def __init__(self, world: World, ip: str, tick_ns: int, clock_ns: Callable[[], int]) -> None:
+        firmware = FIRMWARE[Series.CB3]
+        if firmware.tick_ns != tick_ns:
+            raise UsageError(
+                "the controller of a UR5 has another state_rate_hz",
+                expected=str(firmware.rate_hz),
+                got=SECOND_NS / tick_ns,
+            )
+        self._controller = Controller(firmware, world, unlock_after_s=0.0)
+        self._controller.world_clock_ns = clock_ns
+        self._emulator = Emulator(self._controller, ip)
+        self._loop = asyncio.new_event_loop()
+        self._loop.run_until_complete(self._emulator.start())
+
+    @property
+    def answered_s(self) -> float:
+        """Controller time of the newest state that a driver has answered; -1 for none."""
+        return self._emulator.acknowledged_s
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a driver has answered the newest state."""
+        return self._emulator.is_acknowledged
+
+    def take_servo_target(self) -> NDArray[np.float64] | None:
+        """Return the joint target ``(6,)`` that a driver has streamed since the last call, or None."""
+        return self._controller.take_servo_target()
+
+    def listen(self, seconds: float) -> None:
+        """Serve clients until the newest state is answered, at most so long."""
+        self._loop.run_until_complete(self._emulator.listen(seconds))
+
+    def step(self, *, passing: bool) -> None:
+        """Do one tick; if time is ``passing``, the world advances by it."""
+        self._loop.run_until_complete(self._step(passing=passing))
+
+    def restart(self) -> None:
+        """Restart after a reset of the world: no stop is active and nothing moves."""
+        self._controller.restart()
+
+    def close(self) -> None:
+        """Close every port."""
+        self._loop.run_until_complete(self._emulator.stop())
+        self._loop.close()
+
+    async def _step(self, *, passing: bool) -> None:
+        self._emulator.step(passing=passing)

@@ -1,0 +1,231 @@
+"""Task files: tasks for photographs and recordings, written by people (docs/tasks.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import Final, TypeVar
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.tasks.task import MAX_RANK, MAX_TEXT_CHARACTERS, Task, TaskSource
+from embodied_iqa.world.tasks.task_file_entries import Entry, Fields, TaskEntry, Value, read_entries
+from embodied_iqa.world.tasks.vocabulary import Verb
+
+_WordT = TypeVar("_WordT", bound=StrEnum)
+_MAX_STAMP_NS: Final = 2**63 - 1
+_NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
+_MAX_LABEL_CHARACTERS: Final = 60
+_YES_NO: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLabels:
+    """Labels of a picture; None if the file does not specify them.
+
+    Attributes:
+        main_object: Category of the main object, lower case.
+        main_kind: Its kind, lower case.
+        background: What it is on or in front of, lower case.
+        real: Whether a real camera took the picture; False for a rendered one.
+    """
+
+    main_object: str | None = None
+    main_kind: str | None = None
+    background: str | None = None
+    real: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PictureTasks:
+    """A picture and its tasks.
+
+    Attributes:
+        path: The picture, or the recording that contains it; relative to the task file's folder.
+        stamp_ns: Stamp of the frame of a recording; None for a picture file.
+        view: Its camera; None if a picture's entry does not specify it.
+        tasks: One to five, by rank.
+        line: Line of the entry, counted from 1.
+        labels: Labels of the picture.
+    """
+
+    path: PurePosixPath
+    stamp_ns: int | None
+    view: View | None
+    tasks: tuple[Task, ...]
+    line: int
+    labels: PictureLabels = PictureLabels()
+
+
+def load_task_file(path: Path, *, files_exist: bool = True) -> tuple[PictureTasks, ...]:
+    """Read a task file.
+
+    Args:
+        path: YAML or CSV; pictures and recordings are in its folder or below.
+        files_exist: Reject entries whose picture or recording does not exist.
+
+    Raises:
+        InputError: The first error, with its line, and the number of further ones.
+    """
+    found, errors = check_task_file(path, files_exist=files_exist)
+    if errors:
+        more = f" (and {len(errors) - 1} more: `embodied-iqa tasks check`)" if len(errors) > 1 else ""
+        raise InputError(f"{errors[0]}{more}")
+    return found
+
+
+def check_task_file(
+    path: Path, *, files_exist: bool = True
+) -> tuple[tuple[PictureTasks, ...], tuple[InputError, ...]]:
+    """Return the valid entries of a task file and all errors, each in one line with its place.
+
+    Args:
+        path: As in `load_task_file`.
+        files_exist: As in `load_task_file`.
+    """
+    try:
+        entries = read_entries(path)
+    except InputError as error:
+        return (), (error,)
+    checker = _Checker(path, files_exist=files_exist)
+    for entry in entries:
+        checker.add(entry)
+    if not entries:
+        checker.report(1, "the file lists no pictures")
+    return tuple(checker.found), tuple(checker.errors)
+
+
+class _Checker:
+    """Validates entries one by one and collects all errors."""
+
+    def __init__(self, path: Path, *, files_exist: bool) -> None:
+        self.found: list[PictureTasks] = []
+        self.errors: list[InputError] = []
+        self._path = path
+        self._folder = path.parent.resolve()
+        self._files_exist = files_exist
+        self._lines: dict[tuple[PurePosixPath, int | None, View | None], int] = {}
+
+    def report(self, line: int, message: str, **details: object) -> None:
+        error = InputError(message, **details)  # type: ignore[arg-type]
+        self.errors.append(InputError(f"{self._path}:{line}: {error}"))
+
+    def add(self, entry: Entry) -> None:
+        before = len(self.errors)
+        path = self._file(entry)
+        stamp_ns, view = self._frame(entry)
+        labels = self._labels(entry.fields)
+        tasks = self._tasks(entry, path)
+        if path is None or len(self.errors) > before:
+            return
+        first = self._lines.setdefault((path, stamp_ns, view), entry.line)
+        if first != entry.line:
+            expected = f"once, as in line {first}"
+            self.report(entry.line, "a picture is listed twice", got=str(path), expected=expected)
+            return
+        self.found.append(PictureTasks(path, stamp_ns, view, tuple(tasks), entry.line, labels))
+
+    def _file(self, entry: Entry) -> PurePosixPath | None:
+        """Return the path, which cannot leave the folder of the task file, not even through links."""
+        value = entry.fields.get("picture") or entry.fields.get("bag")
+        if value is None or {"picture", "bag"} <= entry.fields.keys():
+            self.report(entry.line, "the tasks need one source", expected="either picture or bag")
+            return None
+        path = PurePosixPath(value.text)
+        outside = path.is_absolute() or ".." in path.parts or "\\" in value.text
+        if outside or not value.text.isprintable() or not self._resolved(path).is_relative_to(self._folder):
+            self.report(value.line, "a path leaves the folder of the task file", got=value.text)
+            return None
+        if self._files_exist and not (self._folder / path).exists():
+            self.report(value.line, "no such picture or recording", got=value.text)
+            return None
+        return path
+
+    def _resolved(self, path: PurePosixPath) -> Path:
+        return (self._folder / path).resolve()
+
+    def _frame(self, entry: Entry) -> tuple[int | None, View | None]:
+        stamp, view = entry.fields.get("stamp_ns"), entry.fields.get("view")
+        if "bag" in entry.fields and (stamp is None or view is None):
+            self.report(entry.line, "which frame of the recording?", expected="stamp_ns and view")
+        if "bag" not in entry.fields and stamp is not None:
+            self.report(stamp.line, "a picture file has no stamp_ns")
+        return self._number(stamp, "stamp_ns", 0, _MAX_STAMP_NS), self._word(view, View)
+
+    def _labels(self, fields: Fields) -> PictureLabels:
+        value = fields.get("real")
+        real = None if value is None else _YES_NO.get(value.text.casefold())
+        if value is not None and real is None:
+            self.report(value.line, "bad real", expected=" or ".join(_YES_NO), got=value.text[:40])
+        return PictureLabels(
+            self._label(fields, "main_object"),
+            self._label(fields, "main_kind"),
+            self._label(fields, "background"),
+            real,
+        )
+
+    def _label(self, fields: Fields, name: str) -> str | None:
+        text = self._text(fields.get(name), name, _MAX_LABEL_CHARACTERS)
+        return None if text is None else text.lower()
+
+    def _tasks(self, entry: Entry, path: PurePosixPath | None) -> list[Task]:
+        if not 1 <= len(entry.tasks) <= MAX_RANK:
+            got = len(entry.tasks)
+            self.report(entry.line, "wrong number of tasks", expected=f"1 to {MAX_RANK}", got=got)
+        frame = [entry.fields[name].text for name in ("stamp_ns", "view") if name in entry.fields]
+        picture = ":".join([str(path), *frame])
+        tasks: list[Task] = []
+        for item in entry.tasks[:MAX_RANK]:
+            task = self._task(item, picture)
+            if task is None:
+                continue
+            if task.rank in {other.rank for other in tasks}:
+                self.report(item.line, "two tasks of a picture have one rank", got=task.rank)
+            if task.text.casefold() in {other.text.casefold() for other in tasks}:
+                self.report(item.line, "a task of a picture comes twice", got=task.text)
+            tasks.append(task)
+        return sorted(tasks, key=lambda task: task.rank)
+
+    def _task(self, item: TaskEntry, picture: str) -> Task | None:
+        missing = [name for name in ("rank", "text") if name not in item.fields]
+        if missing:
+            self.report(item.line, "a task is incomplete", expected="rank and text", got=f"no {missing[0]}")
+            return None
+        before = len(self.errors)
+        rank = self._number(item.fields["rank"], "rank", 1, MAX_RANK)
+        text = self._text(item.fields["text"], "text of a task", MAX_TEXT_CHARACTERS)
+        verb = self._word(item.fields.get("verb"), Verb)
+        if rank is None or text is None or len(self.errors) > before:
+            return None
+        identity = "f" + hashlib.sha256(f"{picture}:{rank}:{text}".encode()).hexdigest()[:15]
+        return Task(identity, rank, text, verb=verb, source=TaskSource.FILE)
+
+    def _number(self, value: Value | None, name: str, low: int, high: int) -> int | None:
+        if value is None:
+            return None
+        if _NUMBER.fullmatch(value.text) and low <= int(value.text) <= high:
+            return int(value.text)
+        expected = f"a whole number from {low} to {high}"
+        self.report(value.line, f"bad {name}", expected=expected, got=value.text[:40])
+        return None
+
+    def _text(self, value: Value | None, name: str, limit: int) -> str | None:
+        """Return a text with single spaces."""
+        if value is None:
+            return None
+        text = " ".join(value.text.split())
+        if text and text.isprintable() and len(text) <= limit:
+            return text
+        expected = f"1 to {limit} printable characters"
+        self.report(value.line, f"bad {name}", expected=expected, got=text[:40])
+        return None
+
+    def _word(self, value: Value | None, kind: type[_WordT]) -> _WordT | None:
+        known = [str(word) for word in kind]
+        if value is None or value.text in known:
+            return None if value is None else kind(value.text)
+        self.report(value.line, f"unknown {kind.__name__.lower()}", got=value.text, available=known)
+        return None

@@ -1,0 +1,307 @@
+"""Limits are named with their numbers; wrong configurations are refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.leases import LeaseBook
+from embodied_iqa.arm.robot.limits import (
+    ArmLimits,
+    LimitKind,
+    Violation,
+    check_configurations,
+    check_increments,
+    check_motion,
+    check_positions,
+)
+from embodied_iqa.arm.robot.path import PathOptions
+from embodied_iqa.arm.robot.timing import TimingOptions
+from embodied_iqa.base.errors import UsageError
+
+LIMITS = ArmLimits()
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"joint_speed_radps": 3.5},
+        {"tool_speed_mps": 0.0},
+        {"tool_speed_mps": float("nan")},
+        {"increment_m": -1.0},
+        {"q_min_rad": (0.0,) * 5},
+        {"workspace_min_m": (1.0, -0.45, 0.0)},
+    ],
+)
+def test_wrong_limits_are_usage_errors(wrong: dict[str, Any]):
+    with pytest.raises(UsageError):
+        ArmLimits(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"dt_s": 0.0}, {"dt_s": 1.0}, {"max_hold_ns": 0}])
+def test_wrong_options_are_usage_errors(wrong: dict[str, Any]):
+    with pytest.raises(UsageError):
+        ControllerOptions(**wrong)
+
+
+def test_increments_at_the_limit_pass_and_beyond_it_do_not():
+    chunk = np.zeros((2, 7))
+    chunk[1, :3] = np.array([2.0, -1.0, 2.0]) / 3 * LIMITS.increment_m
+    chunk[0, 3] = LIMITS.increment_rad
+    assert check_increments(chunk, LIMITS) is None
+    chunk[1, 0] *= 1.01
+    violation = check_increments(chunk, LIMITS)
+    assert violation is not None
+    assert violation.kind is LimitKind.INCREMENT
+    assert str(LIMITS.increment_m) in violation.reason
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ((-0.5, 0.0, 0.004), LimitKind.TABLE),
+        ((-0.96, 0.0, 0.3), LimitKind.WALL),
+        ((-0.9, 0.0, 0.3), LimitKind.WORKSPACE),
+        ((-0.5, 0.46, 0.3), LimitKind.WORKSPACE),
+    ],
+)
+def test_positions_are_checked_against_table_wall_and_box(place: tuple[float, ...], kind: LimitKind):
+    inside = np.array([[-0.5, 0.0, 0.3]])
+    assert check_positions(inside, LIMITS) is None
+    violation = check_positions(np.vstack([inside, place]), LIMITS)
+    assert violation is not None
+    assert violation.kind is kind
+
+
+def test_motion_and_joints_are_checked():
+    still, fast = np.zeros(6), np.array([0, 0, 0, 1.6, 0, 0])
+    assert check_motion(still, still, 0.0, LIMITS) is None
+    kinds = [
+        check_motion(fast, still, 0.0, LIMITS),
+        check_motion(still, 20 * fast, 0.0, LIMITS),
+        check_motion(still, still, 0.3, LIMITS),
+        check_motion(still * np.nan, still, 0.0, LIMITS),
+        check_configurations(np.full((2, 6), 6.5), LIMITS),
+    ]
+    assert [violation.kind for violation in kinds if violation] == [
+        LimitKind.JOINT_SPEED,
+        LimitKind.JOINT_ACCELERATION,
+        LimitKind.TOOL_SPEED,
+        LimitKind.JOINT_SPEED,
+        LimitKind.JOINT,
+    ]
+
+
+def test_the_limits_are_those_of_the_safety_case():
+    """A change of a limit is a decision: it is made here too."""
+    assert asdict(LIMITS) == {
+        "q_min_rad": (-2 * math.pi,) * 6,
+        "q_max_rad": (2 * math.pi,) * 6,
+        "joint_speed_radps": 1.5,
+        "joint_acceleration_radps2": 16.0,
+        "tool_speed_mps": 0.25,
+        "tool_acceleration_mps2": 4.0,
+        "tool_turn_radps": 1.0,
+        "workspace_min_m": (-0.80, -0.45, 0.0),
+        "workspace_max_m": (-0.20, 0.45, 0.70),
+        "table_z_m": 0.0,
+        "tool_height_m": 0.005,
+        "wall_x_m": -0.95,
+        "increment_m": 0.15,
+        "increment_rad": 0.8,
+        "increments": 100,
+        "shoulder_margin_m": 0.02,
+        "singularity_margin_rad": 0.05,
+        "following_rad": 0.2,
+    }
+    assert asdict(ControllerOptions()) == {
+        "dt_s": 0.008,
+        "max_frame_age_ns": 1500 * MS,
+        "max_hold_ns": 5000 * MS,
+        "lease_overrun_ns": 70 * MS,
+        "state_timeout_ns": 100 * MS,
+        "gripper_timeout_ns": 2000 * MS,
+        "gripper_least_ns": 150 * MS,
+        "gripper_tolerance": 0.03,
+    }
+    assert (LeaseBook().longest_ns, LeaseBook().remember_ns) == (1000 * MS, 3000 * MS)
+    assert asdict(PathOptions()) == {"sample_m": 0.001, "blend_m": 0.012}
+    assert asdict(TimingOptions()) == {"brake_s": 0.1, "jerk_s": 0.03, "ease": 0.5}
+    assert make_controller().planner.gripper_change == 0.01
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "joint_speed_radps",
+        "joint_acceleration_radps2",
+        "tool_speed_mps",
+        "tool_acceleration_mps2",
+        "tool_turn_radps",
+        "increment_m",
+        "increment_rad",
+        "increments",
+        "following_rad",
+    ],
+)
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+def test_a_limit_that_limits_nothing_is_refused(name: str, value: float):
+    with pytest.raises(UsageError, match=f"wrong {name}"):
+        ArmLimits(**{name: value})
+
+
+def test_limits_at_their_own_limit():
+    assert ArmLimits(joint_speed_radps=math.pi).joint_speed_radps == math.pi
+    with pytest.raises(UsageError, match="at most pi"):
+        ArmLimits(joint_speed_radps=math.pi + 1e-9)
+    for wrong in (
+        {"q_max_rad": (7.0,) * 5},
+        {"q_min_rad": (1.0,) * 6, "q_max_rad": (1.0,) * 6},
+        {"workspace_max_m": (-0.2, 0.45, 0.0)},
+        {"workspace_min_m": (-0.8, 0.45, 0.0)},
+    ):
+        with pytest.raises(UsageError, match="joint limits"):
+            ArmLimits(**wrong)
+    assert ControllerOptions(dt_s=0.05).dt_s == 0.05
+    for name in ("max_frame_age_ns", "max_hold_ns", "state_timeout_ns", "gripper_timeout_ns"):
+        assert getattr(ControllerOptions(**{name: 1}), name) == 1
+        with pytest.raises(UsageError, match=f"wrong {name}"):
+            ControllerOptions(**{name: 0})
+
+
+def _kind(violation: Violation | None) -> LimitKind | None:
+    return None if violation is None else violation.kind
+
+
+@pytest.mark.parametrize("axis", range(6))
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_each_axis_of_an_increment_is_bounded_on_either_side(axis: int, sign: float):
+    most = LIMITS.increment_m if axis < 3 else LIMITS.increment_rad
+    chunk = np.zeros((1, 7))
+    chunk[0, axis] = sign * most * (1 + 0.9e-6)
+    assert check_increments(chunk, LIMITS) is None
+    chunk[0, axis] = sign * most * (1 + 1.1e-6)
+    assert _kind(check_increments(chunk, LIMITS)) is LimitKind.INCREMENT
+
+
+def test_the_number_the_shape_and_the_gripper_of_increments_are_bounded():
+    assert check_increments(np.zeros((0, 7)), LIMITS) is None
+    assert check_increments(np.zeros((100, 7)), LIMITS) is None
+    for wrong in (np.zeros((101, 7)), np.zeros((2, 8)), np.zeros((2, 6)), np.zeros(7), np.zeros((1, 2, 7))):
+        assert _kind(check_increments(wrong, LIMITS)) is LimitKind.SHAPE
+    chunk = np.zeros((3, 7))
+    for grip, kind in ((0.0, None), (1.0, None), (-1e-9, LimitKind.GRIPPER), (1 + 1e-9, LimitKind.GRIPPER)):
+        chunk[1, 6] = grip
+        assert _kind(check_increments(chunk, LIMITS)) is kind
+    chunk[1, 6] = np.nan
+    assert _kind(check_increments(chunk, LIMITS)) is LimitKind.NOT_FINITE
+
+
+def test_a_huge_increment_is_reported_with_its_size():
+    chunk = np.zeros((1, 7))
+    chunk[0, 1] = 1e200
+    violation = check_increments(chunk, LIMITS)
+    assert violation == Violation(LimitKind.INCREMENT, "an increment of 1e+09 m, at most 0.15 m")
+
+
+BOX = ArmLimits(
+    workspace_min_m=(-0.5, -0.3, 0.1),
+    workspace_max_m=(-0.1, 0.2, 0.6),
+    table_z_m=0.05,
+    tool_height_m=0.01,
+    wall_x_m=-0.8,
+)
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("high", [False, True])
+def test_the_workspace_ends_at_each_of_its_sides(axis: int, *, high: bool):
+    place = np.array([[-0.3, 0.0, 0.3], [-0.3, 0.0, 0.3]])
+    side = (BOX.workspace_max_m if high else BOX.workspace_min_m)[axis]
+    place[1, axis] = side
+    assert check_positions(place, BOX) is None
+    place[1, axis] = side + (1e-6 if high else -1e-6)
+    violation = check_positions(place, BOX)
+    assert _kind(violation) is LimitKind.WORKSPACE
+    assert violation is not None
+    assert f"at {'xyz'[axis]} from" in violation.reason
+
+
+def test_the_table_and_the_wall_end_where_they_say():
+    wide = replace(BOX, workspace_min_m=(-2.0, -2.0, -2.0))
+    place = np.array([[-0.3, 0.0, 0.06]])
+    assert check_positions(place, wide) is None
+    below = check_positions(place - [0.0, 0.0, 0.002], wide)
+    assert below == Violation(LimitKind.TABLE, "the tool would be 0.008 m above the table, at least 0.01 m")
+    place = np.array([[-0.8, 0.0, 0.3]])
+    assert check_positions(place, wide) is None
+    behind = check_positions(place - [0.001, 0.0, 0.0], wide)
+    assert behind == Violation(LimitKind.WALL, "the tool would be at x = -0.801 m, the wall at -0.8 m")
+
+
+@pytest.mark.parametrize("joint", range(6))
+def test_each_joint_is_bounded_below_and_above(joint: int):
+    limits = ArmLimits(
+        q_min_rad=tuple(-1.0 - 0.1 * n for n in range(6)), q_max_rad=tuple(2.0 + 0.1 * n for n in range(6))
+    )
+    for side, away in ((limits.q_min_rad[joint], -1e-6), (limits.q_max_rad[joint], 1e-6)):
+        q = np.zeros((3, 6))
+        q[1, joint] = side
+        assert check_configurations(q, limits) is None
+        q[1, joint] = side + away
+        violation = check_configurations(q, limits)
+        reason = f"joint {joint + 1} would turn to {side:.3f} rad, beyond its limit"
+        assert violation == Violation(LimitKind.JOINT, reason)
+    q[1, joint] = np.nan
+    assert _kind(check_configurations(q, limits)) is LimitKind.NOT_FINITE
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_command_may_exceed_a_limit_by_one_percent_of_rounding(sign: float):
+    still = np.zeros(6)
+    for share, allowed in ((1.0099, True), (1.0101, False)):
+        speed, push = still.copy(), still.copy()
+        speed[4] = sign * share * LIMITS.joint_speed_radps
+        push[1] = sign * share * LIMITS.joint_acceleration_radps2
+        assert (check_motion(speed, still, 0.0, LIMITS) is None) == allowed
+        assert (check_motion(still, push, 0.0, LIMITS) is None) == allowed
+        assert (check_motion(still, still, share * LIMITS.tool_speed_mps, LIMITS) is None) == allowed
+    violation = check_motion(still, still, 0.5, LIMITS)
+    assert violation == Violation(LimitKind.TOOL_SPEED, "the tool would move at 0.500 m/s, at most 0.25")
+
+
+# A limit itself is allowed, and so is a billionth beyond it, for rounding.
+
+
+@pytest.mark.parametrize(("beyond", "allowed"), [(1e-9, True), (1.5e-9, False)])
+def test_rounding_may_exceed_a_limit_by_a_billionth(beyond: float, *, allowed: bool):
+    unit = ArmLimits(q_min_rad=(-1.0,) * 6, q_max_rad=(2.0,) * 6, workspace_min_m=(-0.5, -0.5, -0.5))
+    for side in (-1.0 - beyond, 2.0 + beyond):
+        assert (check_configurations(np.full((1, 6), side), unit) is None) == allowed
+    for axis in (0, 1):
+        for side in (unit.workspace_min_m[axis] - beyond, unit.workspace_max_m[axis] + beyond):
+            place = np.array([[-0.3, 0.0, 0.3]])
+            place[0, axis] = side
+            assert (check_positions(place, unit) is None) == allowed
+    low = np.array([[-0.3, 0.0, unit.tool_height_m - beyond]])
+    assert (check_positions(low, unit) is None) == allowed
+
+
+def test_a_value_at_a_limit_with_its_tolerance_is_allowed():
+    for axis, most in ((1, LIMITS.increment_m), (4, LIMITS.increment_rad)):
+        chunk = np.zeros((1, 7))
+        chunk[0, axis] = most * (1.0 + 1e-6)
+        assert check_increments(chunk, LIMITS) is None
+    assert check_motion(np.zeros(6), np.zeros(6), LIMITS.tool_speed_mps * 1.01, LIMITS) is None
+
+
+def test_a_workspace_of_two_axes_is_refused():
+    with pytest.raises((UsageError, ValueError)):
+        ArmLimits(workspace_min_m=(-0.8, -0.45))  # type: ignore[arg-type]

@@ -1,0 +1,87 @@
+"""Workers end with their parent, at once where it fails, and a lost one is reported in one line."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.workers import Workers, result_of
+from live_process import running_program
+
+DEADLINE_S = 60.0
+PARENT = """
+import os, signal
+from embodied_iqa.base.workers import Workers
+with Workers(1) as pool:
+    print(pool.submit(os.getpid).result(), flush=True)
+    pool.submit(signal.pause)
+    signal.pause()
+"""
+
+
+def ends(process: int, within_s: float) -> bool:
+    descriptor = os.pidfd_open(process)
+    try:
+        return bool(select.select([descriptor], [], [], within_s)[0])
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_worker_ends_with_its_parent_whatever_it_does(cause: signal.Signals, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PARENT]
+    with running_program(command, tmp_path, stdout=subprocess.PIPE, text=True) as parent:
+        worker = int(parent.process.stdout.readline())
+        assert not ends(worker, within_s=0.0)
+        parent.process.send_signal(cause)
+        assert ends(worker, DEADLINE_S)
+        parent.wait(DEADLINE_S)
+
+
+@pytest.mark.timeout(DEADLINE_S)
+def test_an_error_ends_the_workers_at_once_and_is_passed_on() -> None:
+    pool = Workers(1)
+    worker = pool.submit(os.getpid).result()
+    pool.submit(signal.pause)
+    with pytest.raises(KeyboardInterrupt), pool:
+        raise KeyboardInterrupt
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_ctrl_c_in_the_terminal_is_left_to_the_parent() -> None:
+    with Workers(1) as pool:
+        os.kill(pool.submit(os.getpid).result(), signal.SIGINT)
+        assert result_of(pool.submit(abs, -3)) == 3
+
+
+def test_jobs_under_way_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with Workers(1) as pool:
+        job = pool.submit(Path.read_text, tmp_path / "fifo")
+        writer = (tmp_path / "fifo").open("w")  # returns when the worker reads
+        manager = pool._pool._executor_manager_thread
+        join = manager.join
+        monkeypatch.setattr(manager, "join", lambda: (writer.close(), join()))
+    assert job.done()
+    assert not job.cancelled()
+
+
+def test_a_lost_worker_is_told_in_one_line() -> None:
+    with pytest.raises(InputError, match="a worker was killed"), Workers(1) as pool:
+        result_of(pool.submit(os._exit, 3))
+
+
+def test_each_worker_has_one_thread_and_begins_as_asked() -> None:
+    with Workers(1, os.putenv, "EMBODIED_IQA_TEST", "begun") as pool:
+        assert (
+            result_of(
+                pool.submit(subprocess.getoutput, "echo $EMBODIED_IQA_TEST $LP_NUM_THREADS $OPJ_NUM_THREADS")
+            )
+            == "begun 1 1"
+        )

@@ -1,0 +1,143 @@
+"""Verdicts of a gate on the pairs of a database: made, stored, checked, shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from database_folders import write_database
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.database.check import check_database
+from embodied_iqa.data.database.query import query
+from embodied_iqa.data.database.rows import rows_of, table_of
+from embodied_iqa.data.database.schema import PAIRS, Pair, Reference
+from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.verdicts import VERDICTS, PairVerdict, merge_verdicts, stored_verdicts
+from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.pages.studio.browse.filters import Filters, filters_from
+from embodied_iqa.pages.studio.browse.overview import Overview
+from embodied_iqa.pages.studio.browse.table_page import find
+from embodied_iqa.quality.gate.bounds import Bounds
+from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.pair_judging import judge_pairs
+from embodied_iqa.quality.gate.statistics import Statistic, measure
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from studio_client import client_of
+
+SIZE_PX = (32, 24)
+
+
+def _gate(store: DatabaseStore) -> Path:
+    """Write a gate of every camera that holds pictures of less than median exposure; return the file."""
+    level = float(np.median(list(_exposures(store).values())))
+    anything = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
+    bounds = anything | {Statistic.EXPOSURE: Bounds(-np.inf, level, np.inf, np.inf)}
+    views = {row.view for row in rows_of(Reference, store.references())}
+    cameras = [GateCalibration(view, *SIZE_PX, bounds, 100, "made up") for view in sorted(views)]
+    save_calibrations(cameras, store.path / "gate.yaml")
+    return store.path / "gate.yaml"
+
+
+def _exposures(store: DatabaseStore) -> dict[str, float]:
+    pairs = rows_of(Pair, store.pairs())
+    return {row.pair_id: measure(read_picture(store.path / str(row.picture))).exposure for row in pairs}
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> DatabaseStore:
+    store = write_database(tmp_path / "made", references=3, pictures=True)
+    assert main(["db", "judge", str(store.path), "--calibration", str(_gate(store))]) == 0
+    return store
+
+
+def test_dark_pictures_are_held_and_the_studio_selects_them(judged: DatabaseStore) -> None:
+    exposures = _exposures(judged)
+    level = np.median(list(exposures.values()))
+    dark = {name for name, exposure in exposures.items() if exposure < level}
+    held = query(judged, "SELECT pair_id, reason, gate FROM verdicts WHERE verdict = 'hold'").to_pylist()
+    assert {row["pair_id"] for row in held} == dark
+    assert all(row["reason"] and row["gate"] == "gate.yaml, statistics" for row in held)
+    overview = Overview(judged)
+    assert overview.choices.verdicts == ("pass", "hold")
+    found = find(overview, Filters(verdict="hold"))
+    assert {row["pair_id"] for row in found.rows} == dark
+    first = [row["verdict"] for row in find(overview, Filters(sort="verdict", down=True)).rows]
+    assert first == ["hold"] * len(dark) + ["pass"] * (len(first) - len(dark)), "by severity"
+    client, _ = client_of(judged.path)
+    assert 'name="verdict"' in client.get("/db/made?verdict=hold&sort=verdict").text
+    assert client.get("/db/made?verdict=reject").status_code == 400
+    page = client.get(f"/db/made/pair/{held[0]['pair_id']}").text
+    assert "gate.yaml, statistics" in page
+    assert held[0]["reason"] in page
+
+
+def test_without_verdicts_there_is_no_column(tmp_path: Path) -> None:
+    store = write_database(tmp_path / "made", references=1)
+    assert filters_from({}, Overview(store).choices).verdict == ""
+    client, _ = client_of(store.path)
+    assert "Gate" not in client.get("/db/made").text
+
+
+def test_verdicts_on_other_pictures_do_not_count(judged: DatabaseStore) -> None:
+    rows = rows_of(Pair, judged.pairs())
+    write_table(judged.pairs_file, table_of(Pair, [replace(rows[0], sha256="1" * 64), *rows[1:]]), PAIRS)
+    row = Overview(judged).rows("SELECT verdict FROM overview WHERE pair_id = ?", [rows[0].pair_id])[0]
+    assert row["verdict"] is None
+    assert "1 verdicts are on other pictures: judge again" in check_database(judged, pictures=False).remarks
+
+
+def test_the_check_knows_the_table(judged: DatabaseStore, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    main(["db", "check", str(judged.path), "--no-pictures", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["counts"]["verdicts"] == len(_exposures(judged))
+    assert not [line for line in report["errors"] if "verdict" in line]
+    judged.verdicts_file.write_bytes(judged.verdicts_file.read_bytes() + b" ")
+    assert any("verdicts.parquet" in line for line in check_database(judged, pictures=False).errors)
+
+
+def test_a_merged_database_keeps_the_verdicts_on_its_pictures(judged: DatabaseStore, tmp_path: Path) -> None:
+    """A pair that both have judged keeps the verdict of the first; one on another picture is left out."""
+    other = tmp_path / "other"
+    shutil.copytree(judged.path, other)
+    judge_pairs(DatabaseStore(other), Gatekeeper(StatisticsJudge(()), GateOptions()), "none")
+    rows = rows_of(PairVerdict, stored_verdicts(judged))
+    outdated = replace(rows[0], sha256="1" * 64)
+    write_table(judged.verdicts_file, table_of(PairVerdict, [outdated, *rows[2:]]), VERDICTS)
+    merged = tmp_path / "merged"
+    assert main(["db", "merge", str(judged.path), str(other), "--out", str(merged)]) == 0
+    found = {row.pair_id: row for row in rows_of(PairVerdict, stored_verdicts(DatabaseStore(merged)))}
+    assert {name: row.gate for name, row in found.items()} == dict.fromkeys(
+        (row.pair_id for row in rows), "gate.yaml, statistics"
+    ) | {rows[0].pair_id: "none", rows[1].pair_id: "none"}
+    assert [found[row.pair_id] for row in rows[2:]] == rows[2:]
+    report = check_database(DatabaseStore(merged), pictures=False)
+    assert not [line for line in (*report.errors, *report.remarks) if "verdict" in line]
+
+
+def test_databases_without_verdicts_merge_to_one_without(tmp_path: Path) -> None:
+    stores = [write_database(tmp_path / name, references=1, pictures=True) for name in ("a", "b")]
+    merge_verdicts(stores, stores[0])
+    assert not stores[0].verdicts_file.exists()
+
+
+def test_a_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:
+    store = write_database(tmp_path / "made", references=1, pictures=True)
+    store.verdicts_file.write_bytes(b"mine")
+    with pytest.raises(InputError, match="cannot be read"):
+        judge_pairs(store, Gatekeeper(StatisticsJudge(()), GateOptions()), "none")
+    assert store.verdicts_file.read_bytes() == b"mine"
+    store.verdicts_file.unlink()
+    counts = judge_pairs(store, Gatekeeper(StatisticsJudge(()), GateOptions()), "none")
+    assert counts == {"reject": 30}, "no camera is calibrated"
+    table = stored_verdicts(store)
+    assert table is not None

@@ -1,0 +1,342 @@
+"""`embodied-iqa distort`: files in, files and a manifest out, the same for any number of workers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image as Image_
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter, distort_region, frame_generator
+from embodied_iqa.imaging.distortions.image import Image
+from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
+from embodied_iqa.imaging.distortions.references import read_reference
+from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
+
+
+@pytest.fixture
+def folder(tmp_path: Path, photographs: list[Image]) -> Path:
+    root = tmp_path / "in"
+    (root / "sub").mkdir(parents=True)
+    for name, picture in zip(("a.png", "b.png", "sub/c.png"), photographs, strict=False):
+        cv2.imwrite(str(root / name), picture[::2, ::2, ::-1])
+    return root
+
+
+def hashes(out: Path) -> dict[str, str]:
+    files = (path for path in out.rglob("*") if path.is_file())
+    return {str(path.relative_to(out)): sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_any_number_of_workers_makes_the_same_folder(folder: Path, tmp_path: Path):
+    for workers in ("1", "3"):
+        command = ["distort", "--all", "--levels", "2,5", str(folder), "--out", str(tmp_path / workers)]
+        assert main([*command, "--seed", "3", "--workers", workers]) == 0
+    first, second = hashes(tmp_path / "1"), hashes(tmp_path / "3")
+    assert first == second
+    assert len(first) == 30 * 2 * 3 + 2
+
+
+def test_a_picture_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    assert main(["distort", "--type", "15:4", "--seed", "3", str(folder / "a.png"), "--out", str(out)]) == 0
+    made = read_picture(out / "15_4" / "a.png")
+    spec = DistortionSpec("15", 4, 3)
+    assert np.array_equal(made, FrameDistorter(spec).apply(read_picture(folder / "a.png"), "a", 0))
+    (record,) = json.loads((out / "manifest.json").read_text())["pictures"]
+    assert record["parameters"] == {"variance": 0.02}
+    assert (record["type"], record["name"], record["level"], record["seed"]) == (
+        "15",
+        "multiplicative-noise",
+        4,
+        3,
+    )
+    assert record["sha256"] == sha256(made.data).hexdigest()
+    assert record["reference_sha256"] == sha256((folder / "a.png").read_bytes()).hexdigest()
+    with (out / "manifest.csv").open(encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert row["sha256"] == record["sha256"]
+    assert row["output"] == "15_4/a.png"
+
+
+def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "out"
+    command = ["distort", str(folder), "--type", "12", "--levels", "1,2", "--out", str(out), "--json"]
+
+    def counts(*more: str) -> tuple[int, int]:
+        assert main([*command, "--workers", "1", *more]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        return answer["made"], answer["kept"]
+
+    assert counts() == (6, 0)
+    before = hashes(out)
+    (out / "12_1" / "b.png").unlink()
+    assert counts() == (1, 5)
+    assert hashes(out) == before
+    assert counts("--seed", "1") == (6, 0)
+    cv2.imwrite(str(folder / "a.png"), np.full((64, 64, 3), 7, np.uint8))
+    assert counts("--seed", "1") == (2, 4)
+    assert counts("--type", "13:3", "--seed", "1") == (3, 6)
+    assert len(json.loads((out / "manifest.json").read_text())["pictures"]) == 9
+
+
+def test_a_journal_left_by_a_kill_is_taken_up(folder: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    command = ["distort", str(folder), "--type", "12:3", "--out", str(out), "--workers", "1"]
+    assert main(command) == 0
+    records = json.loads((out / "manifest.json").read_text())["pictures"]
+    (out / "manifest.json").unlink()
+    (out / "manifest.csv").unlink()
+    lines = "".join(json.dumps(record) + "\n" for record in records[:2])
+    (out / "manifest.partial.jsonl").write_text(lines + '{"output": "12_3/su')
+    manifest = Manifest(out)
+    assert manifest.find("12_3/a.png") is not None
+    assert manifest.find("12_3/sub/c.png") is None
+    assert main(command) == 0
+    assert json.loads((out / "manifest.json").read_text())["pictures"] == records
+    assert not (out / "manifest.partial.jsonl").exists()
+
+
+def test_a_region_takes_two_levels(folder: Path, tmp_path: Path):
+    out, reference = tmp_path / "out", read_picture(folder / "a.png")
+    mask = np.zeros(reference.shape[:2], np.uint8)
+    mask[40:90, 50:120] = 255
+    cv2.imwrite(str(tmp_path / "roi.png"), mask)
+    command = ["distort", str(folder / "a.png"), "--type", "12", "--region", str(tmp_path / "roi.png")]
+    assert main([*command, "--inside", "4", "--outside", "1", "--out", str(out)]) == 0
+    rng = frame_generator(DistortionSpec("12", 4), "a", 0)
+    expected = distort_region(reference, "12", mask, inside=4, outside=1, rng=rng)
+    assert np.array_equal(read_picture(out / "12_4in_1out" / "a.png"), expected)
+
+
+def test_a_recording_is_distorted_as_it_was_live(tmp_path: Path, photographs: list[Image]):
+    bag, out = tmp_path / "trial.mcap", tmp_path / "out"
+    topic = "/camera/wrist/image_raw"
+    with TrialWriter(bag) as writer:
+        writer.add_channel(topic, "sensor_msgs/msg/Image")
+        for stamp_ns in (10**18 + 1, 10**18 + 2):
+            writer.write(topic, image_to_cdr(photographs[0], stamp_ns, "wrist"), stamp_ns, stamp_ns)
+    assert main(["distort", str(bag), "--type", "12:5", "--seed", "9", "--out", str(out)]) == 0
+    live = FrameDistorter(DistortionSpec("12", 5, 9))
+    for stamp_ns in (10**18 + 1, 10**18 + 2):
+        frame = read_picture(out / "12_5" / "camera-wrist-image_raw" / f"{stamp_ns}.png")
+        assert np.array_equal(frame, live.apply(photographs[0], "wrist", stamp_ns))
+
+
+def test_random_levels_depend_on_seed_and_name_only(folder: Path, tmp_path: Path):
+    for out in ("x", "y"):
+        command = ["distort", str(folder), "--all", "--levels", "random", "--out", str(tmp_path / out)]
+        assert main([*command, "--format", "webp"]) == 0
+    assert hashes(tmp_path / "x") == hashes(tmp_path / "y")
+    records = json.loads((tmp_path / "x" / "manifest.json").read_text())["pictures"]
+    assert len(records) == 90
+    assert {record["level"] for record in records} == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["nothing.png", "--type", "01:1", "--out", "o"], 1, "no such input"),
+        (["{in}", "--out", "o"], 2, "nothing to make"),
+        (["{in}", "--type", "01:1"], 2, "--out DIR"),
+        (["{in}", "--type", "01:7", "--out", "o"], 2, "available: 1, 2, 3, 4, 5"),
+        (["{in}", "--type", "blurr:1", "--out", "o"], 2, "01 gaussian-blur"),
+        (["{in}", "--all", "--levels", "1,x", "--out", "o"], 2, "level"),
+        (["{in}", "--type", "01", "--inside", "1", "--out", "o"], 2, "region"),
+        (["{in}", "--type", "01:1", "--workers", "0", "--out", "o"], 2, "workers"),
+        (["list", "--workers", "2"], 2, "not an option for list"),
+        (["sheet", "--out", "sheet.xyz"], 2, "a sheet is a picture"),
+    ],
+)
+def test_mistakes_are_reported_in_one_line(
+    words: list[str],
+    code: int,
+    message: str,
+    *,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+):
+    filled = [word.replace("{in}", str(folder)) for word in words]
+    filled = [str(tmp_path / word) if word in {"o", "sheet.xyz", "nothing.png"} else word for word in filled]
+    assert main(["distort", *filled]) == code
+    error = capsys.readouterr().err.strip()
+    assert message in error
+    assert "\n" not in error
+    assert not (tmp_path / "o").exists()
+
+
+def test_two_pictures_of_one_name_are_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "a.jpg").write_bytes((folder / "a.png").read_bytes())
+    assert main(["distort", str(folder), "--type", "01:1", "--out", str(tmp_path / "o")]) == 1
+    assert "one name" in capsys.readouterr().err
+
+
+def _encoded(suffix: str) -> bytes:
+    grain = np.random.default_rng(5).integers(0, 256, (64, 80, 3), dtype=np.uint8)
+    return cv2.imencode(suffix, grain)[1].tobytes()
+
+
+def _scrambled_png() -> bytes:
+    data = bytearray(_encoded(".png"))
+    data[len(data) // 2 : len(data) // 2 + 500] = bytes(500)
+    return bytes(data)
+
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "truncated-jpg.jpg": (_encoded(".jpg")[:-900], "is a truncated JPEG file"),
+    "truncated-png.png": (_encoded(".png")[:-900], "is a truncated PNG file"),
+    "truncated-webp.webp": (_encoded(".webp")[:-900], "is a truncated WebP file"),
+    "truncated-bmp.bmp": (_encoded(".bmp")[:-900], "is a truncated BMP file"),
+    "truncated-tif.tif": (_encoded(".tif")[:-900], "is a truncated or damaged TIFF file"),
+    "damaged.png": (_scrambled_png(), "is a damaged PNG file"),
+    "words.png": (b"shopping: milk, eggs", "is not an image"),
+    "empty.png": (b"", "is empty"),
+    "tiny.png": (cv2.imencode(".png", np.zeros((3, 3, 3), np.uint8))[1].tobytes(), "16 x 16"),
+}
+
+
+def test_bad_pictures_are_listed_with_their_reasons_and_the_others_are_made(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "o"
+    for name, (data, _) in BAD.items():
+        (folder / "sub" / name).write_bytes(data)
+    (folder / "gone.png").symlink_to(folder / "nowhere.png")
+    command = ["distort", str(folder), "--type", "01", "--type", "12:3", "--out", str(out), "--json"]
+    assert main(command) == 1
+    printed = capfd.readouterr()
+    answer = json.loads(printed.out)
+    reasons = {Path(failure["reference"]).name: failure["reason"] for failure in answer["failed"]}
+    assert (answer["made"], set(reasons)) == (18, {*BAD, "gone.png"})
+    for name, (_, reason) in BAD.items():
+        assert reason in reasons[name]
+        assert name in reasons[name]
+    assert "cannot be read: No such file" in reasons["gone.png"]
+    lines = [line for line in printed.err.splitlines() if not line.startswith("libpng error")]
+    assert lines == [f"embodied-iqa: {reason}" for reason in reasons.values()]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert len(manifest["pictures"]) == 18
+    assert manifest["failed"] == answer["failed"]
+    assert not [path for path in out.rglob("*") if "partial" in path.name or path.name.startswith(".")]
+    for name in (*BAD, "gone.png"):
+        (folder / ("sub" if name in BAD else "") / name).unlink()
+    assert main(command) == 0
+    assert "failed" not in json.loads((out / "manifest.json").read_text())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
+def test_pictures_and_folders_without_permission_are_listed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "a.png").chmod(0)
+    (folder / "sub").chmod(0)
+    command = ["distort", str(folder), "--type", "12:3", "--out", str(tmp_path / "o"), "--json"]
+    assert main(command) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["made"] == 1
+    assert [Path(failure["reference"]).name for failure in answer["failed"]] == ["a.png", "sub"]
+    assert all("Permission denied" in failure["reason"] for failure in answer["failed"])
+    (folder / "sub").chmod(0o700)
+
+
+def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished_picture(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "o"
+    add = Manifest.add
+
+    def full(manifest: Manifest, result: Record | Failure) -> None:
+        if isinstance(result, Record) and result.output == "12_5/a.png":
+            raise InputError("cannot write: No space left on device")
+        add(manifest, result)
+
+    command = [
+        "distort",
+        str(folder / "a.png"),
+        "--type",
+        "12",
+        "--out",
+        str(out),
+        "--workers",
+        "1",
+        "--json",
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "add", full)
+        assert main(command) == 1
+    assert len(json.loads((out / "manifest.json").read_text())["pictures"]) == 4
+    assert not (out / "manifest.partial.jsonl").exists()
+    (out / "manifest.json").rename(out / "manifest.json.old")
+    records = json.loads((out / "manifest.json.old").read_text())["pictures"]
+    (out / "manifest.partial.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (out / "12_5" / ".a.png.77.partial").write_bytes(b"killed here")
+    capsys.readouterr()
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == 4
+    assert not list(out.rglob(".*"))
+
+
+def test_the_list_is_complete(capsys: pytest.CaptureFixture[str]):
+    assert main(["distort", "list", "--json"]) == 0
+    lines = json.loads(capsys.readouterr().out)
+    assert len(lines) == 40
+    assert all(len(line["levels"]) == 5 and line["source"] and line["unit"] for line in lines)
+    assert lines[8]["levels"][0] == {"ratio": 16, "level": 1}
+    assert main(["distort", "list"]) == 0
+    assert "gaussian-blur" in capsys.readouterr().out
+
+
+def test_the_sheet_has_a_row_for_each_type(folder: Path, tmp_path: Path):
+    command = ["distort", "sheet", "--reference", str(folder / "a.png"), "--out"]
+    assert main([*command, str(tmp_path / "sheet.png")]) == 0
+    sheet = read_picture(tmp_path / "sheet.png")
+    assert sheet.shape[1] == 6 * 160
+    assert sheet.shape[0] == 22 + 30 * (120 + 22)
+    assert main([*command, str(tmp_path / "classes"), "--all-miqd"]) == 0
+    assert len(list((tmp_path / "classes").glob("classes-*.jpg"))) == 4
+
+
+def test_training_and_calibration_write_their_files(folder: Path, tmp_path: Path):
+    weights = tmp_path / "weights.onnx"
+    large = tmp_path / "large"
+    large.mkdir()
+    cv2.imwrite(str(large / "x.png"), np.random.default_rng(0).integers(0, 256, (90, 90, 3), dtype=np.uint8))
+    command = ["distort", "train-denoiser", "--steps", "3", "--references", str(large), "--out", str(weights)]
+    assert main(command) == 0
+    assert weights.stat().st_size < 1_000_000
+    out = tmp_path / "calibrated.json"
+    assert main(["distort", "calibrate", "--steps", "5", "--references", str(large), "--out", str(out)]) == 0
+    assert len(json.loads(out.read_text())["levels"]) == 12
+
+
+def test_a_manifest_in_an_impossible_place_is_one_line(tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot write to"):
+        Manifest(tmp_path / "file" / "out").begin()
+
+
+def test_a_picture_that_was_turned_by_its_camera_is_read_upright(tmp_path: Path):
+    turned = np.zeros((40, 60, 3), np.uint8)
+    turned[:, :20] = 255
+    exif = Image_.Exif()
+    exif[0x0112] = 6  # orientation: a quarter turn to the right
+    Image_.fromarray(turned).save(tmp_path / "turned.png", exif=exif)
+    picture = read_reference(tmp_path / "turned.png")
+    assert picture.shape == (60, 40, 3)
+    assert (picture[:20] == 255).all()
+    assert not picture[20:].any()

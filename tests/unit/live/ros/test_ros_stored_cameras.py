@@ -1,0 +1,83 @@
+"""Stored images as cameras: the pose is the recorded or the stated one, else unknown, never assumed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.base.config import build
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.data.recording.errors import WrongPoseError
+from embodied_iqa.imaging.images.frame import Frame, UnknownCameraError, View
+from embodied_iqa.live.ros.camera_sources import open_cameras, stated_pose
+from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+from trial_recording import VIEWS, write_trial
+
+TOP = np.array([[0, -1, 0, -0.8], [-1, 0, 0, 0.1], [0, 0, -1, 0.7], [0, 0, 0, 1.0]])
+UNKNOWN = {(0, frame, view): math.nan for frame in range(4) for view in VIEWS}
+
+
+def parameters(**values: object) -> CameraParameters:
+    named = {name.replace("__", "."): value for name, value in values.items()}
+    return build(CameraParameters, {"source": "bag", "views": [str(view) for view in VIEWS]} | named, "test")
+
+
+def first_frames(
+    path: Path, poses: Mapping[tuple[int, int, View], float | None], **values: object
+) -> dict[View, Frame]:
+    recording = write_trial(path / "trial.mcap", (None,), poses=poses)
+    with ExitStack() as held:
+        cameras = open_cameras(parameters(path=str(recording), **values), lambda: 7)
+        read = [held.enter_context(closing(camera)).read(0.0) for camera in cameras]
+    return {frame.view: frame for frame in read if frame is not None}
+
+
+def test_a_recording_with_unknown_poses_is_a_camera(tmp_path: Path) -> None:
+    frames = first_frames(tmp_path, UNKNOWN)
+    assert set(frames) == set(VIEWS)
+    for view, frame in frames.items():
+        assert (frame.stamp_ns, frame.T_base_camera) == (7, None)
+        assert frame.needed_intrinsics().width_px == 64
+        with pytest.raises(UnknownCameraError, match=f"the pose of the {view} camera is not known"):
+            frame.needed_pose()
+
+
+def test_a_stated_pose_is_that_of_a_recording_that_has_none(tmp_path: Path) -> None:
+    frames = first_frames(tmp_path, UNKNOWN, hand_eye__T_base_camera_top=TOP.ravel().tolist())
+    assert np.allclose(frames[View.TOP].needed_pose(), TOP)
+    assert frames[View.WRIST].T_base_camera is None, "the wrist camera moves"
+
+
+def test_a_recorded_pose_comes_before_the_stated_one(tmp_path: Path) -> None:
+    frames = first_frames(tmp_path, {}, hand_eye__T_base_camera_top=TOP.ravel().tolist())
+    assert frames[View.TOP].needed_pose()[0, 3] == 0.5
+
+
+def test_an_invalid_pose_is_never_unknown(tmp_path: Path) -> None:
+    with pytest.raises(WrongPoseError, match="quaternion of length 1"):
+        first_frames(tmp_path, {(0, 0, View.TOP): 0.0})
+
+
+@pytest.mark.parametrize("view", [View.TOP, View.SIDE])
+def test_a_fixed_camera_has_the_stated_pose(view: View) -> None:
+    config = parameters(**{f"hand_eye__T_base_camera_{view}": TOP.ravel().tolist()})
+    pose = stated_pose(config, view)
+    assert pose is not None
+    assert np.allclose(pose, TOP)
+    assert [other for other in View if stated_pose(config, other) is not None] == [view]
+
+
+def test_a_camera_without_a_stated_pose_has_none() -> None:
+    config = parameters(hand_eye__T_flange_camera_wrist=[*np.eye(4).ravel().tolist()[:11], 0.05, 0, 0, 0, 1])
+    assert [stated_pose(config, view) for view in View] == [None] * len(View)
+
+
+def test_an_invalid_stated_pose_is_refused() -> None:
+    config = parameters(hand_eye__T_base_camera_top=[1.0] * 16)
+    with pytest.raises(UsageError, match="T_base_camera of the top camera"):
+        stated_pose(config, View.TOP)

@@ -1,0 +1,168 @@
+"""OpenVLA's HTTP protocol, against a server that answers as deploy.py does."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.models.subjects.options import PolicyOptions, ServerOptions, VlaOptions
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.wire.errors import (
+    ConnectionLostError,
+    ProtocolError,
+    ServerError,
+    WireError,
+)
+from embodied_iqa.world.protocols import VlaObservation
+
+ACTION = np.array([0.01, 0.02, 0.03, 0.1, -0.2, 0.3, 0.0])
+
+
+def json_numpy(array: np.ndarray) -> dict:
+    """As the package json-numpy writes it."""
+    data = base64.b64encode(array.tobytes()).decode()
+    return {"__numpy__": data, "dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+@contextmanager
+def deploy(answer: Callable[[dict], object], status: int = 200) -> Iterator[tuple[int, list]]:
+    """FastAPI's JSONResponse of what ``answer`` gives; the requests are kept."""
+    requests: list = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            requests.append((self.path, self.headers.get("Authorization"), body))
+            content = json.dumps(answer(body)).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1], requests
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def options(**policy: object) -> VlaOptions:
+    chosen = {"convention": "openvla-bridge"} | policy
+    server = ServerOptions(connect_s=5.0, deadline_s=5.0, retries=0)
+    return VlaOptions(server=server, policy=PolicyOptions(**chosen))
+
+
+def seen(*views: View) -> VlaObservation:
+    rgb = np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)
+    frames = {
+        view: Frame(view, 1, rgb, Intrinsics(64, 48, 50.0, 50.0, 31.5, 23.5), np.eye(4))
+        for view in views or (View.TOP,)
+    }
+    return VlaObservation(frames, "pick the red cube", np.eye(4), 0.5, 0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json_numpy(ACTION),  # json_numpy.patch() and a plain request
+        json.dumps(json_numpy(ACTION)),  # encoded twice
+        ACTION.tolist(),
+        [json_numpy(ACTION)],  # OpenVLA-OFT: a list of arrays
+        json.dumps([json_numpy(ACTION)]),
+        json_numpy(ACTION.astype(np.float32)),
+    ],
+)
+def test_every_form_of_answer_is_understood(answer: object):
+    with deploy(lambda _: answer) as (port, requests):
+        vla = make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), options())
+        chunk = vla.act(seen())
+    assert chunk.increments.shape == (1, 7)
+    assert np.allclose(chunk.increments[0, :3], [-0.01, -0.02, 0.03])
+    assert chunk.increments[0, 6] == 1.0, "0 is closed in BridgeData"
+    path, _, body = requests[0]
+    assert path == "/act"
+    assert body["instruction"] == "pick the red cube"
+    assert body["unnorm_key"] == "bridge_orig"
+    picture = np.frombuffer(base64.b64decode(body["image"]["__numpy__"]), body["image"]["dtype"])
+    assert picture.reshape(body["image"]["shape"]).shape == (224, 224, 3)
+
+
+def test_oft_gets_both_cameras_and_the_state_and_gives_a_chunk():
+    rows = [json_numpy(ACTION) for _ in range(8)]
+    with deploy(lambda _: rows) as (port, requests):
+        vla = make_vla(
+            parse_vla(f"openvla-oft-libero-spatial=openvla+http://127.0.0.1:{port}/act"),
+            options(convention=""),
+        )
+        chunk = vla.act(seen(View.TOP, View.WRIST))
+    assert chunk.increments.shape == (8, 7)
+    assert set(requests[0][2]) == {"full_image", "wrist_image", "state", "instruction"}
+
+
+def test_a_token_is_sent_and_never_part_of_a_message(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VLA_KEY", "very-secret")
+    server = ServerOptions(key_env="VLA_KEY", connect_s=5.0, deadline_s=5.0, retries=0)
+    chosen = VlaOptions(server=server, policy=PolicyOptions(convention="openvla-bridge"))
+    with deploy(lambda _: "error") as (port, requests):
+        vla = make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), chosen)
+        with pytest.raises(ServerError) as failure:
+            vla.act(seen())
+    assert requests[0][1] == "Bearer very-secret"
+    assert "very-secret" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "error", "words"),
+    [
+        ("error", 200, ServerError, "its log says why"),
+        ({"detail": "no"}, 422, ServerError, "HTTP 422"),
+        ({}, 500, ServerError, "HTTP 500"),
+        ({}, 503, ConnectionLostError, "busy"),
+        ({"action": 1}, 200, ProtocolError, "no actions"),
+        ([[1, 2], [3]], 200, ProtocolError, "no rows"),
+        (["a"] * 7, 200, ProtocolError, "no rows"),
+        ([1.0] * 6, 200, InputError, "not openvla-bridge"),
+        (None, 200, ProtocolError, "no actions"),
+        ({"__numpy__": "AAAA", "dtype": "|O", "shape": [1]}, 200, ProtocolError, "not allowed"),
+        ({"__numpy__": "AAAA", "dtype": "<f8", "shape": [7]}, 200, ProtocolError, "needs 56 bytes"),
+        ("[" * 5000, 200, ProtocolError, "nested"),
+        ([float("nan")] * 7, 200, InputError, "not finite"),
+        ([1e9] * 7, 200, InputError, "does not fit"),
+    ],
+)
+def test_wrong_answers_never_become_motion(answer: object, status: int, error: type, words: str):
+    with deploy(lambda _: answer, status) as (port, _):
+        vla = make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), options())
+        with pytest.raises(error, match=words) as failure:
+            vla.act(seen())
+        assert "\n" not in str(failure.value)
+
+
+def test_nobody_there_is_told_when_it_is_loaded():
+    with deploy(lambda _: None) as (port, _):
+        pass
+    with pytest.raises(WireError, match="nobody answers"):
+        make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), options())
+
+
+def test_without_a_convention_it_is_not_guessed():
+    with pytest.raises(UsageError, match="what do the actions"):
+        make_vla(parse_vla("openvla+http://127.0.0.1:1/act"), options(convention=""))

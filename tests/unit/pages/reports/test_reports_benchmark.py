@@ -1,0 +1,158 @@
+"""`embodied-iqa benchmark`: the command, its page, its tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from benchmark_databases import RECIPE, TRUTH, telling_database
+from chromium_pipe import chromium, executable
+from embodied_iqa.base.records import read_json
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.analysis.published import published_metrics
+from embodied_iqa.data.database.schema import SCORES
+from embodied_iqa.data.database.store import write_table
+from embodied_iqa.pages.reports.benchmark.leaderboard import chapter
+from embodied_iqa.pages.reports.kit.figure import Dot
+from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults
+
+METRICS = f"psnr,{TRUTH},train:{RECIPE}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("benchmark")
+    store = telling_database(root / "db", references=10)
+    options = ["--metrics", METRICS, "--repeats", "2", "--draws", "20", "--unseen", "camera"]
+    assert main(["benchmark", str(store.path), "--out", str(root / "out"), *options]) == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def _again(folder: Path, *options: str) -> int:
+    known = ["--metrics", METRICS, "--repeats", "2", "--draws", "20", "--unseen", "camera"]
+    return main(["benchmark", str(folder / "db"), "--out", str(folder / "out"), *known, *options])
+
+
+def test_tables_fit_in_80_columns_and_json_is_the_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert _again(folder) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines()[:-1])) <= 80
+    assert "decision: mean of 2 splits" in printed
+    assert _again(folder, "--json") == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert tree == json.loads((folder / "out" / "benchmark.json").read_text())
+
+
+def test_another_plan_and_wrong_words_are_usage_errors(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db, out = str(folder / "db"), str(folder / "out")
+    for options, words in (
+        (["--metrics", "psnr"], "another plan"),
+        (["--targets", "descision"], "--targets is wrong"),
+        (["--unseen", "light"], "--unseen is wrong"),
+        (["--metrics", "psnrr"], "unknown metric"),
+        (["--repeats", "11"], "wrong number of repeats"),
+        (["--draws", "0"], "--draws is wrong"),
+    ):
+        assert main(["benchmark", db, "--out", out, *options]) == 2, options
+        error = capsys.readouterr().err
+        assert words in error
+        assert len(error.strip().splitlines()) == 1
+
+
+def test_every_table_is_a_csv_file_with_the_numbers_of_the_results(folder: Path, page: str) -> None:
+    tables = folder / "out" / "report_tables"
+    named = set(re.findall(r'href="report_tables/([\w-]+\.csv)"', page))
+    assert named == {file.name for file in tables.iterdir()}
+    for file in tables.iterdir():
+        rows = list(csv.reader(file.open(encoding="utf-8")))
+        assert len({len(row) for row in rows}) == 1
+        assert len(set(rows[0])) == len(rows[0]), file.name
+    results = read_json(BenchmarkResults, folder / "out" / "benchmark.json", "the results")
+    found = pd.read_csv(tables / "scores.csv", dtype={"value": str}, keep_default_na=False)
+    assert len(found) == len(results.scores)
+    assert float(found["srcc"][0]) == results.scores[0].mean["srcc"]
+
+
+def test_every_region_has_a_name_of_its_own(page: str) -> None:
+    names = re.findall(r'role="region" aria-label="([^"]*)"', page)
+    assert len(names) > 20
+    assert len(set(names)) == len(names)
+
+
+def test_published_rows_are_those_of_the_paper_and_marked(folder: Path, page: str) -> None:
+    table = pd.read_csv(folder / "out" / "report_tables" / "paper_decision_srcc.csv").set_index("metric")
+    topiq = table.loc["published: TOPIQ-FR, FR"]
+    assert (topiq["position_all_all"], topiq["rotation_all_all"]) == (0.7748, 0.6428)
+    assert "published: PSNR, zero-shot" in page
+    assert len(published_metrics()) == 2 * 15 * 15
+    assert table.loc[TRUTH, "decision_all_all"] == pytest.approx(1)
+    assert not [column for column in table.columns if "medium" in column]
+    assert "medium third" in page
+
+
+def test_dots_of_negative_values_lie_left_of_zero(folder: Path) -> None:
+    results = read_json(BenchmarkResults, folder / "out" / RESULTS, "the benchmark")
+    ranks = tuple(
+        replace(rank, srcc=-0.2, low=-0.3, high=-0.1) if rank.metric == "psnr" else rank
+        for rank in results.ranks
+    )
+    figure = chapter(replace(results, ranks=ranks)).parts[0].figure
+    assert figure is not None
+    ticks = {tick.text: tick.at for tick in figure.ticks}
+    assert ticks == {"\N{MINUS SIGN}0.5": 0.0, "0.0": 33.33, "0.5": 66.67, "1.0": 100.0}
+    (dot,) = {row.lanes[0].dot for row in figure.rows if row.title == "psnr"}
+    assert dot == Dot(20.0, 13.33, 26.67)
+
+
+def test_the_report_of_the_database_shows_the_leaderboard_and_leads_to_the_page(
+    folder: Path, tmp_path: Path
+) -> None:
+    database = folder / "db"
+    assert main(["report", str(database)]) == 0
+    report = (database / "report.html").read_text(encoding="utf-8")
+    assert 'id="leaderboard"' in report
+    (place,) = re.findall(r'href="([^"]*out/report.html)"', report)
+    assert (database / place).resolve() == (folder / "out" / "report.html").resolve()
+    own, other = (root / "report_tables" / "leaderboard_decision.csv" for root in (database, folder / "out"))
+    assert own.read_bytes() == other.read_bytes()
+
+
+def test_a_report_shows_no_benchmark_of_other_scores(tmp_path: Path) -> None:
+    store = telling_database(tmp_path / "db", references=4, subjects=2)
+    options = ["--metrics", "psnr", "--targets", "decision", "--repeats", "1", "--draws", "5"]
+    assert main(["benchmark", str(store.path), "--out", str(tmp_path / "old"), *options]) == 0
+    rows = store.scores().to_pylist()
+    write_table(store.scores_file, pa.Table.from_pylist(rows[::-1], schema=SCORES), SCORES)
+    assert main(["report", str(store.path)]) == 0
+    report = (store.path / "report.html").read_text(encoding="utf-8")
+    assert 'id="leaderboard"' not in report
+    assert "The benchmark in old was made with other pairs or scores: not shown." in report
+
+
+@pytest.mark.skipif(executable() is None, reason="needs a browser: apt-get install chromium (Debian)")
+@pytest.mark.parametrize("width_px", [320, 1440])
+def test_nothing_sticks_out_of_the_page(folder: Path, tmp_path: Path, width_px: int) -> None:
+    with chromium(tmp_path) as browser:
+        browser.show(folder / "out" / "report.html", width_px, "light")
+        browser.value("document.querySelectorAll('details').forEach(item => item.open = true)")
+        assert browser.value("document.documentElement.scrollWidth - innerWidth") <= 0
+        complaints = {"Log.entryAdded", "Runtime.exceptionThrown", "Network.loadingFailed"}
+        assert [event for event in browser.events if event["method"] in complaints] == []
+        assert browser.value("document.querySelectorAll('.spread').length") == 3 * 3

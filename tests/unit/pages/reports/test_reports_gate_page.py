@@ -1,0 +1,110 @@
+"""The results page of the gate: goals, misses and commands from stored runs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_reports_experiment import gate_runs
+
+from embodied_iqa.cli.distortion_options import schedules_of
+from embodied_iqa.cli.experiment.table import as_tree, print_detectors
+from embodied_iqa.cli.main import parse
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.pages.reports.experiment.goals import goals_of, missed
+from embodied_iqa.pages.reports.experiment.report import write_experiment_report
+from embodied_iqa.runs.experiment.arms import parse_arms
+from embodied_iqa.runs.experiment.folder import ExperimentFolder, StoredExperiment, read_experiment
+from embodied_iqa.runs.experiment.gate_arms import compare_arms
+from embodied_iqa.runs.experiment.plan import ExperimentPlan, parse_distortions, parse_tasks
+from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
+from embodied_iqa.runs.peers.comparison import DetectorResult
+from embodied_iqa.runs.peers.stored import ComparedDetectors
+from write_gate_page import command_of, page
+
+GATES = "off,learned,oracle"
+PLAN = ExperimentPlan(
+    (parse_vla("panel-vla-query"),),
+    parse_tasks(2, (), 7, 5),
+    parse_distortions("04", (5,), 0, ("burst:start=0,length=1.5",)),
+    parse_arms(GATES),
+)
+
+
+def test_goals_state_what_is_reached_and_what_cannot_be_measured() -> None:
+    goals = goals_of(compare_arms(gate_runs(), GATES.split(","), draws=20))
+    cut = next(goal for goal in goals if goal.gate == "learned" and goal.what == "wrong motions cut")
+    assert cut.percent == pytest.approx(75.0)
+    assert cut.met is False
+    words = list(missed(goals))
+    assert "Missed by `learned`: wrong motions cut 75.0 %, goal at least 80 %." in words
+    assert words[-1] == "Not measured, because none happened without a gate: emergency stops cut."
+    assert goals_of(compare_arms(gate_runs(), ["learned", "oracle"], draws=20)) == []
+
+
+def test_the_page_states_misses_and_every_measure_of_every_gate() -> None:
+    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), note="measured here"))
+    assert "- Missed: 10 scenes, goal at least 100." in text
+    assert "| wrong motions a run | 0.800 [" in text
+    assert "| learned | 0.200 [" in text
+    assert "measured here" in text
+
+
+def test_the_page_compares_policies_under_each_gate() -> None:
+    one, several = "panel-vla-query", "panel-vla-query or panel-vla-side"
+    rows = [replace(row, subject=one) for row in gate_runs()]
+    better = [replace(row, subject=several, outcome=Outcome.SUCCESS.value, wrong_motions=0) for row in rows]
+    plan = replace(PLAN, subjects=(parse_vla(one), parse_vla(several)))
+    text = "\n\n".join(page(StoredExperiment(plan, {}, (*rows, *better), 10), title="Two policies"))
+    assert text.startswith("# Two policies\n")
+    lines = text[text.index("## By policy") :].split("\n")
+    found = [line for line in lines if line.startswith(f"| {several} | learned |")]
+    assert len(found) == 2  # all distorted and the undistorted runs
+    assert found[0].split(" | ")[3:5] == ["1.000 [1.000, 1.000]", "0.000 [0.000, 0.000]"]
+    assert any(line.startswith(f"| {one} | off |") for line in lines)
+    assert "goal" not in text  # goals compare one policy with and without a gate
+
+
+def test_report_page_and_terminal_have_the_detectors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = DetectorResult(
+        name="SAFE-like", runs=20, wrong=8, auc=0.91, auc_low=0.8, auc_high=0.97, auc_distorted=0.7,
+        auc_first=0.88, auc_failed=None, clean_alarms=0.05, harmless_alarms=0.3, stopped=0.75,
+        stopped_at_first=0.5, detection_s=None, cost_ms=4.2,
+    )  # fmt: skip
+    compared = ComparedDetectors(0.05, 10, (result,))
+    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), compared))
+    assert "**20 runs in 10 scenes, 8 with a wrong motion.** AUC:" in text
+    assert "| SAFE-like | 0.910 | 0.800 to 0.970 | 0.700 | 0.880 | \N{EM DASH} | 0.05 |" in text
+    comparison = compare_arms(gate_runs(), GATES.split(","), draws=20)
+    (tmp_path / "experiment.json").write_text("{}")
+    written = write_experiment_report(comparison, tmp_path, compared)
+    assert "SAFE-like" in written.read_text(encoding="utf-8")
+    assert (tmp_path / "report_tables" / "detectors.csv").is_file()
+    print_detectors(compared)
+    assert "0.91" in capsys.readouterr().out
+    tree = as_tree(mean_rows(score_rows(gate_runs())), comparison, compared)
+    assert tree["detectors"]["detectors"][0]["auc"] == 0.91
+
+
+def test_the_command_repeats_the_plan_and_the_parameters() -> None:
+    words = shlex.split(command_of(PLAN, {"gate_node.views": ["top"], "gate_node.judge.ttl_ms": 120.0}))
+    _, arguments = parse(words[1:])
+    assert (arguments.tasks, arguments.scenes, arguments.scene_seed, arguments.gate) == (2, 5, 7, GATES)
+    assert parse_distortions(arguments.distortions, (5,), 0, schedules_of(arguments)) == PLAN.distortions
+    assert arguments.set == ["gate_node.views=[top]"]
+
+
+def test_an_unfinished_experiment_gives_its_finished_scenes(tmp_path: Path) -> None:
+    folder = ExperimentFolder(tmp_path, {}, PLAN)
+    row = gate_runs()[0]
+    for key in PLAN.runs()[:-1]:
+        folder.add(key, row)
+    stored = read_experiment(tmp_path)
+    assert stored.plan == PLAN
+    assert stored.finished == 9
+    assert len(stored.rows) == 9 * 6

@@ -1,0 +1,73 @@
+"""The pages of a run: overview, player, its pictures, two runs beside each other."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from embodied_iqa.base.resources import shared_file
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.pages.studio.watch.lanes import lane_of, tool_speed_mmps
+from embodied_iqa.pages.studio.watch.recordings import OpenRun
+from studio_client import client_of
+from trial_recording import NOISE, PERIOD_NS, picture, write_trial
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("watch") / "run"
+    folder.mkdir()
+    write_trial(folder / "trial.mcap", (None, NOISE))
+    return folder
+
+
+def test_speed_of_the_tool() -> None:
+    path = np.array([[0.0, 0, 0, 0], [0.5, 0.1, 0, 0], [0.5, 0.1, 0, 0], [1.5, 0.1, 0.3, 0.4]])
+    assert tool_speed_mmps(path) == pytest.approx(np.array([[0.5, 200.0], [1.5, 500.0]]))
+    assert tool_speed_mmps(path[:1]).shape == (0, 2)
+
+
+def test_pictures_are_those_of_the_recording(run: Path) -> None:
+    found = OpenRun(run)
+    track = found.track(0, 1)
+    assert {view: len(places) for view, places in track.frames.items()} == {View.WRIST: 4, View.TOP: 4}
+    raw = found.picture(0, 1, View.TOP, 2, distorted=False)
+    assert np.array_equal(raw, picture(View.TOP, 2, 1))
+    seen = found.picture(0, 1, View.TOP, 2, distorted=True)
+    assert not np.array_equal(seen, raw)
+    lane = lane_of(found.run(0, 1), track, "/run/run/0/1")
+    assert lane.data["frames"]["top"] == pytest.approx([n * PERIOD_NS / 1e9 for n in range(4)], abs=1e-4)
+    assert [item.at_s for item in lane.decisions] == pytest.approx([0, 2 * PERIOD_NS / 1e9], abs=1e-4)
+
+
+def test_the_pages_of_a_run(run: Path) -> None:
+    client, _ = client_of(run)
+    assert '"/run/run/0/1"' in client.get("/run/run").text
+    page = client.get("/run/run/0/1?beside=run/0/0").text
+    lanes = json.loads(re.search(r'id="lanes">(.*?)</script>', page)[1])  # type: ignore[index]
+    assert [lane["address"] for lane in lanes] == ["/run/run/0/1", "/run/run/0/0"]
+    data = client.get("/run/run/0/1/top/distorted/1").content
+    assert cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR).shape == (48, 64, 3)
+    assert f"<bdi>{run / 'trial.mcap'}</bdi>" in page, "for Foxglove or Rerun"
+    layout = client.get("/foxglove-layout.json")
+    assert "attachment" in layout.headers["content-disposition"]
+    assert layout.content == shared_file("config/foxglove/trial.json").read_bytes()
+    for place in ("/run/run/0/2", "/run/run/1/0", "/run/run/0/1/top/clean/4", "/run/run/0/1/left/clean/0"):
+        assert client.get(place).status_code == 404
+    for beside in ("x", "run/0", "run/0/x", "nobody/0/0"):
+        assert client.get(f"/run/run/0/1?beside={beside}").status_code in {400, 404}
+
+
+def test_a_recording_that_was_cut_short_is_explained(tmp_path: Path) -> None:
+    whole = write_trial(tmp_path / "whole.mcap").read_bytes()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trial.mcap").write_bytes(whole[: len(whole) // 2])
+    client, _ = client_of(tmp_path / "run")
+    answer = client.get("/run/run")
+    assert answer.status_code == 400
+    assert "is cut short" in answer.text

@@ -1,0 +1,215 @@
+"""`embodied-iqa gate`: from pictures or a recording to a file, and from a file to verdicts."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Self
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.reader import RecordedPicture, TopicInfo
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import ImagePicture
+from embodied_iqa.quality.gate import stored_frames
+from embodied_iqa.quality.gate.calibration_file import load_calibrations
+from embodied_iqa.quality.gate.stored_frames import open_frames
+
+Picture = NDArray[np.uint8]
+
+
+def scene(seed: int, width: int = 96, height: int = 64) -> Picture:
+    """Soft blobs with fine grain: every seed looks alike, none is equal to another."""
+    generator = np.random.default_rng(seed)
+    coarse = cv2.resize(generator.uniform(40, 215, (8, 12, 3)).astype(np.float32), (width, height))
+    return np.clip(coarse + generator.normal(0, 3, coarse.shape), 0, 255).astype(np.uint8)
+
+
+def write(folder: Path, pictures: list[Picture]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for index, picture in enumerate(pictures):
+        cv2.imwrite(str(folder / f"{index:03d}.png"), picture[..., ::-1])
+    return folder
+
+
+def test_pictures_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clean = write(tmp_path / "clean", [scene(seed) for seed in range(60)])
+    output = tmp_path / "gate.yaml"
+    assert main(["gate", "calibrate", str(clean), "--view", "top", "--output", str(output)]) == 0
+    assert "top   96x64 from 60 frames" in capsys.readouterr().out
+    blurred = [cv2.GaussianBlur(scene(seed), (0, 0), 3) for seed in range(100, 103)]
+    tried = write(tmp_path / "tried" / "top", [scene(200), *blurred]).parent
+    assert main(["gate", "check", str(tried), "--calibration", str(output), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["counts"] == {"pass": 1, "hold": 0, "reject": 3}
+    assert "blurred" in result["pictures"][1]["reason"]
+    assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 0
+    text = capsys.readouterr().out.splitlines()
+    assert text[0] == "top   pass   000.png"
+    assert text[-1] == "1 pass, 0 hold, 3 reject"
+    (tried / "top" / "000.png").unlink()
+    assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "0 pass, 0 hold, 3 reject"
+
+
+def test_keep_adds_to_what_is_known(tmp_path: Path) -> None:
+    output, size = tmp_path / "gate.yaml", (48, 32)
+    both = tmp_path / "both"
+    write(both / "top", [scene(seed) for seed in range(30)])
+    write(both / "side", [scene(seed) for seed in range(30)])
+    small = write(tmp_path / "small", [scene(seed, *size) for seed in range(25)])
+    assert main(["gate", "calibrate", str(both), "--output", str(output)]) == 0
+    first = load_calibrations(output)
+    arguments = ["gate", "calibrate", str(small), "--view", "top", "--output", str(output)]
+    assert main([*arguments, "--keep", "--json"]) == 0
+    cameras = {(c.view, c.width_px, c.n_frames) for c in load_calibrations(output)}
+    assert cameras == {(View.TOP, 96, 30), (View.SIDE, 96, 30), (View.TOP, 48, 25)}
+    assert load_calibrations(output)[:2] == first
+    assert main(arguments) == 0
+    assert len(load_calibrations(output)) == 1
+
+
+def test_wider_margins_give_wider_bounds(tmp_path: Path) -> None:
+    clean = write(tmp_path / "clean", [scene(seed) for seed in range(30)])
+    usual, wide = tmp_path / "usual.yaml", tmp_path / "wide.yaml"
+    arguments = ["gate", "calibrate", str(clean), "--view", "top", "--output"]
+    assert main([*arguments, str(usual)]) == 0
+    assert main([*arguments, str(wide), "--soft", "4", "--hard", "8"]) == 0
+    (narrow_camera,), (wide_camera,) = load_calibrations(usual), load_calibrations(wide)
+    for statistic, narrow in narrow_camera.bounds.items():
+        wider = wide_camera.bounds[statistic]
+        for low in ("hard_low", "soft_low"):
+            assert getattr(wider, low) < getattr(narrow, low) or math.isinf(narrow.hard_low), statistic
+        for high in ("soft_high", "hard_high"):
+            assert getattr(wider, high) > getattr(narrow, high) or math.isinf(narrow.hard_high), statistic
+
+
+def test_calibrating_again_writes_the_same_bytes(tmp_path: Path) -> None:
+    clean = write(tmp_path / "clean", [scene(seed) for seed in range(30)])
+    outputs = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
+    for output in outputs:
+        main(["gate", "calibrate", str(clean), "--view", "top", "--output", str(output)])
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["calibrate", "--output", "{out}"], 2, "one source"),
+        (["calibrate", "{few}", "--sim", "--output", "{out}"], 2, "one source"),
+        (["calibrate", "{few}", "--output", "{out}"], 2, "--view"),
+        (["calibrate", "{few}", "--view", "roof", "--output", "{out}"], 2, "available: wrist, top, side"),
+        (["calibrate", "{few}", "--view", "top", "--output", "{out}"], 1, "at least 20"),
+        (["calibrate", "{few}", "--view", "top", "--soft", "9", "--output", "{out}"], 2, "--soft"),
+        (["calibrate", "{empty}", "--view", "top", "--output", "{out}"], 1, "no pictures"),
+        (["calibrate", "{empty}/absent.mcap", "--output", "{out}"], 1, "absent.mcap"),
+        (["calibrate", "{bad}", "--view", "top", "--output", "{out}"], 1, "cannot be decoded as a picture"),
+        (["calibrate", "--sim", "--size", "huge", "--output", "{out}"], 2, "--size"),
+        (["calibrate", "--sim", "--scenes", "0", "--output", "{out}"], 2, "--scenes"),
+        (["calibrate", "{few}", "--topic", "top", "--output", "{out}"], 2, "--topic"),
+        (["check", "{few}", "--view", "top", "--calibration", "{out}"], 1, "gate.yaml"),
+        (["guess"], 2, "invalid choice"),
+    ],
+)
+def test_wrong_words_are_one_line_and_write_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
+) -> None:
+    places = {
+        "out": tmp_path / "gate.yaml",
+        "few": write(tmp_path / "few", [scene(seed) for seed in range(3)]),
+        "empty": write(tmp_path / "empty", []),
+        "bad": write(tmp_path / "bad", []),
+    }
+    (places["bad"] / "0.png").write_bytes(b"no picture")
+    assert main(["gate", *(word.format(**places) for word in words)]) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not places["out"].exists()
+
+
+class OneTopicReader:
+    """Stands in for the reader of recordings, which has its own tests."""
+
+    def __init__(self, path: Path) -> None:
+        self.topics = {
+            name: TopicInfo(name, "sensor_msgs/msg/Image", 2, "", "")
+            for name in ("/camera/top/image_raw", "/eye")
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def picture_topics(self) -> tuple[str, ...]:
+        return tuple(self.topics)
+
+    def pictures(self, topics: tuple[str, ...]) -> list[RecordedPicture]:
+        return [
+            RecordedPicture(topic, 5, ImagePicture(stamp, "camera", "rgb8", scene(stamp)))
+            for topic in topics
+            for stamp in (1, 2)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("views", "topics", "expected"),
+    [
+        ([], {}, [(View.TOP, "/camera/top/image_raw 1"), (View.TOP, "/camera/top/image_raw 2")]),
+        ([], {"/eye": View.WRIST}, [(View.WRIST, "/eye 1"), (View.WRIST, "/eye 2")]),
+    ],
+)
+def test_recordings_give_the_pictures_of_their_topics(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    views: list[View],
+    topics: dict[str, View],
+    expected: list[tuple[View, str]],
+) -> None:
+    monkeypatch.setattr(stored_frames, "TrialReader", OneTopicReader)
+    frames = open_frames(tmp_path / "trial.mcap", views, topics)
+    assert len(frames) == 2
+    assert [(frame.view, frame.name) for frame in frames] == expected
+    assert [frame.stamp_ns for frame in frames] == [1, 2]
+
+
+def test_topics_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_frames, "TrialReader", OneTopicReader)
+    with pytest.raises(InputError, match="/eye"):
+        open_frames(tmp_path / "trial.mcap", [View.SIDE], {})
+    with pytest.raises(InputError, match="/nose"):
+        open_frames(tmp_path / "trial.mcap", [], {"/nose": View.SIDE})
+
+
+def test_a_recording_of_other_topics_needs_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OtherTopicReader(OneTopicReader):
+        def picture_topics(self) -> list[str]:
+            return ["/eye"]
+
+    monkeypatch.setattr(stored_frames, "TrialReader", OtherTopicReader)
+    with pytest.raises(InputError, match=r"no camera topic with the default name.*--topic.*/eye"):
+        open_frames(tmp_path / "trial.mcap", [], {})
+
+
+def test_a_folder_of_one_camera_needs_its_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--view"):
+        open_frames(write(tmp_path / "few", [scene(1)]), [View.TOP, View.SIDE], {})
+
+
+def test_folders_by_camera_can_be_chosen_from(tmp_path: Path) -> None:
+    for view in View:
+        write(tmp_path / view, [scene(1)])
+    assert [frame.view for frame in open_frames(tmp_path, [], {})] == list(View)
+    (frame,) = open_frames(tmp_path, [View.SIDE], {})
+    assert frame.view is View.SIDE
+    np.testing.assert_array_equal(frame.rgb, scene(1))

@@ -1,0 +1,83 @@
+"""Statistics of texture equal their definitions, written plainly in NumPy with float64."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from embodied_iqa.quality.metrics.learned.statistics import percentiles
+from embodied_iqa.quality.metrics.learned.texture import moments, mscn_statistics, spectrum, steps
+
+Array = NDArray[np.float64]
+RNG = np.random.default_rng(5)
+NOISE = RNG.uniform(0, 255, (60, 80))
+PLANES = {
+    "noise": NOISE,
+    "smooth": cv2.GaussianBlur(NOISE, (0, 0), 3),
+    "flat": np.full((60, 80), 77.0),
+    "half black": np.where(np.arange(80) < 40, 0.0, NOISE),
+}
+
+
+@pytest.fixture(params=PLANES)
+def plane(request: pytest.FixtureRequest) -> Array:
+    return PLANES[request.param].astype(np.float32).astype(np.float64)
+
+
+def test_moments_are_mean_and_deviation(plane: Array) -> None:
+    assert moments(plane.astype(np.float32)) == pytest.approx((plane.mean(), plane.std()), abs=1e-4)
+
+
+def test_normalised_luminance_equals_its_definition(plane: Array) -> None:
+    blurred, squares = (cv2.GaussianBlur(one, (7, 7), 7 / 6) for one in (plane, plane * plane))
+    deviation = np.sqrt(np.maximum(squares - blurred * blurred, 0))
+    normal = (plane - blurred) / (deviation + 1)
+    power = (normal**2).mean()
+    expected = [np.abs(normal).mean(), power**0.5, np.abs(normal).mean() ** 2 / (power + 1e-6)]
+    expected += [np.log1p(deviation).mean(), np.log1p(deviation).std()]
+    for down, right in ((0, 1), (1, 0), (1, 1)):
+        product = normal[down:, right:] * normal[: 60 - down, : 80 - right]
+        above, below = np.maximum(product, 0), np.minimum(product, 0)
+        expected += [product.mean(), (above**2).mean() ** 0.5, (below**2).mean() ** 0.5]
+    found = mscn_statistics(plane.astype(np.float32))
+    assert np.allclose(found, expected, rtol=2e-3, atol=2e-3)  # the variance is a difference in float32
+
+
+def test_spectrum_has_the_power_of_the_picture(plane: Array) -> None:
+    power = np.abs(np.fft.rfft2(plane - plane.mean())) ** 2 / plane.size
+    fy, fx = np.meshgrid(np.fft.fftfreq(60), np.fft.rfftfreq(80), indexing="ij")
+    ring = np.minimum(np.hypot(fx, fy) / 0.5 * 12, 11).astype(int)
+    expected = [np.log1p(power[ring == index].mean()) for index in range(12)]
+    assert np.allclose(spectrum(plane.astype(np.float32))[:12], expected, atol=1e-4)
+
+
+def test_steps_count_equal_neighbours(plane: Array) -> None:
+    found = steps(plane.astype(np.float32))
+    for axis in (0, 1):
+        step = np.abs(np.diff(plane, axis=axis))
+        line = step.mean(axis=1 - axis)
+        shares = [(step < limit).mean() for limit in (0.5, 1.5, 4.0)]
+        expected = [*shares, *np.log1p([line.std(), line.max(), line.min()])]
+        assert np.allclose(found[6 * axis : 6 * axis + 6], expected, atol=1e-5)
+
+
+def test_percentiles_of_a_small_picture_are_those_of_all_its_pixels(plane: Array) -> None:
+    expected = np.percentile(plane, (1, 5, 25, 50, 75, 95, 99), method="nearest")
+    assert np.allclose(percentiles(plane.astype(np.float32)), expected)
+
+
+@pytest.mark.parametrize("size", [(180, 240), (240, 320), (480, 640)])
+def test_percentiles_of_a_large_picture_meet_every_column(size: tuple[int, int]) -> None:
+    columns = np.tile(np.arange(size[1], dtype=np.float32), (size[0], 1))
+    expected = np.percentile(columns, (1, 5, 25, 50, 75, 95, 99))
+    assert np.allclose(percentiles(columns), expected, atol=0.01 * size[1])
+
+
+def test_spectrum_has_the_direction_of_the_waves() -> None:
+    waves = np.sin(np.arange(80) * 2 * np.pi * 0.2)
+    across = np.tile(waves, (80, 1)).astype(np.float32)
+    of_columns, of_rows = spectrum(across)[12:], spectrum(np.ascontiguousarray(across.T))[12:]
+    assert of_columns[0] == pytest.approx(1, abs=0.01)
+    assert of_rows[2] == pytest.approx(1, abs=0.01)

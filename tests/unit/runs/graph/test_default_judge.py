@@ -1,0 +1,61 @@
+"""The judge of a trial whose user sets none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.base.config import Scalar
+from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.session_plan import check_graph
+
+REAL: dict[str, Scalar] = {
+    "arm_node.robot": "ur5", "arm_node.ur.ip": "192.0.2.1", "camera_node.source": "realsense",
+    "vla_node.subject": "classical-vla",
+}  # fmt: skip
+
+
+def test_a_simulated_trial_has_the_learned_judge_that_is_shipped() -> None:
+    gate = check_graph(resolve()).gate_node
+    assert (str(gate.judge.kind), gate.judge_note) == ("learned", "")
+    assert str(resolve((), {"gate_node.judge.kind": "statistics"}).gate_node.judge.kind) == "statistics"
+    assert str(resolve(judge="statistics").gate_node.judge.kind) == "statistics"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"vla_node.subject": "panel-vla-side"}, "panel-vla-side, top, wrist, side at 640x480, d455"),
+        ({"camera_node.views": ["side", "wrist"]}, "side, wrist at 640x480, d455"),
+        ({"camera_node.width_px": 1280, "camera_node.height_px": 720}, "top, wrist at 1280x720, d455"),
+        ({"camera_node.model": "ideal"}, "640x480, ideal"),
+    ],
+)
+def test_where_its_promise_does_not_apply_statistics_judge_and_one_line_says_so(
+    overrides: dict[str, Scalar], words: str
+) -> None:
+    gate = resolve((), overrides).gate_node
+    assert gate.judge.kind == parse_judge("statistics")
+    assert gate.judge_note.startswith(
+        "the gate judges by statistics: the learned judge is for panel-vla-query, top at 640x480, "
+        "camera model d455; this trial has "
+    )
+    assert gate.judge_note.endswith(words)
+    assert "\n" not in gate.judge_note
+    chosen = resolve((), overrides | {"gate_node.judge.kind": "learned"}).gate_node
+    assert (str(chosen.judge.kind), chosen.judge_note) == ("learned", "")
+
+
+@pytest.mark.parametrize("overrides", [REAL, {"gate_node.calibration": "mine.yaml"}])
+def test_a_real_arm_and_an_own_calibration_keep_the_statistics(overrides: dict[str, Scalar]) -> None:
+    gate = resolve((), overrides).gate_node
+    assert (str(gate.judge.kind), gate.judge_note) == ("statistics", "")
+    assert str(resolve((), REAL | {"gate_node.judge.kind": "learned"}).gate_node.judge.kind) == "learned"
+
+
+def test_a_real_arm_keeps_the_judge_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "cell.yaml"
+    file.write_text("gate_node: {ros__parameters: {judge: {kind: 'metric:piqe'}}}")
+    assert str(resolve((file,), REAL).gate_node.judge.kind) == "metric:piqe"

@@ -1,0 +1,211 @@
+"""The launch files hand on what `embodied-iqa` understands."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
+from embodied_iqa.base.resources import shared_file
+from embodied_iqa.cli import rescore, trial
+from embodied_iqa.cli.main import Command
+from embodied_iqa.runs.graph.launching import (
+    RESCORE_ARGUMENTS,
+    TRIAL_ARGUMENTS,
+    files_of,
+    overrides_of,
+    rescore_words,
+    trial_words,
+)
+from embodied_iqa.runs.graph.node_table import Purpose, nodes_of, resolve
+
+DEFAULTS = {argument.name: argument.default for argument in TRIAL_ARGUMENTS}
+
+
+def parsed(command: Command, words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    command.configure(parser)
+    return parser.parse_args(words)
+
+
+def test_every_argument_reaches_the_session(tmp_path: Path):
+    values = DEFAULTS | {
+        "task": "pick the red cube, press the blue button",
+        "distortion": "19:5,02:3",
+        "gate": "shadow",
+        "scene_seed": "11",
+        "seed": "4",
+        "schedule": "burst:start=2,length=1",
+        "config": "one.yaml, two.yaml",
+    }
+    arguments = parsed(trial, trial_words(values, tmp_path))
+    assert arguments.attach
+    assert arguments.run_dir == tmp_path
+    assert arguments.task == ["pick the red cube", "press the blue button"]
+    assert arguments.distortion == ["19:5", "02:3"]
+    assert (arguments.scene_seed, arguments.seed) == (11, 4)
+    assert arguments.schedule == ["burst:start=2,length=1"]
+    assert arguments.config == [Path("one.yaml"), Path("two.yaml")] == list(files_of(values))
+    assert arguments.set == ["gate_node.judge.mode='shadow'"]
+
+
+def test_no_distortion_is_a_word(tmp_path: Path):
+    arguments = parsed(trial, trial_words(DEFAULTS | {"distortion": "none"}, tmp_path))
+    assert arguments.no_distortion
+    assert arguments.distortion is None
+
+
+def test_every_parameter_of_an_argument_exists():
+    config = resolve().values()
+    for argument in (*TRIAL_ARGUMENTS, *RESCORE_ARGUMENTS):
+        node, _, parameter = argument.parameter.partition(".")
+        assert not parameter or parameter in config[node], argument
+
+
+def test_empty_arguments_leave_the_configuration_alone():
+    assert overrides_of(TRIAL_ARGUMENTS, DEFAULTS) == {}
+
+
+def test_a_playback_needs_a_recording(tmp_path: Path):
+    values = {argument.name: argument.default for argument in RESCORE_ARGUMENTS}
+    with pytest.raises(UsageError, match="recording:="):
+        rescore_words(values, tmp_path)
+    words = rescore_words(values | {"recording": "trial.mcap"}, tmp_path)
+    arguments = parsed(rescore, words)
+    assert arguments.playback
+    assert arguments.attach
+    assert (arguments.recording, arguments.out) == (Path("trial.mcap"), tmp_path)
+
+
+class Action:
+    """Stands for any launch action: keeps what it was made with."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        self.args, self.kwargs = args, kwargs
+
+
+class Substitution(Action):
+    values: dict[str, str]
+
+    def perform(self, _context: object) -> str:
+        return self.values.get(str(self.args[0]), "")
+
+
+@pytest.fixture
+def launch_packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The names that the launch files use; the packages themselves exist on an installed ROS only."""
+    names = {
+        "launch": ("LaunchContext", "LaunchDescription", "LaunchDescriptionEntity"),
+        "launch.actions": (
+            "DeclareLaunchArgument",
+            "ExecuteProcess",
+            "OpaqueFunction",
+            "SetEnvironmentVariable",
+            "Shutdown",
+        ),
+        "launch.events": (),
+        "launch.events.process": ("ProcessExited",),
+        "launch.substitutions": ("LaunchConfiguration",),
+        "launch_ros": (),
+        "launch_ros.actions": ("Node",),
+    }
+    for module_name, classes in names.items():
+        module = ModuleType(module_name)
+        for name in classes:
+            base = Substitution if name == "LaunchConfiguration" else Action
+            setattr(module, name, type(name, (base,), {}))
+        monkeypatch.setitem(sys.modules, module_name, module)
+    monkeypatch.delitem(sys.modules, "embodied_iqa_launch", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    module = sys.modules.pop("embodied_iqa_launch", None)
+    if module is not None:
+        module._DOMAIN.close()
+
+
+@pytest.fixture
+def launch(launch_packages: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Action]]:
+    """Returns the actions of the trial's launch file."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", f"{os.getpid()}")
+
+    def actions(**values: str) -> list[Action]:
+        path = str(shared_file("launch/trial.launch.py"))
+        description = runpy.run_path(path)["generate_launch_description"]()
+        *declared, function = description.args[0]
+        assert [action.args[0] for action in declared] == [argument.name for argument in TRIAL_ARGUMENTS]
+        Substitution.values = DEFAULTS | values
+        found: list[Action] = function.kwargs["function"](None)
+        return found
+
+    return actions
+
+
+def test_the_launch_file_starts_the_graph_of_the_table(
+    launch: Callable[..., list[Action]], tmp_path: Path
+) -> None:
+    actions = launch(run_dir=str(tmp_path / "run"), task="pick the red cube")
+    nodes = [action.kwargs["executable"] for action in actions if type(action).__name__ == "Node"]
+    assert nodes == [entry.name for entry in nodes_of(resolve(), Purpose.TRIAL)]
+    (session,) = (action for action in actions if type(action).__name__ == "ExecuteProcess")
+    assert session.kwargs["cmd"][5:7] == ["trial", "--attach"]
+    assert (tmp_path / "run" / "log" / "parameters.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "words"),
+    [
+        ("task", "juggle the red cube", "juggle"),
+        ("distortion", "99:5", "99"),
+        ("vla", "no-such-model", "no-such-model"),
+        ("robot", "ur10", "ur10"),
+        ("seed", "many", "many"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_anything_starts(
+    launch: Callable[..., list[Action]], tmp_path: Path, argument: str, value: str, words: str
+) -> None:
+    with pytest.raises(EmbodiedIqaError, match=words):
+        launch(run_dir=str(tmp_path / "run"), **{argument: value})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_start_does_not_block_the_next_one(
+    launch: Callable[..., list[Action]], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    launch(run_dir=str(run))
+    (run / "config.yaml").touch()
+    sys.modules["embodied_iqa_launch"]._DOMAIN.close()
+    assert launch(run_dir=str(run))
+    (run / "trial.mcap").touch()
+    with pytest.raises(InputError, match="not empty"):
+        launch(run_dir=str(run))
+
+
+def test_a_second_launch_on_a_domain_is_refused(launch: Callable[..., list[Action]], tmp_path: Path) -> None:
+    launch(run_dir=str(tmp_path / "one"))
+    with pytest.raises(InputError, match=f"ROS domain {os.getpid()}"):
+        launch(run_dir=str(tmp_path / "two"))
+
+
+def test_the_launch_ends_with_a_process_and_fails_with_it(
+    launch: Callable[..., list[Action]], tmp_path: Path
+) -> None:
+    processes = [action for action in launch(run_dir=str(tmp_path / "run")) if "on_exit" in action.kwargs]
+    assert len(processes) == 1 + len(nodes_of(resolve(), Purpose.TRIAL))
+    running, ending = SimpleNamespace(is_shutdown=False), SimpleNamespace(is_shutdown=True)
+    for process in processes:
+        ended = process.kwargs["on_exit"]
+        failed = SimpleNamespace(process_name="x-1", returncode=3)
+        with pytest.raises(InputError, match="x-1 failed with exit code 3"):
+            ended(failed, running)
+        done = SimpleNamespace(process_name="x-1", returncode=0)
+        assert type(ended(done, running)).__name__ == "Shutdown"
+        assert ended(done, ending) is ended(failed, ending) is None

@@ -1,0 +1,121 @@
+"""What the choice of the robot means for the graph: who runs, and that they agree on the address."""
+
+from __future__ import annotations
+
+import pytest
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.runs.graph.node_table import nodes_of, nodes_with, resolve
+
+
+def _names(overrides: dict[str, str]) -> set[str]:
+    return {entry.name for entry in nodes_of(resolve(overrides=overrides))}
+
+
+def test_the_simulated_arm_lives_in_the_world() -> None:
+    assert "sim_node" in _names({"arm_node.robot": "sim"})
+    assert resolve(overrides={"arm_node.robot": "sim"}).trial_node.simulated
+
+
+def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
+    overrides = {
+        "arm_node.robot": "ur5",
+        "arm_node.ur.ip": "192.168.1.10",
+        "camera_node.source": "realsense",
+        "vla_node.subject": "classical-vla",
+    }
+    assert "sim_node" not in _names(overrides)
+    graph = resolve(overrides=overrides)
+    assert not graph.trial_node.simulated
+    assert graph.arm_node.ur.ip == "192.168.1.10"
+    assert graph.arm_node.ur.state_timeout_s == 0.15
+
+
+def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
+    with pytest.raises(UsageError, match="camera simulated does not go with robot ur5"):
+        resolve(overrides={"arm_node.robot": "ur5", "vla_node.subject": "classical-vla"})
+
+
+def test_the_default_policy_does_not_move_a_real_arm() -> None:
+    real = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10", "camera_node.source": "realsense"}
+    with pytest.raises(UsageError, match=r"panel-vla-query is for simulation only .* vla_node.subject"):
+        resolve(overrides=real)
+    assert not resolve(overrides=real | {"arm_node.robot": "none"}).vla_node.simulated
+    assert resolve().vla_node.simulated
+
+
+def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = set()
+    for process in (2, 1007, 60_000):
+        monkeypatch.setattr("os.getpid", lambda number=process: number)
+        graph = resolve()
+        assert graph.sim_node.emulator_ip == graph.arm_node.ur.ip
+        addresses.add(graph.arm_node.ur.ip)
+    assert len(addresses) == 3
+    assert all(address.startswith("127.") for address in addresses)
+
+
+def test_named_address_and_deadlines_are_kept() -> None:
+    overrides = {
+        "arm_node.ur.ip": "127.0.0.9",
+        "arm_node.ur.state_timeout_s": 3.0,
+    }
+    graph = resolve(overrides=overrides)
+    assert graph.sim_node.emulator_ip == "127.0.0.9"
+    assert graph.arm_node.ur.state_timeout_s == 3.0
+
+
+def test_the_cameras_views_are_those_of_every_node() -> None:
+    graph = resolve(overrides={"camera_node.views": ["top"]})
+    assert {getattr(graph, name).views for name in nodes_with("views")} == {(View.TOP,)}
+    with pytest.raises(UsageError, match="gate_node has other views"):
+        resolve(overrides={"camera_node.views": ["top"], "gate_node.views": ["top", "wrist"]})
+
+
+def test_the_wrist_camera_hangs_on_the_arms_tool() -> None:
+    graph = resolve(overrides={"arm_node.tool_length_m": 0.23})
+    assert graph.camera_node.hand_eye.tool_length_m == 0.23
+    with pytest.raises(UsageError, match=r"is not arm_node\.tool_length_m"):
+        resolve(overrides={"arm_node.tool_length_m": 0.23, "camera_node.hand_eye.tool_length_m": 0.2})
+
+
+def test_where_time_is_real_the_newest_picture_wins() -> None:
+    def newest(**overrides: object) -> set[bool]:
+        graph = resolve(overrides={name.replace("__", "."): value for name, value in overrides.items()})
+        return {getattr(graph, name).newest_only for name in nodes_with("newest_only")}
+
+    assert newest() == {False}, "in lockstep every picture counts"
+    assert newest(sim_node__lockstep=False) == {True}
+    real = {"arm_node__robot": "ur5", "arm_node__ur.ip": "192.0.2.1", "vla_node__subject": "panel-vla-query"}
+    assert newest(camera_node__source="files", **real | {"arm_node__robot": "none"}) == {False}
+    assert newest(camera_node__source="realsense", **real | {"arm_node__robot": "none"}) == {True}
+
+
+def test_unknown_robot_lists_the_known() -> None:
+    with pytest.raises(UsageError, match="sim, ur5"):
+        resolve(overrides={"arm_node.robot": "kuka"})
+
+
+REAL = {
+    "arm_node.robot": "ur5",
+    "arm_node.ur.ip": "192.168.1.10",
+    "camera_node.source": "realsense",
+    "vla_node.subject": "classical-vla",
+}
+
+
+@pytest.mark.parametrize("robot", [{}, {"gate_node.judge.mode": "on"}, REAL])
+def test_pictures_are_repaired_only_where_it_is_set_and_the_policy_then_sees_them(
+    robot: dict[str, object],
+) -> None:
+    for enabled in (False, True):
+        overrides = robot | ({"gate_node.judge.repair.enabled": True} if enabled else {})
+        graph = resolve(overrides=overrides)
+        assert graph.gate_node.judge.repairs is (enabled and bool(robot))  # never in shadow, the default
+        assert graph.vla_node.repaired is graph.gate_node.judge.repairs
+
+
+def test_a_repair_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(UsageError, match="deblock"):
+        resolve(overrides={"gate_node.judge.repair.allowed": ["inpaint"]})

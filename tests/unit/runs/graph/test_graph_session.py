@@ -1,0 +1,162 @@
+"""What a session is asked to do is checked before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.main import parse
+from embodied_iqa.cli.trial import check
+from embodied_iqa.imaging.distortions import DistortionSpec, parse_distortion
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.session_plan import (
+    DEFAULT_BURST,
+    DEFAULT_DISTORTIONS,
+    DEFAULT_TASK,
+    TOUR_TASKS,
+    SessionPlan,
+    check_subjects,
+    check_tasks,
+)
+
+
+def test_tasks_get_their_plain_form() -> None:
+    assert check_tasks((" pick RED  cube ",)) == ("pick the red cube",)
+
+
+def test_two_words_for_one_task_are_one_task() -> None:
+    with pytest.raises(UsageError, match=r"duplicate.*pick the red cube"):
+        check_tasks(("pick the red cube", "pick red cube"))
+
+
+@pytest.mark.parametrize("word", ["fling the red cube", "pick the mauve cube", "pick the red teapot", ""])
+def test_an_unknown_word_is_reported_with_the_known_ones(word: str) -> None:
+    with pytest.raises(UsageError, match=r"available|expected"):
+        check_tasks((word,))
+
+
+def test_distortions_carry_the_seed() -> None:
+    assert parse_distortion("2:1", seed=4) == DistortionSpec("02", 1, seed=4)
+
+
+@pytest.mark.parametrize("word", ["99:1", "19", "19:0", "19:6", "19:x", ":", ""])
+def test_a_wrong_distortion_is_refused(word: str) -> None:
+    with pytest.raises(UsageError):
+        parse_distortion(word, seed=0)
+
+
+def test_the_defaults_are_right_and_the_tour_uses_three_verbs() -> None:
+    assert {task.split()[0] for task in check_tasks(TOUR_TASKS)} == {"pick", "push", "press"}
+    assert TOUR_TASKS[-1] == DEFAULT_TASK, "the burst is chosen for this task"
+    assert len({parse_distortion(word, seed=0) for word in DEFAULT_DISTORTIONS}) == 3
+
+
+def test_one_task_lies_in_the_runs_folder_several_in_one_each() -> None:
+    graph, root = resolve(), Path("runs/x")
+    one = SessionPlan(("pick the red cube",), 1, (), graph).folders(root)
+    assert [folder.folder for folder in one] == [root]
+    several = SessionPlan(TOUR_TASKS, 1, (), graph).folders(root)
+    assert len({folder.recording for folder in several}) == 3
+    assert all(folder.folder.parent == root for folder in several)
+
+
+def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obeys() -> None:
+    graph, root = resolve(), Path("runs/x")
+    lens = parse_distortion("02:2")
+    plan = SessionPlan(TOUR_TASKS, 1, (lens,), graph, burst=DEFAULT_BURST)
+    folders = plan.folders(root)
+    assert [folder.distortions for folder in folders] == [(lens,), (lens,), (lens, DEFAULT_BURST)]
+    assert [folder.runs for folder in folders] == [2, 2, 3]
+    assert plan.deadline_s(folders[2]) == 3 * plan.run_deadline_s
+
+    guarded = plan.guarded
+    assert guarded is not None
+    assert guarded.guarded is None
+    assert plan.parts == (plan, guarded)
+    (folder,) = guarded.folders(root)
+    assert (folder.task, folder.distortions) == (TOUR_TASKS[2], (DEFAULT_BURST,))
+    assert folder.folder.name == f"{folders[2].folder.name}-gate-on"
+    modes = [one.graph.gate_node.judge.mode for one in (plan, guarded)]
+    assert modes == [GateMode.SHADOW, GateMode.ON]
+    assert guarded.graph.gate_node.judge.kind == plan.graph.gate_node.judge.kind
+    repairing = replace(plan, graph=resolve((), {"gate_node.judge.repair.enabled": True})).guarded
+    assert repairing is not None
+    assert repairing.graph.vla_node.repaired, "the policy sees what the gate passes on"
+    assert SessionPlan(TOUR_TASKS, 1, (lens,), graph).guarded is None
+
+
+def test_a_simulated_world_starts_with_the_first_scene() -> None:
+    plan = SessionPlan(TOUR_TASKS, 5, (), resolve())
+    world = plan.started_graph.sim_node
+    assert (world.scene_seed, world.instruction) == (5, TOUR_TASKS[0])
+    assert replace(plan.started_graph, sim_node=plan.graph.sim_node) == plan.graph
+    real = replace(plan, graph=resolve((), {"arm_node.robot": "none", "camera_node.source": "realsense"}))
+    assert real.started_graph is real.graph
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ([], True),
+        (["--scene-seed", "3"], True),
+        (["--tour"], True),
+        (["--gate", "on"], False),
+        (["--task", "pick the red cube"], False),
+        (["--distortion", "19:5"], False),
+        (["--schedule", "burst"], False),
+        (["--attach"], False),
+    ],
+)
+def test_the_gate_is_shown_where_the_user_chooses_nothing(words: list[str], shown: bool) -> None:
+    plan = _plan(*words)
+    assert (plan.burst is not None) is shown
+
+
+@pytest.mark.parametrize(
+    ("words", "tasks", "distortions"),
+    [
+        ([], (DEFAULT_TASK,), DEFAULT_DISTORTIONS),
+        (["--tour"], TOUR_TASKS, DEFAULT_DISTORTIONS),
+        (["--tour", "--distortion", "19:5"], TOUR_TASKS, ("19:5",)),
+        (["--tour", "--no-distortion"], TOUR_TASKS, ()),
+        (["--task", "pick the red cube"], ("pick the red cube",), DEFAULT_DISTORTIONS),
+        (["--distortion", "19:5"], (DEFAULT_TASK,), ("19:5",)),
+        (["--no-distortion"], (DEFAULT_TASK,), ()),
+    ],
+)
+def test_what_is_not_chosen_is_one_task_under_three_distortions(
+    words: list[str], tasks: tuple[str, ...], distortions: tuple[str, ...]
+) -> None:
+    plan = _plan(*words)
+    assert plan.tasks == tasks
+    assert plan.distortions == tuple(parse_distortion(word) for word in distortions)
+
+
+def test_the_tour_has_its_tasks() -> None:
+    with pytest.raises(UsageError, match="--tour excludes --task"):
+        _plan("--tour", "--task", "pick the red cube")
+
+
+def _plan(*words: str) -> SessionPlan:
+    return check(parse(["trial", *words])[1])
+
+
+@pytest.mark.parametrize(("name", "what"), [("vlm_node", "VLM"), ("vla_node", "VLA")])
+def test_a_subject_that_does_not_exist_is_refused(name: str, what: str) -> None:
+    assert check_subjects(resolve()).vla_node == resolve().vla_node
+    with pytest.raises(UsageError, match=rf"unknown {what}.*'gpt'.*available: classical"):
+        check_subjects(resolve((), {f"{name}.subject": "gpt"}))
+
+
+def test_a_policy_needs_its_cameras() -> None:
+    policy = {"vla_node.subject": "panel-vla-side"}
+    assert resolve((), policy).gate_node.views == (View.TOP, View.WRIST, View.SIDE)
+    assert resolve((), {}, policies=[parse_vla("panel-vla-side")]).sim_node.views[-1] is View.SIDE
+    with pytest.raises(UsageError, match=r"the side view.*camera_node\.views=\[top,side\].*got .top'"):
+        check_subjects(resolve((), policy | {"camera_node.views": ["top"]}))

@@ -1,0 +1,64 @@
+"""The process between the studio and a trial: its lines, its end, answers without a process."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.runs.graph.judging_process import JudgingProcess
+from embodied_iqa.runs.trial.attendance import Answer, Question
+from embodied_iqa.runs.trial.judging import PROBE, asked_of, judgement_answer, refusal
+from embodied_iqa.runs.trial.protocol import Stage
+
+ECHO = """
+import json, sys
+question = {"stage": 8, "run_index": 1, "run_count": 3, "problem": ""}
+state = {"question": question, "problem": "", "task": "pick", "trial": "t", "stage": "judge"}
+print(json.dumps({"state": state, "refusal": None}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"state": None, "refusal": json.loads(line)["answer"]["remark"]}), flush=True)
+"""
+QUESTION = Question(Stage.JUDGE, 1, 3, "")
+
+
+def test_state_and_answers_go_through_the_process() -> None:
+    process = JudgingProcess((sys.executable, "-c", ECHO))
+    try:
+        process.state()
+        assert process.answer(QUESTION, Answer(True, remark="too late")) == "too late"
+        assert process.answer(QUESTION, Answer(True)) == ""
+        state = process.state()
+        assert (state.question, state.task) == (QUESTION, "pick")
+    finally:
+        process.close()
+
+
+def test_a_process_that_ends_says_so() -> None:
+    process = JudgingProcess((sys.executable, "-c", "raise SystemExit(3)"))
+    before = set(threading.enumerate())  # of other tests or pytest's: some never end
+    process.state()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+    assert "has ended with 3" in process.state().problem
+    assert process.answer(QUESTION, Answer(True))
+    process.close()
+
+
+def test_a_program_that_is_missing_is_named() -> None:
+    process = JudgingProcess(("/nonexistent/python",))
+    assert "cannot start" in process.state().problem
+    assert "cannot start" in process.answer(QUESTION, Answer(True))
+
+
+def test_refusals_name_the_open_question() -> None:
+    assert asked_of(refusal((8, 2))) == (Stage.JUDGE, 2)
+    assert asked_of(refusal(None)) is None
+    assert asked_of(refusal(PROBE)) is None
+    assert asked_of("anything else") is None
+
+
+def test_judgements_as_answers() -> None:
+    assert judgement_answer(Outcome.SUCCESS, None, "", give_up=False) == Answer(True)
+    stopped = judgement_answer(Outcome.EMERGENCY_STOP, 30.0, "hit the mat", give_up=True)
+    assert stopped == Answer(False, True, "emergency stop; measured distance 30 mm; hit the mat")

@@ -1,0 +1,59 @@
+"""What a recording says of how it was made: taken over where numbers depend on it, and never a consent."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.recording.trial_reading import METADATA
+from embodied_iqa.runs.graph import launching
+from embodied_iqa.runs.graph.launching import graph_of_recording
+from embodied_iqa.runs.graph.parameters import VlmParameters
+
+
+def record(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    """Let every recording hold these values."""
+    named = {name.replace("__", "."): value for name, value in values.items()}
+    reader = SimpleNamespace(metadata=lambda: {METADATA: named})
+    monkeypatch.setattr(launching, "TrialReader", lambda _path: nullcontext(reader))
+
+
+def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    record(
+        monkeypatch,
+        vlm_node__subject="classical-vlm",
+        vlm_node__decoding__max_new_tokens="17",
+        vlm_node__decoding__temperature="0.5",
+        vlm_node__loading__allow_network="True",
+        vlm_node__loading__trust_remote_code="True",
+        vlm_node__decoding__of_another_version="1",
+    )
+    vlm = graph_of_recording(Path("trial.mcap")).vlm_node
+    assert isinstance(vlm, VlmParameters)
+    assert (vlm.decoding.max_new_tokens, vlm.decoding.temperature) == (17, 0.5)
+    assert not vlm.loading.allow_network
+    assert not vlm.loading.trust_remote_code
+
+
+def test_a_value_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    record(monkeypatch, vlm_node__decoding__seed="many")
+    with pytest.raises(InputError, match=r"trial\.mcap has a wrong vlm_node\.decoding\.seed; got 'many'"):
+        graph_of_recording(Path("trial.mcap"))
+
+
+def test_the_judge_is_that_of_the_recording_unless_a_file_sets_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def judge(*files: Path) -> str:
+        return str(graph_of_recording(Path("trial.mcap"), files).gate_node.judge.kind)
+
+    other = tmp_path / "other.yaml"
+    other.write_text("gate_node: {ros__parameters: {judge: {kind: statistics}}}")
+    record(monkeypatch, gate_node__judge__kind="learned", vla_node__subject="panel-vla-side")
+    assert (judge(), judge(other)) == ("learned", "statistics")
+    record(monkeypatch, vla_node__subject="panel-vla-query")
+    assert judge() == "statistics", "recorded before there were other judges"

@@ -1,0 +1,208 @@
+"""A trial on a real arm: a person prepares and judges each run, the arm goes back to its start between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from trial_world import PLAN, FakeWorld, done_after, moves
+
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.runs.trial.attendance import Question, question_text
+from embodied_iqa.runs.trial.protocol import (
+    ArmSeen,
+    AskPerson,
+    CheckStart,
+    ChunkSeen,
+    Command,
+    MarkRunEnd,
+    MarkRunStart,
+    Reply,
+    ReturnToStart,
+    SetDistortion,
+    Stage,
+)
+from embodied_iqa.world.protocols import ChunkStatus
+
+ATTENDED = replace(PLAN, attended=True, stops_time=False)
+RUNS = ATTENDED.run_count
+
+
+@dataclass
+class AttendedWorld(FakeWorld):
+    """A world with a person.
+
+    Attributes:
+        answer: What the person says to a question; None: nobody answers.
+        place: What is said of the arm's place, by command.
+    """
+
+    plan: object = ATTENDED
+    answer: Callable[[AskPerson], Reply | None] = lambda asked: Reply(asked, ok=True, yes=True)
+    place: Callable[[Command], str] = lambda _command: ""
+    asked: list[AskPerson] = field(default_factory=list)
+
+    def reply(self, command: Command) -> Reply:
+        if isinstance(command, AskPerson):
+            self.asked.append(command)
+            return self.answer(command) or Reply(None, ok=True)
+        if isinstance(command, CheckStart | ReturnToStart):
+            problem = self.place(command)
+            return Reply(command, ok=not problem, message=problem)
+        return super().reply(command)
+
+
+def outcomes(world: FakeWorld) -> list[Outcome | None]:
+    return [result.outcome for result in world.state.results]
+
+
+def test_each_run_is_prepared_checked_judged_and_led_back() -> None:
+    world = AttendedWorld(on_tick=done_after(1.0)).play()
+    asked = [(question.stage, question.run_index) for question in world.asked]
+    assert asked == [(stage, run) for run in range(RUNS) for stage in (Stage.PREPARE, Stage.JUDGE)]
+    kinds = [
+        kind
+        for kind in world.kinds()
+        if kind in {"CheckStart", "MarkRunStart", "ReturnToStart", "MarkRunEnd"}
+    ]
+    assert kinds == RUNS * ["CheckStart", "MarkRunStart", "MarkRunEnd", "ReturnToStart"]
+    assert world.finish is not None
+    assert world.finish.ok
+
+
+def test_where_time_does_not_stop_a_run_starts_where_its_distortion_and_schedule_do() -> None:
+    """Pictures of later stamps may have passed: then both start after them."""
+
+    class Ahead(AttendedWorld):
+        def reply(self, command: Command) -> Reply:
+            found = super().reply(command)
+            return (
+                replace(found, stamp_ns=found.stamp_ns + 7) if isinstance(command, SetDistortion) else found
+            )
+
+    world = Ahead(on_tick=done_after(1.0)).play()
+    changes = [command for command in world.commands if isinstance(command, SetDistortion)]
+    starts = [command.start_ns for command in world.commands if isinstance(command, MarkRunStart)]
+    assert all(change.or_later for change in changes)
+    assert starts == [change.from_ns + 7 for change in changes]
+
+
+@pytest.mark.parametrize("world_says", [True, False])
+def test_the_person_decides_not_the_world(world_says: bool) -> None:
+    def answer(asked: AskPerson) -> Reply:
+        return Reply(asked, ok=True, yes=asked.stage is Stage.PREPARE or asked.run_index == 1, message="seen")
+
+    world = AttendedWorld(on_tick=done_after(1.0), answer=answer, success=world_says).play()
+    assert outcomes(world) == [Outcome.FAILURE, Outcome.SUCCESS, Outcome.FAILURE]
+    assert world.state.results[1].reason == "the VLA reported that the task is done; judged: done; seen"
+
+
+def test_what_the_person_said_is_kept_where_the_policy_saw_no_target() -> None:
+    def refuses(world: FakeWorld) -> list[object]:
+        return [ChunkSeen(world.now_ns, ChunkStatus.NO_TARGET)]
+
+    def answer(asked: AskPerson) -> Reply:
+        return Reply(asked, ok=True, yes=asked.stage is Stage.PREPARE, message=f"run {asked.run_index}")
+
+    world = AttendedWorld(on_tick=refuses, answer=answer, success=False).play()
+    assert outcomes(world) == RUNS * [Outcome.NO_TARGET]
+    reasons = [result.reason for result in world.state.results]
+    assert reasons == [f"the policy saw no target; judged: not done; run {run}" for run in range(RUNS)]
+
+
+def test_an_emergency_stop_stays_one_whatever_the_person_says() -> None:
+    def trips(world: FakeWorld) -> list[object]:
+        return [ArmSeen(world.now_ns, moving=False, emergency_stop=True, reason="pressed")]
+
+    world = AttendedWorld(plan=replace(ATTENDED, distortions=()), on_tick=trips).play()
+    assert outcomes(world) == [Outcome.EMERGENCY_STOP]
+
+
+def test_a_run_ends_where_the_arm_came_to_rest_not_when_the_person_answers() -> None:
+    world = AttendedWorld(
+        plan=replace(ATTENDED, distortions=()),
+        on_tick=done_after(1.0),
+        answer=lambda asked: Reply(asked, ok=True, yes=True) if asked.stage is Stage.PREPARE else None,
+    )
+    while not world.asked or world.asked[-1].stage is not Stage.JUDGE:
+        world.tick()
+    ended_ns = world.now_ns
+    world.running = True
+    for _ in range(40):
+        world.tick()
+    assert world.now_ns > ended_ns
+    world.step(Reply(world.asked[-1], ok=True, yes=True))
+    (end,) = (command.result for command in world.commands if isinstance(command, MarkRunEnd))
+    assert end.end_ns <= ended_ns
+
+
+def test_an_arm_that_is_not_at_its_start_keeps_the_run_waiting() -> None:
+    far = iter(["", "the tool is 40 mm from the start", "the tool is 10 mm from the start", "", "", "", ""])
+
+    def place(command: Command) -> str:
+        return next(far) if isinstance(command, CheckStart) else ""
+
+    world = AttendedWorld(on_tick=done_after(1.0), place=place).play()
+    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
+    assert prepared == ["", "", "the tool is 40 mm from the start", "the tool is 10 mm from the start", ""]
+    starts = [command.run_index for command in world.commands if isinstance(command, MarkRunStart)]
+    assert starts == [0, 1, 2]
+
+
+def test_a_failed_way_back_is_told_to_the_person_and_at_the_end_is_a_remark() -> None:
+    def place(command: Command) -> str:
+        return "the gate lets nothing pass" if isinstance(command, ReturnToStart) else ""
+
+    world = AttendedWorld(on_tick=done_after(1.0), place=place).play()
+    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
+    assert prepared == ["", "the gate lets nothing pass", "the gate lets nothing pass"]
+    assert world.state.remarks == ("the gate lets nothing pass",)
+    assert world.finish is not None
+    assert world.finish.ok
+
+
+@pytest.mark.parametrize("stage", [Stage.PREPARE, Stage.JUDGE])
+def test_who_gives_up_or_does_not_answer_in_time_ends_the_trial(stage: Stage) -> None:
+    def answer(asked: AskPerson) -> Reply:
+        return Reply(asked, ok=asked.stage is not stage, yes=True, message="given up")
+
+    world = AttendedWorld(on_tick=done_after(1.0), answer=answer).play()
+    assert world.finish is not None
+    assert (world.finish.ok, world.finish.message) == (False, "given up")
+    assert "StopArm" in world.kinds()[-4:]
+
+
+def test_nothing_moves_while_a_person_is_asked() -> None:
+    world = AttendedWorld(on_tick=moves, answer=lambda _asked: None)
+    for _ in range(200):
+        world.tick()
+    assert world.kinds() == ["OpenRecording", "AskPerson"]
+
+
+def test_not_yet_is_asked_again() -> None:
+    said = iter([False, False, True])
+
+    def answer(asked: AskPerson) -> Reply:
+        return Reply(asked, ok=True, yes=asked.stage is Stage.JUDGE or next(said))
+
+    world = AttendedWorld(
+        plan=replace(ATTENDED, distortions=()), on_tick=done_after(1.0), answer=answer
+    ).play()
+    assert [question.stage for question in world.asked] == [Stage.PREPARE] * 3 + [Stage.JUDGE]
+
+
+PREPARE = "put the scene back and keep clear of the arm. Ready?"
+JUDGE = "After your answer gripper and arm go back to their start: keep clear. Was the task done?"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (Question(Stage.PREPARE, 0, 3, ""), f"run 1 of 3: {PREPARE}"),
+        (Question(Stage.PREPARE, 2, 3, "20 mm off"), f"20 mm off\nrun 3 of 3: {PREPARE}"),
+        (Question(Stage.JUDGE, 1, 3, "looks held"), f"run 2 of 3 has ended: looks held\n{JUDGE}"),
+    ],
+)
+def test_questions_do_not_name_the_distortion(question: Question, text: str) -> None:
+    assert question_text(question) == text

@@ -1,0 +1,529 @@
+"""The trial's state machine: the happy path, everything that can go wrong, and any order of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trial_world import EPOCH_NS, NOT_ANSWERED, PLAN, SECOND_NS, TICK_NS, FakeWorld, done_after, moves
+
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.runs.trial import machine
+from embodied_iqa.runs.trial.protocol import (
+    Answered,
+    ArmSeen,
+    AskVlm,
+    ChunkSeen,
+    CloseRecording,
+    Event,
+    Finish,
+    FrameSeen,
+    MarkRunEnd,
+    MarkRunStart,
+    OpenRecording,
+    Rearm,
+    Reply,
+    ResetWorld,
+    RunWorld,
+    SetDistortion,
+    SetTask,
+    Stage,
+    StopArm,
+    TrialPlan,
+    WorldSeen,
+)
+from embodied_iqa.world.protocols import ChunkStatus
+
+ONE_RUN = replace(PLAN, distortions=())
+EXPECTING_REPLIES = (
+    OpenRecording,
+    ResetWorld,
+    SetDistortion,
+    Rearm,
+    SetTask,
+    RunWorld,
+    StopArm,
+    CloseRecording,
+)
+RUN = [
+    "ResetWorld",
+    "SetDistortion",
+    "MarkRunStart",
+    "Rearm",
+    "SetTask",
+    "RunWorld",
+    "AskVlm",
+    "AskVlm",
+    "SetTask",
+    "StopArm",
+    "RunWorld",
+    "MarkRunEnd",
+]
+
+
+def test_every_run_does_the_same_in_the_same_order() -> None:
+    world = FakeWorld(on_tick=done_after(2.0)).play()
+    assert world.kinds() == ["OpenRecording", *3 * RUN, "CloseRecording", "Finish"]
+    assert world.finish == Finish(ok=True, message="")
+
+
+def test_distortions_are_set_from_the_runs_first_stamp_on() -> None:
+    world = FakeWorld(on_tick=done_after(1.0)).play()
+    changes = [command for command in world.commands if isinstance(command, SetDistortion)]
+    starts = [command.start_ns for command in world.commands if isinstance(command, MarkRunStart)]
+    assert [change.spec for change in changes] == [None, *PLAN.distortions]
+    assert [change.from_ns for change in changes] == starts == [EPOCH_NS * n for n in (2, 3, 4)]
+
+
+def test_the_world_starts_last_and_from_the_same_seed() -> None:
+    world = FakeWorld(on_tick=done_after(1.0)).play()
+    resets = [command for command in world.commands if isinstance(command, ResetWorld)]
+    assert resets == [ResetWorld(PLAN.scene_seed, PLAN.task)] * 3
+    assert all(
+        command.from_ns == world.commands[index - 1].start_ns
+        for index, command in enumerate(world.commands)
+        if isinstance(command, Rearm)
+    )
+
+
+def test_both_versions_of_the_first_frame_are_asked_about() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0)).play()
+    asked = [command for command in world.commands if isinstance(command, AskVlm)]
+    assert [question.source for question in asked] == [Source.RAW, Source.DISTORTED]
+    assert asked[0].stamp_ns == asked[1].stamp_ns == 2 * EPOCH_NS + TICK_NS
+
+
+def test_results_tell_outcome_time_and_place() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(2.0)).play()
+    (result,) = world.state.results
+    assert result.outcome is Outcome.SUCCESS
+    assert result.reason == "the VLA reported that the task is done"
+    assert result.start_ns == 2 * EPOCH_NS
+    settled_ns = result.end_ns - result.start_ns
+    assert abs(settled_ns - 2 * SECOND_NS - PLAN.settle_ns) <= 2 * TICK_NS
+    assert result.T_base_tool[0, 3] == pytest.approx(1e-9 * settled_ns)
+
+
+def test_success_is_what_the_world_says_when_all_has_settled() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    while world.state.stage is not Stage.SETTLE:
+        world.tick()
+    world.success = False
+    assert world.play().state.results[0].outcome is Outcome.FAILURE
+
+
+def test_contact_ends_the_run_as_an_emergency_stop() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    while world.since_start_ns < SECOND_NS:
+        world.tick()
+    world.violation = "gripper touches the table"
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "gripper touches the table")
+
+
+def test_contact_that_is_over_when_all_has_settled_was_contact() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    world.tick()
+    world.violation = "gripper touches the table"
+    world.tick()
+    assert world.state.stage is Stage.SETTLE
+    world.violation = ""
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "gripper touches the table")
+
+
+@pytest.mark.parametrize(("before_ns", "counts"), [(0, True), (1, False)])
+def test_contact_counts_from_the_first_moment_of_the_run(before_ns: int, *, counts: bool) -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    world.violation = "touches"
+    assert world.state.stage is Stage.EXECUTE
+    world.step(world.seen(world.state.start_ns - before_ns))
+    assert (world.state.stage is Stage.SETTLE) == counts
+
+
+@pytest.mark.parametrize(("before_ns", "asks"), [(0, True), (1, False)])
+def test_questions_are_about_frames_of_the_run(before_ns: int, *, asks: bool) -> None:
+    world = FakeWorld(plan=ONE_RUN)
+    stamp_ns = world.state.start_ns - before_ns
+    world.step(FrameSeen(stamp_ns))
+    asked = [command.stamp_ns for command in world.commands if isinstance(command, AskVlm)]
+    assert asked == ([stamp_ns] * 2 if asks else [])
+
+
+def test_without_an_arm_a_run_ends_with_two_answers_and_a_decision() -> None:
+    world = FakeWorld(plan=replace(ONE_RUN, has_arm=False))
+    world.tick()
+    for source in (Source.RAW, Source.DISTORTED):
+        assert world.state.stage is Stage.EXECUTE
+        world.step(Answered(source, world.now_ns, ok=True))
+        world.step(world.seen())
+        world.step(ChunkSeen(world.now_ns, ChunkStatus.ACT))
+    world.step(world.seen())
+    (result,) = world.play().state.results
+    assert (result.outcome, result.reason) == (None, "answered and decided")
+
+
+def test_contact_while_settling_counts_too() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    while world.state.stage is not Stage.SETTLE:
+        world.tick()
+    world.violation = "the cube was crushed"
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "the cube was crushed")
+
+
+def test_an_emergency_stop_of_the_arm_is_final_even_where_the_task_succeeded() -> None:
+    def trips(world: FakeWorld) -> list[object]:
+        stopped = world.since_start_ns > SECOND_NS
+        return [ArmSeen(world.now_ns, moving=not stopped, emergency_stop=stopped, reason="10 m")]
+
+    result = FakeWorld(plan=ONE_RUN, on_tick=trips).play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "10 m")
+
+
+def test_a_breakdown_of_the_robot_ends_the_trial_and_is_no_outcome() -> None:
+    def breaks_down(world: FakeWorld) -> list[object]:
+        return [ArmSeen(world.now_ns, False, False, "the connection is lost", broken_down=True)]
+
+    state = FakeWorld(plan=ONE_RUN, on_tick=breaks_down).play().state
+    assert (state.results, state.problem) == ((), "the robot broke down: the connection is lost")
+
+
+def test_an_emergency_stop_does_not_taint_the_next_run() -> None:
+    def trips_once(world: FakeWorld) -> list[object]:
+        if world.epoch == 2 and world.since_start_ns > SECOND_NS:
+            return [ArmSeen(world.now_ns, moving=False, emergency_stop=True, reason="10 m")]
+        return done_after(2.0)(world)
+
+    results = FakeWorld(on_tick=trips_once).play().state.results
+    assert [result.outcome for result in results] == [
+        Outcome.EMERGENCY_STOP,
+        Outcome.SUCCESS,
+        Outcome.SUCCESS,
+    ]
+
+
+def test_a_run_without_motion_ends() -> None:
+    result = FakeWorld(plan=ONE_RUN).play().state.results[0]
+    assert result.reason == "the arm did not move"
+    took_ns = result.end_ns - result.start_ns - PLAN.settle_ns
+    assert PLAN.no_motion_limit_ns <= took_ns <= PLAN.no_motion_limit_ns + 3 * TICK_NS
+
+
+def test_a_failure_says_what_the_task_lacks() -> None:
+    lacks = "cube raised 0.0 of 5 cm"
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0), success=False, missing=lacks)
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (
+        Outcome.FAILURE,
+        "the VLA reported that the task is done; cube raised 0.0 of 5 cm",
+    )
+
+
+def holds(reason: str = "too dark") -> Callable[[FakeWorld], list[Event]]:
+    """The arm moves for a second and is then held by the gate."""
+
+    def report(world: FakeWorld) -> list[Event]:
+        held = world.since_start_ns > SECOND_NS
+        seen = ArmSeen(world.now_ns, not held, False, reason if held else "", held_by_gate=held)
+        return [ChunkSeen(world.now_ns, ChunkStatus.ACT), seen]
+
+    return report
+
+
+def test_a_run_that_the_gate_holds_to_its_end_is_an_outcome_of_its_own() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=holds(), success=False, missing="cube raised 0.0 of 5 cm")
+    result = world.play().state.results[0]
+    assert result.outcome is Outcome.HELD_BY_GATE
+    assert result.reason == "held by the gate: too dark; cube raised 0.0 of 5 cm"
+    assert FakeWorld(plan=ONE_RUN, on_tick=holds()).play().state.results[0].outcome is Outcome.SUCCESS
+
+
+def test_an_arm_that_moves_again_or_a_policy_that_stops_acting_is_not_held() -> None:
+    def moves_again(world: FakeWorld) -> list[Event]:
+        return moves(world) if world.since_start_ns > 2 * SECOND_NS else holds()(world)
+
+    def gives_up(world: FakeWorld) -> list[Event]:
+        return [*holds()(world), ChunkSeen(world.now_ns, ChunkStatus.NO_TARGET)]
+
+    for on_tick in (moves_again, gives_up):
+        result = FakeWorld(plan=ONE_RUN, on_tick=on_tick, success=False).play().state.results[0]
+        assert result.outcome is Outcome.FAILURE
+
+
+def test_a_gate_that_passes_no_frame_holds_even_a_policy_that_sees_nothing() -> None:
+    def dark(world: FakeWorld) -> list[Event]:
+        return [FrameSeen(world.now_ns, "too dark"), ChunkSeen(world.now_ns, ChunkStatus.NO_TARGET)]
+
+    world = FakeWorld(plan=ONE_RUN, on_tick=dark, success=False, judged="too dark")
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.HELD_BY_GATE, "held by the gate: too dark")
+    other_view_passes = FakeWorld(plan=ONE_RUN, on_tick=dark, success=False)
+    assert other_view_passes.play().state.results[0].outcome is Outcome.NO_TARGET
+
+
+def decides(*statuses: ChunkStatus | None) -> Callable[[FakeWorld], list[Event]]:
+    """The policy decides so in the first ticks of a run, and then like the last time."""
+
+    def report(world: FakeWorld) -> list[Event]:
+        tick = min(world.since_start_ns // TICK_NS, len(statuses)) - 1
+        return [ChunkSeen(world.now_ns, statuses[tick])]
+
+    return report
+
+
+@pytest.mark.parametrize(
+    ("statuses", "outcome"),
+    [
+        ([ChunkStatus.NO_TARGET], Outcome.NO_TARGET),
+        ([None, ChunkStatus.NO_TARGET], Outcome.NO_TARGET),
+        ([ChunkStatus.ACT, ChunkStatus.NO_TARGET], Outcome.FAILURE),
+        ([ChunkStatus.NO_TARGET, ChunkStatus.ACT], Outcome.FAILURE),
+        ([ChunkStatus.NO_TARGET, ChunkStatus.DONE], Outcome.FAILURE),
+        ([None], Outcome.FAILURE),
+    ],
+)
+def test_a_policy_that_never_acts_for_want_of_a_target_is_an_outcome_of_its_own(
+    statuses: list[ChunkStatus | None], outcome: Outcome
+) -> None:
+    world = FakeWorld(plan=PLAN, on_tick=decides(*statuses), success=False, missing="cube raised 0.0 of 5 cm")
+    results = world.play().state.results
+    assert {result.outcome for result in results} == {outcome}
+    if outcome is Outcome.NO_TARGET:
+        assert {result.reason for result in results} == {"the policy saw no target; cube raised 0.0 of 5 cm"}
+    lucky = FakeWorld(plan=ONE_RUN, on_tick=decides(*statuses)).play().state.results[0]
+    assert lucky.outcome is Outcome.SUCCESS
+
+
+def test_a_run_that_always_moves_ends_at_its_limit() -> None:
+    result = FakeWorld(plan=ONE_RUN, on_tick=moves).play().state.results[0]
+    assert result.reason == "the run took too long"
+    took_ns = result.end_ns - result.start_ns - PLAN.settle_ns
+    assert PLAN.run_limit_ns <= took_ns <= PLAN.run_limit_ns + 3 * TICK_NS
+
+
+@pytest.mark.parametrize("kind", EXPECTING_REPLIES)
+def test_a_refused_command_stops_the_arm_and_closes_the_recording(kind: type) -> None:
+    world = FakeWorld(refuse=lambda command: isinstance(command, kind), on_tick=done_after(1.0)).play()
+    assert world.finish is not None
+    assert not world.finish.ok
+    assert "refused" in world.finish.message
+    assert world.kinds().count("CloseRecording") == 1
+    if kind is not CloseRecording:
+        assert world.kinds()[-5:] == ["SetTask", "StopArm", "RunWorld", "CloseRecording", "Finish"]
+        assert world.finish.message.startswith(f"{kind.__name__} failed")
+
+
+def test_closing_goes_on_where_everybody_refuses() -> None:
+    world = FakeWorld(refuse=lambda _command: True).play()
+    assert world.kinds() == ["OpenRecording", "SetTask", "StopArm", "RunWorld", "CloseRecording", "Finish"]
+    assert world.state.stage is Stage.DONE
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage < Stage.CLOSE])
+def test_cancelling_ends_every_stage_alike(stage: Stage) -> None:
+    state, commands = machine.start(ONE_RUN)
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    while state.stage is not stage:
+        if commands and isinstance(commands[-1], EXPECTING_REPLIES):
+            state, commands = machine.step(state, world.reply(commands[-1]))
+        else:
+            event = ChunkSeen(state.now_ns, ChunkStatus.DONE)
+            state, commands = machine.step(state, event)
+    state, commands = machine.cancel(state, "cancelled")
+    given = list(commands)
+    while state.stage is not Stage.DONE:
+        state, commands = machine.step(state, Reply(commands[-1], ok=True))
+        given += commands
+    assert [type(command).__name__ for command in given] == [
+        "SetTask",
+        "StopArm",
+        "RunWorld",
+        "CloseRecording",
+        "Finish",
+    ]
+    assert given[2] == RunWorld(running=False)
+    assert given[-1] == Finish(ok=False, message="cancelled")
+
+
+def test_cancelling_twice_or_after_the_end_does_nothing() -> None:
+    world = FakeWorld(on_tick=done_after(1.0))
+    world.tick()
+    world.cancel("first")
+    before = list(world.commands)
+    world.cancel("second")
+    assert world.commands == before
+    assert world.finish == Finish(ok=False, message="first")
+
+
+def test_a_late_reply_to_an_equal_command_is_ignored() -> None:
+    state, (command,) = machine.start(ONE_RUN)
+    same = OpenRecording()
+    assert same == command
+    after, commands = machine.step(state, Reply(same, ok=True))
+    assert (after, commands) == (state, [])
+
+
+def test_old_news_of_arm_world_and_vla_does_not_end_a_run() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    world.tick()
+    assert world.state.stage is Stage.EXECUTE
+    old_ns = world.state.start_ns - 1
+    for event in (
+        ArmSeen(old_ns, moving=False, emergency_stop=True, reason="before"),
+        ChunkSeen(old_ns, ChunkStatus.DONE),
+        WorldSeen(old_ns, task_success=True, contact_violation="before", T_base_tool=np.eye(4)),
+        FrameSeen(old_ns),
+    ):
+        world.step(event)
+    assert world.state.stage is Stage.EXECUTE
+    assert world.state.ending == ""
+
+
+def test_an_answer_about_an_earlier_run_does_not_count() -> None:
+    world = FakeWorld(plan=replace(ONE_RUN, has_arm=False))
+    world.tick()
+    for source in (Source.RAW, Source.DISTORTED):
+        world.step(Answered(source, EPOCH_NS - 1, ok=False, message="late"))
+    world.step(ChunkSeen(world.now_ns, ChunkStatus.ACT))
+    world.step(world.seen())
+    assert world.state.stage is Stage.EXECUTE
+    assert world.state.remarks == ("an earlier run: the VLM gave no answer (late)",) * 2
+
+
+def test_what_comes_between_two_runs_is_of_neither() -> None:
+    """Late messages of the first run, before the reset has set the start of the second."""
+    world = FakeWorld(on_tick=done_after(1.0))
+    while len(world.state.results) == 0:
+        world.tick()
+    late_ns = world.state.results[0].start_ns + 1
+    before = replace(world.state, pending=(ResetWorld(7, PLAN.task),), stage=Stage.RESET, start_ns=late_ns)
+    for event in (ChunkSeen(late_ns, ChunkStatus.NO_TARGET), Answered(Source.RAW, late_ns, ok=True)):
+        before, _ = machine.step(before, event)
+    before, _ = machine.step(before, world.seen(late_ns))
+    after, _ = machine.step(before, Reply(before.pending[0], ok=True, stamp_ns=late_ns + EPOCH_NS))
+    assert (after.answered, after.decided, after.world) == (0, frozenset(), None)
+
+
+def test_an_answer_that_does_not_come_is_a_remark() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    world.tick()
+    world.step(Answered(Source.RAW, world.now_ns, ok=False, message="no service /vlm/ask"))
+    world.step(Answered(Source.DISTORTED, world.now_ns, ok=True))
+    assert world.play().finish == Finish(ok=True, message="")
+    assert world.state.remarks == ("run 0: the VLM gave no answer (no service /vlm/ask)",)
+
+
+# --- any order of events ------------------------------------------------------------------------------------
+
+STAMPS = st.integers(0, 5 * EPOCH_NS)
+EVENTS = st.one_of(
+    st.builds(FrameSeen, STAMPS),
+    st.builds(WorldSeen, STAMPS, st.booleans(), st.sampled_from(["", "contact"]), st.just(np.eye(4))),
+    st.builds(ArmSeen, STAMPS, st.booleans(), st.booleans(), st.just("why")),
+    st.builds(ChunkSeen, STAMPS, st.sampled_from([*ChunkStatus, None])),
+    st.builds(Answered, st.sampled_from(Source), STAMPS, st.booleans(), st.just("why")),
+    st.sampled_from(["reply", "refuse", "foreign", "cancel"]),
+)
+
+
+def check_invariants(given: list[object], plan: TrialPlan) -> None:
+    kinds = [type(command).__name__ for command in given]
+    assert kinds.count("CloseRecording") <= 1
+    assert kinds.count("OpenRecording") == 1
+    assert kinds.count("Finish") <= 1
+    if "CloseRecording" in kinds:
+        after = given[kinds.index("CloseRecording") + 1 :]
+        assert all(isinstance(command, Finish) for command in after)
+    running = False
+    for index, command in enumerate(given):
+        if isinstance(command, RunWorld):
+            running = command.running
+        if isinstance(command, MarkRunEnd):
+            assert not running
+            assert any(isinstance(before, StopArm) for before in given[:index])
+        if isinstance(command, Rearm):
+            assert not running, "the arm is armed while time stands still"
+    assert kinds.count("MarkRunEnd") <= kinds.count("MarkRunStart") <= plan.run_count
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(EVENTS, max_size=120))
+def test_no_order_of_events_breaks_the_machine(events: list[object]) -> None:
+    state, commands = machine.start(PLAN)
+    given: list[object] = list(commands)
+    cancelled_at: int | None = None
+    for event in events:
+        waiting = state.pending[0] if state.pending else None
+        if event == "cancel":
+            cancelled_at = len(given) if state.stage < Stage.CLOSE and cancelled_at is None else cancelled_at
+            state, commands = machine.cancel(state, "cancelled")
+        elif event == "foreign":
+            state, commands = machine.step(state, Reply(OpenRecording(), ok=True, stamp_ns=1))
+            assert commands == []
+        elif isinstance(event, str):
+            reply = Reply(waiting, ok=event == "reply", message="no", stamp_ns=state.now_ns + SECOND_NS)
+            state, commands = machine.step(state, reply)
+        else:
+            state, commands = machine.step(state, event)
+        given += commands
+        waits = [command for command in commands if not isinstance(command, NOT_ANSWERED)]
+        assert len(waits) <= 1
+        assert not waits or (commands[-1] is waits[0] and state.pending[0] is waits[0])
+        assert state.stage is not Stage.DONE or not state.pending
+        if state.problem and waits:
+            assert not isinstance(waits[0], Rearm | ResetWorld | SetDistortion | OpenRecording)
+            assert waits[0] != RunWorld(running=True)
+    check_invariants(given, PLAN)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(EVENTS.filter(lambda event: event != "foreign"), max_size=60))
+def test_the_trial_can_always_be_brought_to_its_end(events: list[object]) -> None:
+    state, _ = machine.start(ONE_RUN)
+    for event in events:
+        waiting = state.pending[0] if state.pending else None
+        if event == "cancel":
+            state, _ = machine.cancel(state, "cancelled")
+        elif isinstance(event, str):
+            state, _ = machine.step(state, Reply(waiting, ok=event == "reply", stamp_ns=state.now_ns))
+        else:
+            state, _ = machine.step(state, event)
+    state, _ = machine.cancel(state, "the end")
+    for _ in range(5):
+        if state.pending:
+            state, _ = machine.step(state, Reply(state.pending[0], ok=True))
+    assert state.stage is Stage.DONE
+
+
+@pytest.mark.parametrize("limit_s", [1, 3, 8])
+def test_a_hold_has_a_deadline_of_its_own(limit_s: int) -> None:
+    plan = replace(ONE_RUN, hold_limit_ns=limit_s * SECOND_NS)
+    result = FakeWorld(plan=plan, on_tick=holds(), success=False).play().state.results[0]
+    held_ns = result.end_ns - result.start_ns - SECOND_NS - PLAN.settle_ns
+    assert result.outcome is Outcome.HELD_BY_GATE
+    assert 0 <= held_ns - plan.hold_limit_ns <= 4 * TICK_NS
+    assert FakeWorld(plan=plan, on_tick=holds()).play().state.results[0].reason == (
+        f"the gate held the arm for over {limit_s} s"
+    )
+
+
+def test_after_a_hold_the_arm_has_the_whole_time_to_move() -> None:
+    def recovers(world: FakeWorld) -> list[Event]:
+        if world.since_start_ns < 7 * SECOND_NS:
+            return holds()(world)
+        moving = world.since_start_ns > 9 * SECOND_NS  # two seconds after the gate opened
+        done = ChunkSeen(world.now_ns, ChunkStatus.DONE)
+        return [ArmSeen(world.now_ns, moving, False, ""), *([done] if moving else [])]
+
+    result = (
+        FakeWorld(plan=replace(ONE_RUN, hold_limit_ns=8 * SECOND_NS), on_tick=recovers)
+        .play()
+        .state.results[0]
+    )
+    assert (result.outcome, result.reason) == (Outcome.SUCCESS, "the VLA reported that the task is done")

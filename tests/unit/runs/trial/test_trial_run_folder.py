@@ -1,0 +1,122 @@
+"""The folder of a run: fresh, writable, files whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.runs.trial import run_folder
+from embodied_iqa.runs.trial.run_folder import (
+    make_run_folder,
+    new_run_id,
+    slug,
+    versions,
+    write_json,
+    write_yaml,
+)
+
+
+def test_a_new_folder_is_made_with_its_parents(tmp_path: Path) -> None:
+    made = make_run_folder(tmp_path / "runs" / "a")
+    assert made.is_dir()
+    assert list(made.iterdir()) == []
+
+
+def test_an_empty_folder_will_do(tmp_path: Path) -> None:
+    assert make_run_folder(tmp_path) == tmp_path.resolve()
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "scores.json").write_text("mine")
+    with pytest.raises(InputError, match=r"not empty.*new or empty"):
+        make_run_folder(tmp_path)
+    assert (tmp_path / "scores.json").read_text() == "mine"
+
+
+def test_a_folder_of_a_failed_start_is_used_again(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "sim_node.log").write_text("no graphics")
+    (tmp_path / "config.yaml").touch()
+    (tmp_path / "pick-the-red-cube").mkdir()
+    assert make_run_folder(tmp_path) == tmp_path.resolve()
+    (tmp_path / "pick-the-red-cube" / "trial.mcap").touch()
+    with pytest.raises(InputError, match="not empty"):
+        make_run_folder(tmp_path)
+
+
+def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("")
+    for wanted in (path, path / "b"):
+        with pytest.raises(InputError, match="cannot write to the run folder"):
+            make_run_folder(wanted)
+
+
+def test_a_folder_that_cannot_be_written_is_reported() -> None:
+    with pytest.raises(InputError, match="cannot write to the run folder"):
+        make_run_folder(Path("/proc/embodied-iqa"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_reported(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="cannot write"):
+        make_run_folder(tmp_path)
+
+
+def test_the_commit_is_named_with_its_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    monkeypatch.setattr(run_folder, "source_checkout", lambda: tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert run_folder.git_hash() == "unknown", "no repository"
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    commit = git("rev-parse", "HEAD")
+    assert len(commit) == 40
+    assert run_folder.git_hash() == commit
+    (tmp_path / "new.txt").touch()
+    assert run_folder.git_hash() == f"{commit}+changes"
+    monkeypatch.setattr(run_folder, "source_checkout", lambda: None)
+    assert run_folder.git_hash() == "unknown"
+
+
+def test_json_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    write_json(path, {"score": 1.0, "word": "über"})
+    assert path.read_text(encoding="utf-8") == '{\n  "score": 1.0,\n  "word": "über"\n}\n'
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json(path, {"score": float("nan")})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"score": 1.0, "word": "über"}
+    assert [file.name for file in tmp_path.iterdir()] == ["scores.json"]
+
+
+def test_yaml_keeps_its_order_and_its_characters(tmp_path: Path) -> None:
+    write_yaml(tmp_path / "config.yaml", {"b": "über", "a": 1})
+    assert (tmp_path / "config.yaml").read_text(encoding="utf-8") == "b: über\na: 1\n"
+
+
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot write"):
+        write_yaml(tmp_path / "file" / "config.yaml", {})
+
+
+def test_names_of_runs_and_tasks() -> None:
+    assert new_run_id(datetime(2026, 1, 2, 3, 4, 5)) == "2026-01-02_030405"  # noqa: DTZ001 - only a name
+    assert slug("Pick the red cube!") == "pick-the-red-cube"
+    assert slug("...") == "task"
+
+
+def test_versions_name_what_the_numbers_depend_on() -> None:
+    found = versions()
+    assert {"embodied_iqa", "python", "numpy", "mujoco"} <= set(found)
+    assert all(found.values())

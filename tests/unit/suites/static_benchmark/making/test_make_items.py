@@ -1,0 +1,85 @@
+"""Making of a benchmark: resumed work gives the same bytes; pictures show what the items say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
+from embodied_iqa.suites.static_benchmark.benchmark import read_items, read_record
+from embodied_iqa.suites.static_benchmark.items import Dimension
+from embodied_iqa.suites.static_benchmark.making import make_items as making
+from embodied_iqa.suites.static_benchmark.making.drafts import Slot, slots_of
+from embodied_iqa.suites.static_benchmark.making.make_items import MakePlan, make_items
+from embodied_iqa.world.simulation.camera import CameraModel
+
+PLAN = MakePlan(3, 5, 96, 72, CameraModel.IDEAL)
+
+
+def test_a_wrong_size_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for half in ([], ["--vla"]):
+        words = ["static", "make", *half, "--items", "1", "--size", "0x9", "--out", str(tmp_path / "bench")]
+        assert main(words) == 2
+        assert "bad picture size" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "_BLOCK", 1)
+    seen: list[tuple[int, int]] = []
+    make_items(tmp_path / "whole", PLAN, lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    whole = (tmp_path / "whole" / "items.tsv").read_bytes()
+
+    def stop(done: int, _total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_items(tmp_path / "cut", PLAN, stop)
+    with pytest.raises(InputError, match="another plan"):
+        make_items(tmp_path / "cut", MakePlan(3, 6, 96, 72, CameraModel.IDEAL), stop)
+    seen.clear()
+    make_items(tmp_path / "cut", PLAN, lambda done, total: seen.append((done, total)))
+    assert seen == [(2, 3), (3, 3)]
+    assert (tmp_path / "cut" / "items.tsv").read_bytes() == whole
+    assert sorted(file.name for file in (tmp_path / "cut").iterdir()) == [
+        ".lock",
+        "benchmark.json",
+        "items.tsv",
+    ]
+    table, record = read_items(tmp_path / "cut"), read_record(tmp_path / "cut")
+    assert record.items == len(table.items) == 3
+    assert "seed 5" in record.source
+    slots = slots_of(3, 5)
+    for item, slot in zip(table.items, slots, strict=True):
+        assert isinstance(slot, Slot)
+        assert (item.dimension, item.source) == (slot.dimension, str(slot.view))
+        assert table.picture(item).shape == (72, 96, 3)
+        assert table.picture(item).std() > 5
+    assert Dimension.STAGE in {item.dimension for item in table.items}
+    with pytest.raises(InputError, match="holds a benchmark already"):
+        make_items(tmp_path / "cut", PLAN, stop)
+
+
+def test_items_of_another_version_are_read_with_a_line_and_not_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(making, "ITEMS_VERSION", 2)
+    one = MakePlan(1, 5, 96, 72, CameraModel.IDEAL)
+    make_items(tmp_path / "old", one, lambda _done, _total: None)
+
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_items(tmp_path / "cut", one, stop)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match=r"another plan.*version 3.*version 2"):
+        make_items(tmp_path / "cut", one, stop)
+    assert main(["evaluate", "static", str(tmp_path / "old"), "--vlm", "oracle"]) == 0
+    assert "items of version 2: `static make` makes version 3" in capsys.readouterr().err

@@ -1,0 +1,258 @@
+"""Task files: valid entries are read, errors name their line, and no path leaves the folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.resources import source_checkout
+from embodied_iqa.base.user_files.yaml_files import MOST_YAML_BYTES
+from embodied_iqa.cli.main import main
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.tasks.task import TaskSource, task_from_row, task_row
+from embodied_iqa.world.tasks.task_files import PictureLabels, check_task_file, load_task_file
+from embodied_iqa.world.tasks.vocabulary import Verb
+
+HEAD = "format: embodied-iqa-tasks\nversion: 1\npictures:\n"
+ONE = HEAD + "- picture: a.png\n  tasks:\n"
+GOOD = (
+    HEAD
+    + """\
+- picture: kitchen/mug.png
+  tasks:
+  - {rank: 2, text: "pull the  drawer below the mug", verb: pull}
+  - rank: 1
+    text: pick up the red mug
+- bag: runs/trial.mcap
+  stamp_ns: 1731000000000000000
+  view: wrist
+  tasks:
+  - {rank: 1, text: no comment}
+"""
+)
+GOOD_CSV = """\
+# embodied-iqa-tasks 1
+picture,bag,stamp_ns,view,rank,text,verb
+kitchen/mug.png,,,,2,"pull the  drawer below the mug",pull
+kitchen/mug.png,,,,1,pick up the red mug,
+
+,runs/trial.mcap,1731000000000000000,wrist,1,no comment,
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "kitchen").mkdir()
+    (tmp_path / "runs").mkdir()
+    for name in ("a.png", "b.png", "kitchen/mug.png", "runs/trial.mcap"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def written(folder: Path, text: str, name: str = "tasks.yaml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("text", "name"), [(GOOD, "tasks.yaml"), (GOOD_CSV, "tasks.csv")])
+def test_pictures_and_recordings(folder: Path, text: str, name: str) -> None:
+    mug, frame = load_task_file(written(folder, text, name))
+    assert str(mug.path) == "kitchen/mug.png"
+    assert [(task.rank, task.text, task.verb) for task in mug.tasks] == [
+        (1, "pick up the red mug", None),
+        (2, "pull the drawer below the mug", Verb.PULL),
+    ]
+    assert (frame.stamp_ns, frame.view) == (1731000000000000000, View.WRIST)
+    for task in (*mug.tasks, *frame.tasks):
+        assert task.source is TaskSource.FILE
+        assert task_from_row(task_row(task)) == task
+
+
+LABELLED = (
+    HEAD
+    + """\
+- picture: a.png
+  main_object: Kitchen  Item
+  background: wood
+  real: false
+  tasks:
+  - {rank: 1, text: go}
+  - {rank: 2, text: stay}
+- picture: b.png
+  main_kind: cup
+  real: True
+  tasks: [{rank: 1, text: go}]
+"""
+)
+LABELLED_CSV = """\
+# embodied-iqa-tasks 1
+picture,bag,stamp_ns,view,rank,text,verb,real,background,main_object,main_kind
+a.png,,,,1,go,,,wood,Kitchen  Item,
+a.png,,,,2,stay,,false,,Kitchen  Item,
+b.png,,,,1,go,,True,,,cup
+"""
+
+
+@pytest.mark.parametrize(("text", "name"), [(LABELLED, "tasks.yaml"), (LABELLED_CSV, "tasks.csv")])
+def test_pictures_carry_labels(folder: Path, text: str, name: str) -> None:
+    first, second = load_task_file(written(folder, text, name))
+    assert first.labels == PictureLabels("kitchen item", None, "wood", real=False)
+    assert second.labels == PictureLabels(None, "cup", None, real=True)
+    assert len(first.tasks) == 2
+
+
+def test_pictures_without_labels_have_none(folder: Path) -> None:
+    assert {item.labels for item in load_task_file(written(folder, GOOD))} == {PictureLabels()}
+
+
+def test_both_forms_give_the_same_tasks(folder: Path) -> None:
+    from_yaml = load_task_file(written(folder, GOOD))
+    from_csv = load_task_file(written(folder, GOOD_CSV, "tasks.csv"))
+    assert [item.tasks for item in from_yaml] == [item.tasks for item in from_csv]
+    ids = [task.id for item in from_yaml for task in item.tasks]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("", 1, "empty"),
+        ("- 1\n", 1, "not a mapping"),
+        ("format: [1\n", 2, "not YAML"),
+        ("format: other\nversion: 1\n", 1, "embodied-iqa-tasks"),
+        ("format: embodied-iqa-tasks\nversion: 2\n", 2, "version"),
+        ("format: embodied-iqa-tasks\nversion: 1\n", 1, "no pictures"),
+        (HEAD + "  []\n", 1, "no pictures"),
+        (HEAD + "- picture: a.png\n  taskz: []\n", 5, "unknown key"),
+        (HEAD + "- picture: a.png\n  picture: b.png\n", 5, "twice"),
+        (HEAD + "- picture: [a.png]\n", 4, "not a single value"),
+        (HEAD + "- tasks: []\n", 4, "either picture or bag"),
+        (HEAD + "- picture: a.png\n", 4, "number of tasks"),
+        (HEAD + "- &x {picture: a.png, tasks: [{rank: 1, text: t}]}\n- *x\n", 5, "aliases"),
+        (HEAD + "- " + "[" * 500 + "]" * 500, 4, "levels"),
+        (ONE + "  - {rank: 1}\n", 6, "no text"),
+        (ONE + "  - {text: go}\n", 6, "no rank"),
+        (ONE + "  - {rank: 6, text: go}\n", 6, "from 1 to 5"),
+        (ONE + "  - {rank: 1.5, text: go}\n", 6, "from 1 to 5"),
+        (ONE + "  - {rank: 1, text: ' '}\n", 6, "printable"),
+        (ONE + '  - {rank: 1, text: "a\\u0007"}\n', 6, "printable"),
+        (ONE + f"  - {{rank: 1, text: {'x' * 201}}}\n", 6, "200"),
+        (ONE + "  - {rank: 1, text: fly, verb: fly}\n", 6, "available: cover, insert"),
+        (ONE + "  - {rank: 1, text: go}\n  - {rank: 1, text: stay}\n", 7, "one rank"),
+        (ONE + "  - {rank: 1, text: go}\n  - {rank: 2, text: Go}\n", 7, "comes twice"),
+        (ONE + "".join(f"  - {{rank: {i % 5 + 1}, text: t{i}}}\n" for i in range(6)), 4, "1 to 5"),
+        (
+            ONE + "  - {rank: 1, text: go}\n- picture: ./a.png\n  tasks: [{rank: 1, text: go}]\n",
+            7,
+            "listed twice",
+        ),
+        (HEAD + "- picture: c.png\n  tasks: [{rank: 1, text: go}]\n", 4, "no such picture"),
+        (HEAD + "- picture: a.png\n  stamp_ns: 3\n  tasks: [{rank: 1, text: go}]\n", 5, "no stamp_ns"),
+        (HEAD + "- picture: a.png\n  view: nose\n  tasks: [{rank: 1, text: go}]\n", 5, "wrist, top, side"),
+        (HEAD + "- bag: runs/trial.mcap\n  tasks: [{rank: 1, text: go}]\n", 4, "stamp_ns and view"),
+        (HEAD + "- picture: a.png\n  real: perhaps\n  tasks: [{rank: 1, text: go}]\n", 5, "true or false"),
+        (HEAD + "- picture: a.png\n  background: ' '\n  tasks: [{rank: 1, text: go}]\n", 5, "bad background"),
+        (
+            HEAD + '- picture: a.png\n  main_object: "a\\u0007"\n  tasks: [{rank: 1, text: t}]\n',
+            5,
+            "printable",
+        ),
+        (
+            HEAD + f"- picture: a.png\n  main_kind: {'x' * 61}\n  tasks: [{{rank: 1, text: t}}]\n",
+            5,
+            "1 to 60",
+        ),
+        (HEAD + "- picture: a.png\n  colour: red\n", 5, "main_object or main_kind or background or real"),
+    ],
+)
+def test_errors_name_their_line(folder: Path, text: str, line: int, why: str) -> None:
+    path = written(folder, text)
+    with pytest.raises(InputError, match=why) as caught:
+        load_task_file(path)
+    assert str(caught.value).startswith(f"{path}:{line}:")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "path", ["../a.png", "/etc/passwd", "kitchen/../../a.png", "link/a.png", "..\\\\a.png", "a\\tb.png"]
+)
+def test_paths_never_leave_the_folder(folder: Path, path: str) -> None:
+    (folder / "link").symlink_to("/")
+    text = HEAD + f'- picture: "{path}"\n  tasks: [{{rank: 1, text: go}}]\n'
+    with pytest.raises(InputError, match="leaves the folder"):
+        load_task_file(written(folder, text), files_exist=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("picture\n", 1, "# embodied-iqa-tasks 1"),
+        ("# embodied-iqa-tasks 1\npicture,rank\n", 2, "wrong columns"),
+        (GOOD_CSV + "a.png,1\n", 7, "number of values"),
+        (GOOD_CSV + "a.png,,,,9,go,\n", 7, "from 1 to 5"),
+        (GOOD_CSV + 'a.png,,,,1,"go,\n', 7, "not CSV"),
+        (GOOD_CSV + "kitchen/mug.png,,,,3,go,\n", 7, "listed twice"),
+        (LABELLED_CSV.replace("main_kind", "real"), 2, "wrong columns"),
+        (LABELLED_CSV.replace("main_kind", "colour"), 2, "then any of main_object,main_kind,background,real"),
+        (LABELLED_CSV + "b.png,,,,2,stay,,,,,mug\n", 6, "two main_kind.*cup, as in line 5"),
+        (LABELLED_CSV + "b.png,,,,2,stay,,no,,,\n", 6, "two real"),
+        (LABELLED_CSV.replace("True", "2"), 5, "bad real"),
+    ],
+)
+def test_csv_errors_name_their_line(folder: Path, text: str, line: int, why: str) -> None:
+    path = written(folder, text, "tasks.csv")
+    with pytest.raises(InputError, match=why) as caught:
+        load_task_file(path)
+    assert str(caught.value).startswith(f"{path}:{line}:")
+
+
+def test_files_that_cannot_be_read(folder: Path) -> None:
+    big = folder / "big.yaml"
+    big.write_bytes(b"#" * (MOST_YAML_BYTES + 1))
+    binary = folder / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path, why in ((folder / "none.yaml", "cannot read"), (big, "too large"), (binary, "UTF-8")):
+        with pytest.raises(InputError, match=why):
+            load_task_file(path)
+
+
+def test_all_errors_are_listed(folder: Path) -> None:
+    picture = "- picture: {}.png\n  tasks: [{{rank: {}, text: go}}]\n"
+    text = HEAD + picture.format("x", 1) + picture.format("a", 0)
+    found, wrong = check_task_file(written(folder, text))
+    assert found == ()
+    assert len(wrong) == 2
+
+
+@given(cut=st.integers(0, len(GOOD)), word=st.text(max_size=6))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_read_or_refused_in_one_line(folder: Path, cut: int, word: str) -> None:
+    text = GOOD[:cut] + word + GOOD[cut:]
+    path = folder / "tasks.yaml"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    found, wrong = check_task_file(path)
+    assert found or wrong
+    assert all("\n" not in str(error) for error in wrong)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("yaml", "tasks.yaml"), ("csv", "tasks.csv")])
+def test_documented_examples_are_right(folder: Path, kind: str, name: str) -> None:
+    page = ((source_checkout() or Path()) / "docs" / "tasks.md").read_text(encoding="utf-8")
+    example = page.partition(f"```{kind}\n")[2].partition("```")[0]
+    assert load_task_file(written(folder, example, name), files_exist=False)
+
+
+def test_the_command_checks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "check", str(written(folder, GOOD))]) == 0
+    assert "2 pictures, 3 tasks" in capsys.readouterr().out
+    bad = written(folder, GOOD.replace("mug.png", "jug.png").replace("rank: 2", "rank: 7"))
+    assert main(["tasks", "check", str(bad)]) == 1
+    assert capsys.readouterr().err.count("\n") == 2
+    assert (
+        main(["tasks", "check", str(written(folder, GOOD.replace("mug.png", "jug.png"))), "--no-files"]) == 0
+    )
