@@ -28,6 +28,8 @@ SAFETY: Final = ("leases", "acceptance", "controller", "limits", "path")
 """Files of `robot` that are counted on their own."""
 
 PACKAGE: Final = "src/embodied_iqa/"
+BESIDE: Final = {"robot": ("arm/verdict.py",)}
+"""Modules beside a room that its tests are about."""
 
 
 def tests_of(tree: Path, room: str) -> list[str]:
@@ -42,7 +44,8 @@ def tests_of(tree: Path, room: str) -> list[str]:
 def mutants_in(tree: Path, room: str, only: list[str]) -> list[Mutant]:
     """Return every mutant of a room, or of its files whose names, without ``.py``, are in ``only``."""
     found: list[Mutant] = []
-    for path in sorted((tree / PACKAGE).glob(f"*/{room}/**/*.py")):
+    beside = (tree / PACKAGE / file for file in BESIDE.get(room, ()))
+    for path in sorted([*(tree / PACKAGE).glob(f"*/{room}/**/*.py"), *beside]):
         if not only or path.stem in only:
             found += mutants_of(str(path.relative_to(tree)), path.read_text())
     return found

@@ -1,6 +1,6 @@
 """The public Python interface: what `import embodied_iqa` offers, and the types of a user's own parts.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `gate`: the quality gate
 - `interface`: functions: distort, measure, score, load, open

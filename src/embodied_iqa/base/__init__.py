@@ -1,6 +1,6 @@
 """The ground: errors, files, configuration, worker processes, kinematics.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `errors`: the two kinds of errors: user-correctable ones, reported in one line, and bugs
 - `units`: constants of units: nanoseconds per second
@@ -20,5 +20,5 @@ Rooms; one imports only those above it and the wings on lower floors:
 - `memory`: memory of large arrays, reused by the allocator
 - `kinematics`: the UR5 and SE(3): forward and inverse kinematics, collision, singularities
 
-What knows nothing of images, robots or models, and what several wings need, goes here.
+What several wings need, and what knows nothing of images, subjects or ROS, goes here.
 """

@@ -20,7 +20,7 @@ Buffer = bytes | bytearray | memoryview
 
 PART_SUFFIX: Final = ".part"
 PICTURE_PART_SUFFIX: Final = ".partial"
-"""Of pictures that `images.codecs` has not finished."""
+"""Of pictures that `imaging.images.codecs` has not finished."""
 _CHUNK_BYTES: Final = 1 << 20
 _LOCK_S: Final = 5.0
 _LOCK_POLL_S: Final = 0.005

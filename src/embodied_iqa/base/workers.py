@@ -17,7 +17,7 @@ from embodied_iqa.base.errors import InputError
 
 _ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _OURS: Final = ("LP_NUM_THREADS", "OPJ_NUM_THREADS")
-"""Threads of Mesa's rasteriser and of OpenJPEG, which `simulation` and `distortions` set."""
+"""Threads of Mesa's rasteriser and of OpenJPEG, which `world.simulation` and `imaging.distortions` set."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")

@@ -1,6 +1,6 @@
-"""The `embodied-iqa` command, one file or folder a sub-command.
+"""The `embodied-iqa` command: one module or folder for each sub-command.
 
-Each command is a module or a folder. A room that stands beside them:
+The modules without a command are what commands share. One room stands beside them:
 
 - `checks`: the checks of `embodied-iqa doctor`
 

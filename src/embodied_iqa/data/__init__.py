@@ -1,6 +1,6 @@
 """Recordings and annotated databases: written, read, analysed and exported.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `journal`: append-only journal of what people edit: its file, its records, what follows from them
 - `recording`: MCAP recordings: writing and reading, and the record of a trial that one holds

@@ -1,11 +1,12 @@
 """Images: frames, cameras, codecs and the distortions.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `images`: frames, views, codecs, camera calibration, pictures in CDR
 - `images.realsense`: Intel RealSense cameras
 - `distortions`: the 30 distortions and the 10 machine-vision ones, regions, levels over time
 
-A camera goes to `images`; a distortion is a function in the file of its class in `distortions` and an entry
-in `ENTRIES` there.
+A camera goes to `images` (one that plays a recording to `data.recording`, a simulated one to
+`world.simulation`); a distortion is a function in the file of its class in `distortions` and an entry in
+`ENTRIES` there.
 """

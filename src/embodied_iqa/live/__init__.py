@@ -1,6 +1,6 @@
 """The ROS 2 nodes and what they share; the only wing that imports rclpy and message packages.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `ros`: what the nodes share: node base class, conversion, sessions
 - `nodes`: the ROS 2 nodes: message in, one call, message out

@@ -1,6 +1,6 @@
 """What is tested: VLMs, VLAs, vision models and the embedded panel, and how their answers are scored.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `scoring`: cognition, decision and execution scores
 - `subjects.wire`: client protocols of policy servers: websocket, HTTP, msgpack
@@ -23,5 +23,6 @@ Rooms; one imports only those above it and the wings on lower floors:
 - `vision.training`: training of the embedded vision panel
 
 A subject is an entry in `subjects.catalogue`; a new way to load or reach models is a back end in
-`subjects.backends` or `vision.backends`.
+`subjects.backends` or `vision.backends`. A score goes to `scoring`, a member of the embedded panel to
+`panel`.
 """

@@ -1,6 +1,6 @@
 """What people look at: reports and the studio.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `reports.kit`: building blocks of reports: tables, figures, number formats, page renderer
 - `reports.trial`: the report of a trial run
@@ -18,6 +18,7 @@ Rooms; one imports only those above it and the wings on lower floors:
 - `studio.people`: pages on which people work: annotate, verify, judge, the journal of edits
 - `studio`: the studio: a local web application to look at databases and runs
 
-A chapter is a file in the report's room; a page of the studio is a module with `routes(studio)` in one of
-the studio's rooms, listed in `PAGES` in `studio/app.py`.
+A chapter is a file in the report's room (of a trial, a macro in `reports/templates/run.html.j2`); a page of
+the studio is a module with `routes(studio)` in one of the studio's rooms, listed in `PAGES` in
+`studio/app.py`.
 """

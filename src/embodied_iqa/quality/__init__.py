@@ -1,6 +1,6 @@
 """Image quality: metrics, and the gate that judges images with them.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `metrics`: image-quality metrics: the interface and the built-in ones; calibration of levels of
   distortions
@@ -15,5 +15,5 @@ Rooms; one imports only those above it and the wings on lower floors:
 - `gate.fitting`: fit of the gate to a policy: labels, networks, thresholds with a promise, their check
 
 A metric is a file in `metrics` and an entry in its `built_in.py`; a judge of the gate is a file in `gate`
-and a case in its `judges.py`.
+and a case in its `judges.py`. A database of human opinions is a reader in `metrics.human`.
 """

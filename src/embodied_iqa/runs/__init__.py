@@ -1,6 +1,6 @@
 """Trials: the state machine, the ROS graph as data, runs without ROS, experiments.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `trial`: the trial as a state machine, questions to subjects, its scores
 - `graph`: the ROS graph as data: nodes, parameters, processes
@@ -9,5 +9,5 @@ Rooms; one imports only those above it and the wings on lower floors:
 - `peers`: failure detectors of the literature: signals, scores, conformal bands, their comparison
 
 A parameter of a node goes to `graph`, a rule of a trial to `trial`, a comparison of many runs to
-`experiment`.
+`experiment`, a failure detector of the literature to `peers`.
 """

@@ -1,6 +1,6 @@
 """Other benchmarks of the literature, on the same subjects.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `cell_manipulation`: a VLM as planner of low-level actions in the simulated cell, by EmbodiedBench's
   protocol
@@ -12,5 +12,5 @@ Rooms; one imports only those above it and the wings on lower floors:
 - `cell_manipulation.planning`: planners in the cell: prompt, parser, loop, results, error classes,
   published numbers
 
-A benchmark of others is a room of its own: its items, its protocol, its scores.
+A benchmark from the literature gets a room of its own, with its items, protocol and scores.
 """

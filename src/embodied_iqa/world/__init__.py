@@ -1,6 +1,6 @@
 """The simulated cell: scenes as data, tasks in words, physics and cameras.
 
-Rooms; one imports only those above it and the wings on lower floors:
+Rooms, each of which imports only rooms above it and wings on lower floors:
 
 - `protocols`: what a subject sees and answers: VLMs, VLAs, planners, action chunks
 - `tasks`: verbs, vocabulary, instructions, task files
@@ -11,5 +11,5 @@ Rooms; one imports only those above it and the wings on lower floors:
 - `simulation.camera`: the camera model: lens, sensor, exposure control, motion blur
 
 A verb has its words in `tasks`, its waypoints in `manipulation`, its success in `simulation`; an object or
-a place goes to `scenes`.
+a place goes to `scenes`. What all subjects see or answer goes to `protocols`.
 """

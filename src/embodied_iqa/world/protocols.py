@@ -1,4 +1,4 @@
-"""Subjects: models that answer (VLM), act (VLA) or plan (planner) on images."""
+"""What a subject sees and answers: models that answer (VLM), act (VLA) or plan (planner) on images."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class RunRow:
         distortion_seed: Seed of the distortion.
         schedule: Its level over time; empty for a constant level.
         gate_mode: on, shadow or off.
-        arm: The gate by name, see `experiment.arms`.
+        arm: The gate by name, see `runs.experiment.arms`.
         outcome: success, failure, no_target, held_by_the_gate or emergency_stop.
         reason: Why the run ended.
         duration_s: ROS time from the run's start to its end [s].
@@ -56,7 +56,7 @@ class RunRow:
         frames_hold: Frames with verdict HOLD.
         frames_reject: Frames with verdict REJECT.
         wrong_motions: Decisions that moved the arm elsewhere than that on the undistorted picture would,
-            see `experiment.gate_effects`; null where it is unknown which decisions moved it.
+            see `runs.experiment.gate_effects`; null where it is unknown which decisions moved it.
         peak_contact_n: Highest force on table, wall or floor [N]; null without a simulation.
         held_s: Time in which the gate withheld the lease of the camera behind the decisions [s].
         clean_frames: Frames of that camera while the level in force was 0.

@@ -100,7 +100,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTask:
-    """A task of a reference; each reference has five. See `tasks.task.Task`."""
+    """A task of a reference; each reference has five. See `world.tasks.task.Task`."""
 
     reference_id: str
     task_id: str

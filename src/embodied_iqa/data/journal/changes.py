@@ -77,7 +77,7 @@ class WriteTasks:
 
 @dataclass(frozen=True, slots=True)
 class WriteLabels:
-    """Labels of a reference, see `tasks.task_files.PictureLabels`; None for unknown."""
+    """Labels of a reference, see `world.tasks.task_files.PictureLabels`; None for unknown."""
 
     reference_id: str
     main_object: str | None

@@ -1,1 +1,1 @@
-"""MCAP writing, reading, recovery and rescoring."""
+"""MCAP recordings: writing, reading, recovery, and the record of a trial that one holds."""

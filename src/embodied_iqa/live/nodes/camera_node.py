@@ -160,9 +160,8 @@ class CameraNode(BaseNode[CameraParameters]):
             instruction = parse_instruction(state.instruction) if state.instruction else None
             scene = make_scene(state.scene_seed, instruction)
             if self._renderer is None:
-                make = load(
-                    "embodied_iqa.world.simulation.renderer:SceneRenderer"
-                )  # needs a graphics context
+                # it needs a graphics context
+                make = load("embodied_iqa.world.simulation.renderer:SceneRenderer")
                 self._renderer = make(scene, self.config.width_px, self.config.height_px)
             else:
                 self._renderer.load(scene)

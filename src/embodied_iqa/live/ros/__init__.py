@@ -1,1 +1,1 @@
-"""Node base classes, message conversion, QoS, sessions; only `ros` and `nodes` import rclpy."""
+"""Node base classes, message conversion, QoS, sessions."""

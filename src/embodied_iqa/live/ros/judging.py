@@ -1,6 +1,6 @@
 """Connection of the studio to a trial: reports open questions, passes on answers to /trial/confirm.
 
-Run as ``python -m embodied_iqa.live.ros.judging``; see `graph.judging_process` for its lines.
+Run as ``python -m embodied_iqa.live.ros.judging``; see `runs.graph.judging_process` for its lines.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The quality gate: statistics, calibration, verdicts and leases."""
+"""The quality gate: statistics, calibration, judges, repairs and the rules of its verdicts."""

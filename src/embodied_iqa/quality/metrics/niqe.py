@@ -40,7 +40,7 @@ class NaturalModel:
 
 @cache
 def _clean() -> NaturalModel:
-    """Return the model of simulated and photographed clean pictures; scripts/fit_niqe.py writes it."""
+    """Return the model of simulated and photographed clean pictures."""
     arrays = shipped("niqe")
     return NaturalModel(arrays["mean"], arrays["covariance"])
 

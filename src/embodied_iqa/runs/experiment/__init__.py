@@ -1,1 +1,1 @@
-"""Experiments: plan, rows, scores and folder."""
+"""Experiments: plan, runs, scores, folder, and the comparison of gates."""

@@ -37,7 +37,7 @@ Constants = Callable[[str, str], SubjectConstants]
 
 @dataclass(frozen=True, slots=True)
 class Cognition:
-    """Scores of the VLM's answers about one frame, raw and distorted; see `scoring.cognition`."""
+    """Scores of the VLM's answers about one frame, raw and distorted; see `models.scoring.cognition`."""
 
     bleu: float
     rouge: float
@@ -58,7 +58,7 @@ class LaterDecision:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Scores of the VLA's first decision on one frame, raw and distorted; see `scoring.decision`."""
+    """Scores of the VLA's first decision on one frame, raw and distorted; see `models.scoring.decision`."""
 
     position: float
     rotation: float
@@ -76,7 +76,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Score of the run against the reference run; None where unknown. See `scoring.execution`."""
+    """Score of the run against the reference run; None where unknown. See `models.scoring.execution`."""
 
     outcome: str | None
     score: float | None

@@ -24,7 +24,7 @@ class TaskSource(StrEnum):
     SCENE = "scene"
     FILE = "file"
     PERSON = "person"
-    """Edited in the database, see `database.edits`."""
+    """Edited in the database, see `data.database.edits`."""
 
 
 @dataclass(frozen=True, slots=True)
