@@ -12,7 +12,8 @@ class GroupScheduling(LoadScopeScheduling):
     """Workers take whole groups in the order of collection.
 
     When only the tests of real time are left, workers that run out of tests are ended but for one, which
-    takes them once the others have finished.
+    takes them once the others have finished. A worker that replaces a crashed one counts from its collection
+    on: before, it can be given nothing.
     """
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
@@ -30,9 +31,11 @@ class GroupScheduling(LoadScopeScheduling):
             super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
+        if node not in self.registered_collections:
+            return
         runs_out = not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2
         if runs_out and self._only_real_time_is_left():
-            if any(other is not node and not other.shutting_down for other in self.nodes):
+            if any(not other.shutting_down for other in self._others(node)):
                 node.shutdown()
                 return
             if self._pending_elsewhere(node):
@@ -45,5 +48,8 @@ class GroupScheduling(LoadScopeScheduling):
         return list(self.workqueue) == [WALL_CLOCK]
 
     def _pending_elsewhere(self, node: WorkerController) -> bool:
-        others = (work for other, work in self.assigned_work.items() if other is not node)
-        return any(map(self._pending_of, others))
+        return any(self._pending_of(self.assigned_work[other]) for other in self._others(node))
+
+    def _others(self, node: WorkerController) -> list[WorkerController]:
+        """The other workers that have collected the tests."""
+        return [other for other in self.nodes if other is not node and other in self.registered_collections]

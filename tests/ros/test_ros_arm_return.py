@@ -12,6 +12,7 @@ from geometry_msgs.msg import PoseStamped
 
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.live.ros.arm_return import ArmReturn
+from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 
@@ -51,10 +52,14 @@ class Bench:
     Args:
         passes: Whether the gate passes images.
         leaves: Whether the client has gone, asked while the return waits.
+        fails: Command that nobody answers.
     """
 
-    def __init__(self, *, passes: bool, leaves: Callable[[Wires], bool]) -> None:
+    def __init__(
+        self, *, passes: bool, leaves: Callable[[Wires], bool], fails: type[Command] | None = None
+    ) -> None:
         self.done: list[type[Command]] = []
+        self._fails = fails
         self._wires, self._passes, self._leaves = Wires(), passes, leaves
         self.asked = 0
         self.arm = ArmReturn(self._wires, ArmLimits(), LIMIT_S, self._do, self._unwanted)  # type: ignore[arg-type]
@@ -67,6 +72,8 @@ class Bench:
 
     def _do(self, command: Command) -> Reply:
         self.done.append(type(command))
+        if type(command) is self._fails:
+            raise NoResponseError(f"no response to {type(command).__name__}")
         return Reply(command, ok=True)
 
     def _unwanted(self) -> str:
@@ -77,17 +84,33 @@ class Bench:
 
 
 @pytest.mark.parametrize(
-    ("passes", "leaves"),
-    [(True, lambda wires: wires.at_work), (False, lambda _wires: True)],
+    ("passes", "leaves", "done"),
+    [
+        (True, lambda wires: wires.at_work, [SetDistortion, Rearm, StopArm]),
+        (False, lambda _wires: True, [StopArm]),
+    ],
     ids=["while it moves", "before the gate passes an image"],
 )
-def test_a_return_ends_with_its_client(*, passes: bool, leaves: Callable[[Wires], bool]) -> None:
+def test_a_return_ends_with_its_client(
+    *, passes: bool, leaves: Callable[[Wires], bool], done: list[type[Command]]
+) -> None:
+    """An arm that nobody wants any more is not armed again."""
     bench = Bench(passes=passes, leaves=leaves)
     assert bench.arm.check(0) == ""
     bench.put(-0.55)
     assert bench.arm.go() == f"the arm is not back at its start: {GONE}"
-    assert bench.done == [SetDistortion, Rearm, StopArm]
+    assert bench.done == done
     assert bench.asked > 0
+
+
+@pytest.mark.parametrize("fails", [SetDistortion, Rearm])
+def test_the_arm_is_stopped_when_a_command_is_not_answered(fails: type[Command]) -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: False, fails=fails)
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    with pytest.raises(NoResponseError):
+        bench.arm.go()
+    assert bench.done[-2:] == [fails, StopArm]
 
 
 def test_an_arm_at_its_start_does_not_move() -> None:

@@ -72,3 +72,27 @@ def test_without_tests_of_real_time_both_workers_end_as_usual() -> None:
     scheduled(["tests/unit/a/test_a.py::test_a", "tests/unit/b/test_b.py::test_b"], workers)
     assert [worker.given for worker in workers] == [[0], [1]]
     assert all(worker.shutting_down for worker in workers)
+
+
+@pytest.mark.parametrize("left", [0, 2], ids=["real time is left", "other tests are left"])
+def test_a_worker_that_replaces_a_crashed_one_is_given_tests_once_it_has_collected_them(
+    left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite_order, "real_time_tests", lambda: set(TIMED))
+    files = ["a", "b", *"cd"[:left]]
+    tests = [f"tests/unit/{file}/test_x.py::test_{k}" for file in files for k in range(3)] + TIMED
+    crashed, stays, replacement = Worker(), Worker(), Worker()
+    scheduling = scheduled(tests, [crashed, stays])
+    assert scheduling.remove_node(crashed) == tests[0]
+    scheduling.add_node(replacement)
+    while stays.runs:  # the replacement collects for as long as the other one has something to do
+        index = stays.given[stays.done]
+        stays.done += 1
+        scheduling.mark_test_complete(stays, index)
+    assert (replacement.given, replacement.shutting_down) == ([], False)
+    assert stays.given.count(0) == 1, "the tests of the crashed worker are given to the one that stays"
+    scheduling.add_node_collection(replacement, tests)
+    scheduling.schedule()
+    assert sorted(stays.given) == list(range(len(tests)))
+    assert replacement.given == []
+    assert replacement.shutting_down

@@ -84,21 +84,26 @@ class ArmReturn:
     def go(self) -> str:
         """Move the arm back; return why it is not at its start, empty where it is.
 
-        The arm is stopped at the end, whatever ends the return.
+        The arm is stopped at the end, whatever ends the return, an error of a command included. It is not
+        armed for a trial that nobody wants any more.
         """
         if self._start is None:
             return "no start is stored"
         if not self._distance():
             return ""
         self._interrupted = False
-        problem = self._begin() or self._move(time.monotonic() + self._limit_s)
-        self._do(StopArm("the return to the start has ended"))
+        try:
+            problem = self._begin() or self._move(time.monotonic() + self._limit_s)
+        finally:
+            self._do(StopArm("the return to the start has ended"))
         distance = self._distance()
         reason = self._unwanted() or problem or distance
         return "" if not distance else f"the arm is not back at its start: {reason}"
 
     def _begin(self) -> str:
         for command in (SetDistortion(None, 0), Rearm(0)):
+            if reason := self._unwanted():
+                return reason
             reply = self._do(command)
             if not reply.ok:
                 return reply.message
