@@ -100,6 +100,7 @@ class Recorder:
     path: Path
     skip: Sequence[tuple[int, int, View]] = ()
     poses: Mapping[tuple[int, int, View], float | None] = field(default_factory=dict)
+    late: Mapping[tuple[int, int, View], int] = field(default_factory=dict)
     gate: dict[View, GateState] = field(default_factory=dict)
     sequence: int = 0
 
@@ -107,10 +108,12 @@ class Recorder:
         self.types = type_store()
         self.writer = TrialWriter(self.path, types=self.types)
 
-    def send(self, topic: str, type_name: str, stamp: int, **fields: Any) -> None:
+    def send(
+        self, topic: str, type_name: str, stamp: int, *, at_ns: int | None = None, **fields: Any
+    ) -> None:
         message = self.types.new(type_name, header=self.types.header(stamp), **fields)
         self.writer.add_channel(topic, type_name)
-        self.writer.write(topic, self.types.serialise(message), stamp + 1)
+        self.writer.write(topic, self.types.serialise(message), stamp + 1 if at_ns is None else at_ns)
 
     def pose(self, x: float = 0.0, factor: float = 1.0) -> Any:
         place = {"x": x, "y": 0.1, "z": 0.2}
@@ -142,6 +145,9 @@ class Recorder:
         self.send(f"{topic}/camera_info", "sensor_msgs/msg/CameraInfo", stamp, k=k, width=64, height=48)
         rgb = picture(view, frame, run)
         factor = self.poses.get((run, frame, view), 1.0)
+
+        if (run, frame, view) in self.late:
+            factor = None
 
         def send_pose() -> None:
             if factor is not None:
@@ -224,6 +230,12 @@ class Recorder:
             self.sequence += 1
             self.decision(distorted, Source.DISTORTED, stamp)
             self.decision(raw, Source.RAW, stamp)
+        for (its_run, its_frame, view), after in self.late.items():
+            if (its_run, after) == (run, frame):
+                topic, its_ns = f"/camera/{view}/pose", stamp_ns(run, its_frame)
+                self.send(
+                    topic, "geometry_msgs/msg/PoseStamped", its_ns, at_ns=stamp + 3, pose=self.pose(0.5)
+                )
 
     def close(self, metadata: dict[str, str] | None = None) -> Path:
         self.writer.add_metadata("embodied_iqa", metadata or {"version": "1"})

@@ -6,7 +6,8 @@ number of published pictures are those of the recording.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -103,10 +104,12 @@ class Rescorer:
         self._redone = {run.index: _Redone() for run in self.live.runs}
         self._distorters = {run.index: run.distorter for run in self.live.runs}
         self._gatekeeper = Gatekeeper(subjects.judge, subjects.gate)
-        self._frames = FrameAssembler(self._KEPT)
+        self._frames = FrameAssembler(4 * self._KEPT)  # a view waits for the poses of another
         self._wanted = self._decision_stamps()
         self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
         self._invalid_poses: set[tuple[View, int]] = set()
+        self._given_up: set[tuple[View, int]] = set()
+        self._pose_stamps: dict[View, deque[int]] = {view: deque(maxlen=self._KEPT + 1) for view in View}
         self.failures: list[str] = []
         self.is_incomplete = False
 
@@ -147,7 +150,7 @@ class Rescorer:
                     self._note(view, part, reader.decode(message))
                 yield from self._complete(view, waiting[view])
             for view in views:
-                yield from (waiting[view][stamp] for stamp in sorted(waiting[view]))
+                yield from self._complete(view, waiting[view], at_end=True)
 
     def _read(self, view: View, cdr: Buffer) -> _Picture | None:
         """Return a picture of a run; a damaged one is left out, as live."""
@@ -163,6 +166,7 @@ class Rescorer:
         stamp = stamp_ns(message)
         try:
             if part == "pose":
+                self._pose_stamps[view].append(stamp)
                 sent = message.pose  # type: ignore[attr-defined]
                 pose = None if is_unknown_pose(sent) else matrix_from_pose(sent)
                 self._frames.add_pose(view, stamp, pose)
@@ -174,16 +178,29 @@ class Rescorer:
             if part == "pose":
                 self._invalid_poses.add((view, stamp))
 
-    def _complete(self, view: View, waiting: dict[int, _Picture]) -> Iterator[_Picture]:
-        """Yield the pictures whose pose has arrived, oldest first.
-
-        A picture whose pose is invalid, or has not come while later ones have, delays no other.
-        """
+    def _complete(
+        self, view: View, waiting: dict[int, _Picture], *, at_end: bool = False
+    ) -> Iterator[_Picture]:
+        """Yield the pictures whose pose has arrived, oldest first; at the end all of them."""
         for stamp in sorted(waiting):
-            may_come = (view, stamp) not in self._invalid_poses and len(waiting) <= self._KEPT // 2
-            if may_come and not self._frames.has_pose(view, stamp):
-                return
+            if not self._frames.has_pose(view, stamp):
+                if not at_end and self._may_come(view, stamp, waiting):
+                    return
+                self._given_up.add((view, stamp))
             yield waiting.pop(stamp)
+
+    def _may_come(self, view: View, stamp: int, waiting: Mapping[int, _Picture]) -> bool:
+        """Return whether to wait for the pose of a picture, which delays the later ones of its view.
+
+        An invalid one has come. Where nothing was decided on the picture, the wait is short; otherwise it
+        lasts until the end of the run, or until the poses of `_KEPT` later pictures have come and one more.
+        """
+        if (view, stamp) in self._invalid_poses:
+            return False
+        if view not in self._wanted.get(stamp, ()):
+            return len(waiting) <= self._KEPT // 2
+        run, newest = waiting[stamp][0], waiting[max(waiting)][0]
+        return run is newest and sum(later > stamp for later in self._pose_stamps[view]) <= self._KEPT
 
     def _run_at(self, stamp: int) -> RunRecord | None:
         return next((run for run in self.live.runs if run.start_ns <= stamp <= run.end_ns), None)
@@ -273,6 +290,8 @@ class Rescorer:
     def _frame(self, view: View, source: Source, stamp: int) -> Frame:
         frame = self._frames.frame(view, source, stamp)
         if frame is None:
+            if (view, stamp) in self._given_up - self._invalid_poses:
+                raise _MissingPartError(f"the pose of the {view} frame did not come in time in {self._path}")
             raise _MissingPartError(f"{self._path} lacks a valid part of the {view} frame")
         return frame
 

@@ -203,6 +203,44 @@ def test_a_pose_that_is_missing_delays_no_other_frame(
     assert (rescorer.failures, rescorer.is_incomplete) == ([], False), "nothing was decided on it"
 
 
+def test_a_decision_waits_for_a_late_pose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rescorer, "_KEPT", 2)
+    rescorer = Rescorer(write_trial(tmp_path / "trial.mcap", late={(1, 0, View.TOP): 2}), subjects())
+    for ours, theirs in zip(rescorer.record().runs, rescorer.live.runs, strict=True):
+        assert set(ours.verdicts) == set(theirs.verdicts)
+        assert_same(replace(ours, verdicts=()), replace(theirs, verdicts=()))
+    assert (rescorer.failures, rescorer.is_incomplete) == ([], False)
+
+
+@pytest.mark.parametrize("late", [{(1, 0, View.TOP): 3}, {}], ids=["too late", "missing"])
+def test_a_pose_that_does_not_come_in_time_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: dict[tuple[int, int, View], int]
+) -> None:
+    monkeypatch.setattr(Rescorer, "_KEPT", 2)
+    poses = {(1, 0, View.TOP): None}
+    rescorer = Rescorer(write_trial(tmp_path / "trial.mcap", poses=poses, late=late), subjects())
+    noisy = rescorer.record().runs[1]
+    assert noisy.answers == ()
+    assert [chunk.stamp_ns for chunk in noisy.chunks] == [start_ns(1) + 2 * PERIOD_NS] * 2
+    assert [message.partition(" in /")[0] for message in rescorer.failures] == [
+        f"the {what} at {start_ns(1)} ns is left out: the pose of the top frame did not come in time"
+        for what in ("answer", "decision")
+    ]
+
+
+def test_a_run_does_not_wait_for_a_pose_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rescorer = Rescorer(write_trial(tmp_path / "trial.mcap", poses={(0, 2, View.TOP): None}), subjects())
+    seen: list[int] = []
+    judge = rescorer._judge
+    monkeypatch.setattr(rescorer, "_judge", lambda *args: (seen.append(args[0].index), judge(*args))[1])
+    record = rescorer.record()
+    assert seen == 8 * [0] + 8 * [1]
+    assert [len(run.chunks) for run in record.runs] == [2, 4]
+    assert "did not come in time" in rescorer.failures[0]
+
+
 def test_unknown_poses_are_no_failures(tmp_path: Path) -> None:
     unknown = {(run, frame, view): math.nan for run in (0, 1) for frame in range(4) for view in VIEWS}
     rescorer = Rescorer(write_trial(tmp_path / "trial.mcap", poses=unknown), subjects())
