@@ -44,7 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         with busy_processes(arguments.busy):
             for number, (repeat, file, of_file) in enumerate(left, start=1):
-                logs = arguments.results.with_suffix("")
+                logs = arguments.results.with_name(arguments.results.stem + "-logs")
                 found = run_file(
                     file, of_file, version=version, repeat=repeat, busy=arguments.busy, logs=logs
                 )

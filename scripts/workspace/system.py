@@ -94,7 +94,7 @@ def browser_command(os_release: Path = Path("/etc/os-release")) -> str:
 
 
 def browser_is_settled(layout: Layout, need: Need = BROWSER) -> bool:
-    """Whether the browser is there, or an earlier set-up could not install it; that is never so in CI."""
+    """Whether the browser is there, or an earlier set-up may not install one; that is never so in CI."""
     return need.present() or (_no_browser(layout).exists() and not in_ci())
 
 
@@ -157,18 +157,23 @@ def provide(layout: Layout, say: Callable[[str], None]) -> None:
 
 
 def provide_browser(layout: Layout, say: Callable[[str], None], need: Need = BROWSER) -> None:
-    """Install a browser where that needs no password; else say how others can, and set-up goes on."""
+    """Install a browser where that needs no password; else say how others can, and set-up goes on.
+
+    Only where nothing can be installed is it left alone from then on: a failure may pass until the next time.
+    """
     if need.present():
         return
     prefix = apt_prefix()
     why = "apt-get may not install here"
-    if prefix is not None:
+    if prefix is None:
+        layout.build.mkdir(parents=True, exist_ok=True)
+        _no_browser(layout).write_text(f"{why}\n", encoding="utf-8")
+    else:
         say(f"installing system packages: {need.package}")
+        why = "apt-get installed none that is found"
         try:
             _install([need.package], prefix, layout)
         except SetupError as error:
             why = str(error).splitlines()[0]
     if not need.present():
         say(f"no browser, and {why}: tests of pages are skipped until somebody runs {browser_command()}")
-        layout.build.mkdir(parents=True, exist_ok=True)
-        _no_browser(layout).write_text(f"{why}\n", encoding="utf-8")

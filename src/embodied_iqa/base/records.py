@@ -21,7 +21,7 @@ from cattrs.strategies import configure_union_passthrough
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_text_whole
-from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.base.user_files.json_files import MOST_JSON_BYTES, load_json
 
 
 class _Versioned(Protocol):
@@ -35,13 +35,19 @@ Plain = str | bool | int | float | None
 _NAMES: Final = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
 
 
-def read_json(kind: type[T], path: Path, what: str) -> T:
+def read_json(kind: type[T], path: Path, what: str, *, most_bytes: int = MOST_JSON_BYTES) -> T:
     """Read a record from a JSON file.
+
+    Args:
+        kind: Of the record.
+        path: The file.
+        what: What the file holds, for the message: ``the model card``.
+        most_bytes: Largest size.
 
     Raises:
         InputError: The file cannot be read, is not JSON, or does not match the record.
     """
-    return structure(kind, load_json(path, what), f"{what} {path}")
+    return structure(kind, load_json(path, what, most_bytes=most_bytes), f"{what} {path}")
 
 
 def read_versioned(kind: type[V], path: Path, what: str, version: int) -> V:

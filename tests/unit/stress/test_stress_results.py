@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import stress.main
 from stress.main import MARKED, busy_processes, collected, main, run_file
 from stress.results import CRASHED, Result, append, left_of, parse_report, read, table
 
@@ -123,6 +124,21 @@ def test_a_run_that_takes_too_long_is_ended_and_counts_as_crashed(tmp_path: Path
         assert "exit code" in result.message
         assert Path(result.log) == tmp_path / expected
         assert Path(result.log).is_file()
+
+
+@pytest.mark.parametrize(("name", "logs"), [("mine", "mine-logs"), ("mine.jsonl", "mine-logs")])
+def test_results_and_logs_are_beside_each_other_whatever_their_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, logs: str
+) -> None:
+    file = "tests/unit/base/test_pins.py"
+    monkeypatch.setattr(stress.main, "collected", lambda _words: {file: [file]})
+    monkeypatch.setattr(
+        stress.main, "run_file", lambda *args, **words: run_file(*args, **words, limit_s=0.01)
+    )
+    words = ["--results", str(tmp_path / name), "--repeats", "2", "--busy", "0"]
+    assert main(words) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {name, logs}
+    assert len(list((tmp_path / logs).iterdir())) == 2
 
 
 def test_a_test_without_a_result_counts_as_crashed() -> None:

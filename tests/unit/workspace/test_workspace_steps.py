@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from workspace import system
 from workspace.commands import alone, run_logged
 from workspace.interfaces import remove_installed
 from workspace.layout import Layout, SetupError
@@ -251,6 +252,30 @@ def test_a_browser_that_cannot_be_installed_is_named_and_set_up_goes_on(
     assert browser_is_settled(layout, present)
     provide_browser(layout, said.append, present)
     assert len(said) == 1
+
+
+def test_a_browser_is_tried_again_after_an_installation_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[list[str]] = []
+
+    def install(packages: list[str], *_: object) -> None:
+        tries.append(packages)
+        if len(tries) == 1:
+            raise SetupError("no network\nits log")
+
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(system, "apt_prefix", list)
+    monkeypatch.setattr(system, "_install", install)
+    layout, need = Layout(tmp_path), Need("chromium", lambda: len(tries) > 1, builds=False)
+    said: list[str] = []
+    provide_browser(layout, said.append, need)
+    assert said[-1].startswith("no browser, and no network: tests of pages are skipped until")
+    assert not browser_is_settled(layout, need)
+    provide_browser(layout, said.append, need)
+    assert browser_is_settled(layout, need)
+    assert tries == [["chromium"], ["chromium"]]
+    assert said[2:] == ["installing system packages: chromium"]
 
 
 @pytest.mark.parametrize(

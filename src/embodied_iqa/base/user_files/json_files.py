@@ -19,7 +19,10 @@ MOST_JSON_BYTES: Final = 64 << 20
 """Python objects of a file need up to ten times its size."""
 
 MOST_DATASET_BYTES: Final = 1 << 30
-"""For data sets in one file: twice the instances of COCO's training images, the largest one that is read."""
+"""For data sets in one file: twice the instances of COCO's training images, the largest one that is read.
+
+Files of ours that grow with their input have this limit too, where they are written and where they are read.
+"""
 
 _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 

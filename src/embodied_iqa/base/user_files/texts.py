@@ -57,6 +57,21 @@ def read_text(path: Path, what: str = "", *, most_bytes: int) -> str:
         raise InputError(f"{named} is not text: line {line}", expected="UTF-8", got=got) from None
 
 
+def check_size(text: str, path: Path, what: str, *, most_bytes: int) -> None:
+    """Check that a text that is to be written can be read again with the same limit.
+
+    Raises:
+        InputError: It is too large.
+    """
+    size = len(text.encode("utf-8"))
+    if size > most_bytes:
+        raise InputError(
+            f"{what} {path} would be too large to be read again",
+            expected=f"at most {_size(most_bytes)}",
+            got=f"{size} bytes",
+        )
+
+
 def _size(count: int) -> str:
     """Return a number of bytes in the largest unit of which it is a multiple."""
     units = [(30, "GiB"), (20, "MiB"), (10, "KiB")]

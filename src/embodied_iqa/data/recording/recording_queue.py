@@ -189,10 +189,12 @@ class RecordingQueue:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        if not self._clock.wait_event(self._ended, deadline_s):
-            raise RecordingWriteError(
-                self._writer.path, f"not written within {deadline_s} s; the file has no index yet"
-            )
+        until_s = self._clock.now_s() + deadline_s
+        while not self._clock.wait_event(self._ended, until_s - self._clock.now_s()):
+            if self._clock.now_s() >= until_s:
+                raise RecordingWriteError(
+                    self._writer.path, f"not written within {deadline_s} s; the file has no index yet"
+                )
         try:
             with self._writer_lock:
                 self._writer.close()

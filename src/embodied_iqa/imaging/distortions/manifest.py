@@ -13,6 +13,8 @@ from typing import Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts, write_text_whole
 from embodied_iqa.base.records import read_json, structure, unstructure
+from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES
+from embodied_iqa.base.user_files.texts import check_size
 
 _JOURNAL: Final = "manifest.partial.jsonl"
 
@@ -95,7 +97,8 @@ class Manifest:
         self._records: dict[str, Record] = {}
         self._failed: dict[str, Failure] = {}
         if (folder / "manifest.json").exists():
-            self._add(read_json(_File, folder / "manifest.json", "the manifest").pictures)
+            stored = read_json(_File, folder / "manifest.json", "the manifest", most_bytes=MOST_DATASET_BYTES)
+            self._add(stored.pictures)
         if (folder / _JOURNAL).exists():
             self._add(_journalled(folder / _JOURNAL))
 
@@ -146,7 +149,8 @@ class Manifest:
         """Write ``manifest.json`` and ``manifest.csv`` with every output whose file exists, and the failures.
 
         Raises:
-            InputError: The folder cannot be written to.
+            InputError: The folder cannot be written to, or the manifest would be too large to be read again;
+                the journal then keeps all records.
         """
         records = [self._records[output] for output in sorted(self._records)]
         present = [unstructure(record) for record in records if (self._folder / record.output).exists()]
@@ -154,10 +158,12 @@ class Manifest:
         writer = csv.DictWriter(table, [column.name for column in fields(Record)], lineterminator="\n")
         writer.writeheader()
         writer.writerows(values | {"parameters": json.dumps(values["parameters"])} for values in present)
-        write_text_whole(self._folder / "manifest.csv", table.getvalue())
         failed = [unstructure(failure) for failure in self.failed]
-        tree = json.dumps({"pictures": present} | ({"failed": failed} if failed else {}), indent=1)
-        write_text_whole(self._folder / "manifest.json", tree + "\n")
+        tree = {"pictures": present} | ({"failed": failed} if failed else {})
+        file, text = self._folder / "manifest.json", json.dumps(tree, indent=1) + "\n"
+        check_size(text, file, "the manifest", most_bytes=MOST_DATASET_BYTES)
+        write_text_whole(self._folder / "manifest.csv", table.getvalue())
+        write_text_whole(file, text)
         (self._folder / _JOURNAL).unlink(missing_ok=True)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.records import read_json, unstructure
+from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES
 from embodied_iqa.data.database.building.members import Failure
 from embodied_iqa.imaging.images.frame import View, picture_frame
 from embodied_iqa.models.scoring.proportions import Share, wilson
@@ -121,7 +122,9 @@ def _text(item: Item, answer: ItemAnswer) -> str:
 
 def _ask(judge: Answerer, file: Path, texts: Sequence[str]) -> Mapping[str, str]:
     """Return the judge's answer to each text, and write it; a text without one is missing."""
-    known = read_json(_Known, file, "answers of a judge") if file.is_file() else _Known(judge.version)
+    known = _Known(judge.version)
+    if file.is_file():
+        known = read_json(_Known, file, "answers of a judge", most_bytes=MOST_DATASET_BYTES)
     answers = dict(known.answers) if known.version == judge.version else {}
     missing = [text for text in texts if text not in answers]
     for at in range(0, len(missing), _BLOCK):

@@ -120,6 +120,26 @@ def test_stuck_disk_ends_close_at_its_deadline(tmp_path: Path) -> None:
     assert (status.written, status.dropped) == (1, {EVENT_TOPIC: 1})
 
 
+def test_close_waits_on_where_a_wait_ends_early(tmp_path: Path) -> None:
+    class Restless(ManualClock):
+        """Every wait for an event ends early at first, as the protocol allows."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.looks = 0
+
+        def wait_event(self, event: threading.Event, seconds: float | None = None) -> bool:
+            self.looks += 1
+            if self.looks == 3:
+                writer.may_go_on.set()
+            return self.looks >= 3 and super().wait_event(event, seconds)
+
+    clock = Restless()
+    writer, queue = slow_queue(tmp_path / "trial.mcap", 1 << 20, clock=clock)
+    queue.put(EVENT_TOPIC, EVENT, 0)
+    assert queue.close(deadline_s=0.01).written == 1
+
+
 def test_bug_in_the_writer_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, queue = slow_queue(tmp_path / "trial.mcap", capacity=1 << 20)
     reported: list[object] = []

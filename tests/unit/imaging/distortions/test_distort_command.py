@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,9 +15,11 @@ import pytest
 from PIL import Image as Image_
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.records import read_json
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter, distort_region, frame_generator
+from embodied_iqa.imaging.distortions import manifest as manifest_module
 from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
 from embodied_iqa.imaging.distortions.references import read_reference
@@ -107,6 +110,37 @@ def test_a_journal_left_by_a_kill_is_taken_up(folder: Path, tmp_path: Path):
     assert main(command) == 0
     assert json.loads((out / "manifest.json").read_text())["pictures"] == records
     assert not (out / "manifest.partial.jsonl").exists()
+
+
+def _recorded(out: Path, count: int) -> Manifest:
+    """A manifest of outputs that all have one file, with a journal."""
+    manifest = Manifest(out)
+    manifest.begin()
+    (out / "a.png").touch()
+    record = Record("", "a.png", "0" * 64, "12", "white-noise", 3, {}, sha256="0" * 64)
+    for number in range(count):
+        manifest.add(replace(record, output=f"{'./' * number}a.png"))
+    return manifest
+
+
+def test_a_manifest_of_any_size_that_is_written_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(read_json.__kwdefaults__, "most_bytes", 1 << 10)
+    _recorded(tmp_path, 20).finish()
+    assert (tmp_path / "manifest.json").stat().st_size > 1 << 12
+    assert Manifest(tmp_path).find("././a.png") is not None
+
+
+def test_a_manifest_that_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest_module, "MOST_DATASET_BYTES", 1 << 10)
+    manifest = _recorded(tmp_path, 20)
+    with pytest.raises(InputError, match=r"manifest\.json would be too large .*expected at most 1 KiB"):
+        manifest.finish()
+    assert not (tmp_path / "manifest.json").exists()
+    assert Manifest(tmp_path).find("././a.png") is not None, "the journal keeps all records"
 
 
 def test_a_region_takes_two_levels(folder: Path, tmp_path: Path):
