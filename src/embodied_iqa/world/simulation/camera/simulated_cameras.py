@@ -54,6 +54,9 @@ class Shot:
 class SimulatedCameras:
     """The cameras of one cell. The controls of exposure and white balance see every third picture.
 
+    The pictures of a model other than ideal depend on every state taken since the last reset, and on nothing
+    else: not on which of them were drawn, nor when. A missed state changes the pictures after it.
+
     Args:
         renderer: Of the scene.
         model: The camera model.

@@ -191,6 +191,18 @@ def test_a_picture_can_be_drawn_at_any_time_and_a_reset_begins_anew(renderer: Sc
     assert all(map(np.array_equal, at_once, again))
 
 
+def test_a_state_that_a_camera_misses_changes_the_pictures_after_it(renderer: SceneRenderer) -> None:
+    states = [pose(index * PERIOD_NS, 0.05 * index**2) for index in range(3)]
+
+    def last(*seen: WorldSnapshot) -> NDArray[np.uint8]:
+        cameras = SimulatedCameras(renderer, CameraModel.D455, (View.WRIST,))
+        return cameras.frame(View.WRIST, [cameras.take(state) for state in seen][-1]).rgb
+
+    assert np.array_equal(last(*states), last(*states))
+    assert not np.array_equal(last(*states), last(states[0], states[2]))
+    assert not np.array_equal(last(*states), last(states[2]))
+
+
 def test_a_camera_whose_pictures_nobody_asks_for_is_never_rendered(
     renderer: SceneRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
