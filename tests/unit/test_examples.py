@@ -18,9 +18,10 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.live.ros.camera_sources import open_cameras
+from embodied_iqa.live.cameras.own_cameras import own_cameras
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
-from embodied_iqa.runs.graph.camera_parameters import CameraParameters, CameraSource
+from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+from embodied_iqa.runs.graph.camera_sources import CameraSource
 
 EXAMPLES = (source_checkout() or Path()) / "examples"
 EXTEND = EXAMPLES / "extend"
@@ -108,7 +109,7 @@ def test_an_own_vision_model_finds_the_brightest_place() -> None:
 @pytest.mark.usefixtures("_own_code")
 def test_an_own_camera_gives_frames() -> None:
     config = CameraParameters(source=CameraSource.PYTHON, path="own_camera:make", views=(View.TOP,))
-    (camera,) = open_cameras(config, lambda: 5)
+    (camera,) = own_cameras(config, lambda: 5)
     first, second = camera.read(0.0), camera.read(0.0)
     assert first is not None
     assert second is not None

@@ -24,7 +24,7 @@ from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.frame import parse_view
-from embodied_iqa.runs.graph.camera_parameters import CameraSource
+from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.runs.graph.session_outlook import outlook
@@ -171,7 +171,7 @@ def _shows_the_gate(arguments: argparse.Namespace, graph: GraphParameters) -> bo
 
 def _camera_path(arguments: argparse.Namespace) -> str | None:
     path: str | None = arguments.camera_path
-    if path is None or arguments.camera == CameraSource.PYTHON:
+    if path is None or CameraSource.kind_of(arguments.camera) is CameraKind.OWN:
         return path
     return str(Path(path).resolve())
 

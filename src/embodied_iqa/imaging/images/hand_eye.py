@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from embodied_iqa.imaging.images.state_history import StateHistory
 Array = NDArray[np.float64]
 PoseHistory = StateHistory[Array]
 """Poses of a moving frame by ROS time."""
+PoseAt: TypeAlias = Callable[[int], Array | None]
+"""Stamp (ROS time, ns) to ``T_base_camera`` ``(4, 4)``, or None where it is not known."""
 
 IDENTITY: Final = tuple(float(value) for value in np.eye(4).ravel())
 """Row by row; as a camera pose it means "not calibrated" and is refused."""
@@ -76,14 +78,14 @@ def _name(view: View) -> str:
     return f"T_{'flange' if view is View.WRIST else 'base'}_camera of the {view} camera"
 
 
-def fixed_pose(T_base_camera: Array) -> Callable[[int], Array | None]:
+def fixed_pose(T_base_camera: Array) -> PoseAt:
     """Return the pose of a fixed camera as a function of time."""
     return lambda _stamp_ns: T_base_camera
 
 
 def wrist_pose(
     T_flange_camera: Array, T_flange_tool: Array, tool_poses: PoseHistory, longest_gap_ns: int
-) -> Callable[[int], Array | None]:
+) -> PoseAt:
     """Return the pose of a camera on the flange as a function of time, from the tool poses.
 
     ``T_base_camera = T_base_tool inv(T_flange_tool) T_flange_camera``

@@ -20,7 +20,7 @@ from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
 from embodied_iqa.imaging.images.frame import Intrinsics, View, parse_view
-from embodied_iqa.imaging.images.realsense import RgbdFrame
+from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.trial.protocol import TrialPlan
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from embodied_iqa.base.config import ranged
@@ -14,21 +13,11 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.hand_eye import IDENTITY
 from embodied_iqa.models.subjects.catalogue import Backend
 from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.faults import FaultRates
 
 DEFAULT_VIEWS: Final = (View.TOP, View.WRIST)
-
-
-class CameraSource(StrEnum):
-    """Source of the pictures."""
-
-    SIMULATED = "simulated"
-    FILES = "files"
-    BAG = "bag"
-    REALSENSE = "realsense"
-    PYTHON = "python"
-    """The user's own code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +105,16 @@ class CameraParameters:
     horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
+
+    def needed_path(self) -> str:
+        """Return the path for a source that cannot do without.
+
+        Raises:
+            UsageError: None is given.
+        """
+        if not self.path:
+            raise UsageError(f"camera source {self.source} needs a path", expected="the parameter path")
+        return self.path
 
 
 def cameras_of(policy: SubjectReference) -> tuple[View, ...]:

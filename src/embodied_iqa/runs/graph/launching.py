@@ -11,6 +11,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import METADATA
 from embodied_iqa.quality.gate.judgement import JudgeKind
+from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlmParameters
 
@@ -40,7 +41,7 @@ _SHARED = (
     LaunchArgument("run_dir", "", "new or empty folder for recording and scores"),
 )
 TRIAL_ARGUMENTS = (
-    LaunchArgument("camera", "", "simulated, realsense, files, bag or python", "camera_node.source"),
+    LaunchArgument("camera", "", ", ".join(CameraSource), "camera_node.source"),
     LaunchArgument("camera_path", "", "folder of pictures, recording, or module:factory", "camera_node.path"),
     LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),

@@ -21,7 +21,8 @@ from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import refuse_real_arm
-from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraSource, cameras_of
+from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, cameras_of
+from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_judge
 from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
 from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind, VlaParameters, check_rates
@@ -175,15 +176,7 @@ def _completed(graph: GraphParameters) -> GraphParameters:
         check_rates(graph.sim_node, graph.arm_node)
     if robot is RobotKind.UR5 and vla.subject.simulation_only:
         refuse_real_arm(vla.subject)
-    if (source is CameraSource.SIMULATED) != robot.is_simulated:
-        raise UsageError(
-            f"camera {source} does not go with robot {robot}",
-            available=[
-                "camera simulated with robot sim",
-                "camera realsense with robot ur5 or none",
-                "camera files, bag or python with robot none",
-            ],
-        )
+    _check_source(source, robot)
     has_arm = robot is not RobotKind.NONE
     trial = replace(
         graph.trial_node,
@@ -194,13 +187,33 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     )
     return replace(
         graph,
-        camera_node=replace(graph.camera_node, in_runs=source in {CameraSource.FILES, CameraSource.BAG}),
+        camera_node=replace(graph.camera_node, in_runs=source.kind is CameraKind.STORED),
         gate_node=replace(graph.gate_node, policy=vla.subject.text),
         trial_node=trial,
         vla_node=replace(
             vla, has_arm=has_arm, simulated=robot.is_simulated, repaired=graph.gate_node.judge.repairs
         ),
     )
+
+
+def _check_source(source: CameraSource, robot: RobotKind) -> None:
+    """Refuse a camera that does not see the arm: a real arm must not move on stored images."""
+    if source.kind is CameraKind.WORLD:
+        agrees = robot.is_simulated
+    elif source.kind is CameraKind.STORED:
+        agrees = robot is RobotKind.NONE
+    else:
+        agrees = not robot.is_simulated
+    if not agrees:
+        seeing = CameraSource.of_kind(CameraKind.LIVE, CameraKind.OWN)
+        raise UsageError(
+            f"camera {source} does not go with robot {robot}",
+            available=[
+                f"camera {CameraSource.of_kind(CameraKind.WORLD)} with robot sim",
+                f"camera {seeing} with robot ur5 or none",
+                f"camera {CameraSource.of_kind(CameraKind.STORED)} with robot none",
+            ],
+        )
 
 
 def _with_judge(graph: GraphParameters) -> GraphParameters:
@@ -232,7 +245,7 @@ def _link_robot(merged: dict[str, dict[str, object]]) -> None:
 def _link_views(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference]) -> None:
     """Choose the cameras if no source does, and copy their views to every node that sets none."""
     camera = merged["camera_node"]
-    if camera.get("source", CameraSource.SIMULATED) == CameraSource.SIMULATED:
+    if CameraSource.kind_of(camera.get("source", CameraSource.SIMULATED)) is CameraKind.WORLD:
         subjects = (merged["vla_node"].get("subject", VlaParameters().subject), *policies)
         wanted = (view for subject in subjects for view in cameras_of(parse_vla(str(subject))))
         camera.setdefault("views", [str(view) for view in dict.fromkeys([*DEFAULT_VIEWS, *wanted])])
@@ -262,7 +275,7 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
     if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
         is_real = not merged["sim_node"].get("lockstep", True)
     else:
-        is_real = merged["camera_node"].get("source") == CameraSource.REALSENSE
+        is_real = CameraSource.kind_of(merged["camera_node"].get("source")) is CameraKind.LIVE
     for name in nodes_with(_NEWEST):
         merged[name].setdefault(_NEWEST, is_real)
 

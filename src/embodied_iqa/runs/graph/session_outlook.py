@@ -6,7 +6,7 @@ from typing import Final
 
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
 from embodied_iqa.models.subjects.catalogue import Backend
-from embodied_iqa.runs.graph.camera_parameters import CameraSource
+from embodied_iqa.runs.graph.camera_sources import CameraKind
 from embodied_iqa.runs.graph.session_plan import SessionPlan
 
 _GRAPH_S: Final = 11.0
@@ -40,7 +40,7 @@ def estimate_s(plan: SessionPlan) -> float | None:
     """
     graph, camera = plan.graph, plan.graph.camera_node
     is_embedded = {graph.vlm_node.subject.backend, graph.vla_node.subject.backend} <= _EMBEDDED
-    is_simulated = graph.arm_node.robot.is_simulated and camera.source is CameraSource.SIMULATED
+    is_simulated = graph.arm_node.robot.is_simulated and camera.source.kind is CameraKind.WORLD
     if plan.attach or not is_embedded or not is_simulated:
         return None
     size = len(camera.views) * camera.width_px * camera.height_px / _PIXELS

@@ -11,7 +11,8 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.models.subjects.registry import check_backend, check_real_arm
 from embodied_iqa.quality.gate.judges import shared_judge
-from embodied_iqa.runs.graph.camera_parameters import CameraSource, cameras_of, check_cameras
+from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
+from embodied_iqa.runs.graph.camera_sources import CameraKind
 from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.runs.trial.run_folder import slug
 from embodied_iqa.world.tasks.instruction import parse_instruction
@@ -146,7 +147,7 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
     if graph.gate_node.judge.mode is not GateMode.OFF:
         shared_judge(graph.gate_node.judge.kind, graph.gate_node.calibration, graph.gate_node.policy)
     camera = graph.camera_node
-    if camera.source in {CameraSource.FILES, CameraSource.BAG} and not Path(camera.path).exists():
+    if camera.source.kind is CameraKind.STORED and not Path(camera.path).exists():
         raise InputError("the pictures of --camera-path do not exist", got=camera.path)
     return check_subjects(graph)
 

@@ -214,7 +214,7 @@ def test_a_picture_without_a_known_pose_is_left_out_and_counted() -> None:
     camera = camera_of(source, pose_at=lambda _stamp: looked.set(), time=time)
     feed(source, 0)
     assert read_in_vain(camera, time, 0.1, after=looked) is None
-    assert camera.without_pose == 1
+    assert camera.counts()["without_pose"] == camera.without_pose == 1
     camera.close()
 
 

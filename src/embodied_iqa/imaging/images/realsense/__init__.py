@@ -1,16 +1,14 @@
 """Intel RealSense cameras through librealsense, which is loaded on first use."""
 
-from embodied_iqa.imaging.images.realsense.camera import PoseAt, RealSenseCamera
+from embodied_iqa.imaging.images.realsense.camera import RealSenseCamera
 from embodied_iqa.imaging.images.realsense.options import RealSenseOptions
-from embodied_iqa.imaging.images.realsense.pictures import Lens, RgbdFrame
+from embodied_iqa.imaging.images.realsense.pictures import Lens
 from embodied_iqa.imaging.images.realsense.recorded import RECORDING_SUFFIXES, RecordedRealSense
 
 __all__ = [
     "RECORDING_SUFFIXES",
     "Lens",
-    "PoseAt",
     "RealSenseCamera",
     "RealSenseOptions",
     "RecordedRealSense",
-    "RgbdFrame",
 ]

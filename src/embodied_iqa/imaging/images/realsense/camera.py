@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.hand_eye import PoseAt
+from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.imaging.images.realsense.capture import Capture, PictureSet, stream_device
 from embodied_iqa.imaging.images.realsense.devices import Devices, connected_devices, find_device
 from embodied_iqa.imaging.images.realsense.options import RealSenseOptions
-from embodied_iqa.imaging.images.realsense.pictures import Lens, RgbdFrame
+from embodied_iqa.imaging.images.realsense.pictures import Lens
 from embodied_iqa.imaging.images.realsense.stamps import StampMapper
-
-PoseAt: TypeAlias = Callable[[int], NDArray[np.float64] | None]
-"""Stamp (ROS time, ns) to ``T_base_camera`` ``(4, 4)``, or None where it is not known."""
 
 _RETRY_S: Final = 0.2
 
 
 class RgbdCamera(ABC):
-    """Implements `images.Camera`; `read_rgbd` also gives depth, aligned to colour.
+    """Implements `images.Camera` and `LiveCamera`: `read_rgbd` also gives depth, aligned to colour.
 
     Args:
         view: The camera's view.
@@ -51,6 +47,19 @@ class RgbdCamera(ABC):
     def lens(self) -> Lens:
         """Calibration of the colour lens, as the device reports it."""
         return self._lens
+
+    @property
+    def remark(self) -> str:
+        """Size of the images and what the pinhole model neglects of the lens."""
+        lens = self._lens
+        return (
+            f"{lens.intrinsics.width_px}x{lens.intrinsics.height_px}, lens distortion of "
+            f"{lens.distortion_px:.1f} px in the corners, which the pinhole model neglects"
+        )
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many images had no known pose."""
+        return {"without_pose": self.without_pose}
 
     def read(self, deadline_s: float) -> Frame | None:
         """Return the next colour frame; see `read_rgbd`."""
@@ -115,6 +124,10 @@ class RealSenseCamera(RgbdCamera):
     def lost(self) -> int:
         """Colour pictures that the camera counted but that never arrived."""
         return self._lost + (self._capture.lost if self._capture is not None else 0)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many images were lost or had no known pose, and how often the camera came back."""
+        return {"lost": self.lost, **super().counts(), "reconnects": self.reconnects}
 
     def read_rgbd(self, deadline_s: float) -> RgbdFrame | None:
         """Return the next colour frame with its depth, or None if none came within ``deadline_s`` seconds.

@@ -1,4 +1,4 @@
-"""Conversion of librealsense frames: pixels bit for bit, intrinsics, depth."""
+"""Conversion of librealsense frames: pixels bit for bit, intrinsics."""
 
 from __future__ import annotations
 
@@ -10,35 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.frame import Frame, Intrinsics
+from embodied_iqa.imaging.images.frame import Intrinsics
 from embodied_iqa.imaging.images.realsense.devices import load_library
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RgbdFrame:
-    """A colour frame with the depth of each of its pixels.
-
-    Attributes:
-        frame: The colour picture.
-        depth: ``(H, W)`` uint16, for each pixel of the colour picture the distance along the optical axis in
-            units of ``depth_unit_m``; 0 where nothing was measured. Computed by librealsense's alignment.
-            None if depth is not streamed.
-        sensor_depth: The picture of the depth sensor, bit for bit, through its own lens; or None.
-        depth_unit_m: Length of one step of ``depth`` (m).
-    """
-
-    frame: Frame
-    depth: NDArray[np.uint16] | None
-    sensor_depth: NDArray[np.uint16] | None
-    depth_unit_m: float
-
-    def depth_m(self) -> NDArray[np.float32] | None:
-        """Return ``(H, W)`` float32 in m, NaN where nothing was measured."""
-        if self.depth is None:
-            return None
-        metres = self.depth.astype(np.float32) * np.float32(self.depth_unit_m)
-        metres[self.depth == 0] = np.nan
-        return metres
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.realsense.camera import PoseAt, RgbdCamera
+from embodied_iqa.imaging.images.hand_eye import PoseAt
+from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.imaging.images.realsense.camera import RgbdCamera
 from embodied_iqa.imaging.images.realsense.capture import Capture, play_file
 from embodied_iqa.imaging.images.realsense.devices import load_library
 from embodied_iqa.imaging.images.realsense.options import RealSenseOptions
-from embodied_iqa.imaging.images.realsense.pictures import RgbdFrame
 
 RECORDING_SUFFIXES: Final = (".bag", ".db3")
 _SLICE_S: Final = 0.1

@@ -14,7 +14,8 @@ from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.recording.errors import WrongPoseError
 from embodied_iqa.imaging.images.frame import Frame, UnknownCameraError, View
-from embodied_iqa.live.ros.camera_sources import open_cameras, stated_pose
+from embodied_iqa.live.cameras.camera_poses import stated_pose
+from embodied_iqa.live.cameras.stored_cameras import bag_camera
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from trial_recording import VIEWS, write_trial
 
@@ -32,7 +33,8 @@ def first_frames(
 ) -> dict[View, Frame]:
     recording = write_trial(path / "trial.mcap", (None,), poses=poses)
     with ExitStack() as held:
-        cameras = open_cameras(parameters(path=str(recording), **values), lambda: 7)
+        config = parameters(path=str(recording), **values)
+        cameras = [bag_camera(config, view, lambda: 7) for view in config.views]
         read = [held.enter_context(closing(camera)).read(0.0) for camera in cameras]
     return {frame.view: frame for frame in read if frame is not None}
 

@@ -12,7 +12,8 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.hand_eye import PoseHistory
-from embodied_iqa.live.ros.camera_sources import open_realsense, pose_functions, realsense_options
+from embodied_iqa.live.cameras.camera_poses import pose_functions
+from embodied_iqa.live.cameras.realsense_cameras import realsense_cameras, realsense_options
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
 TOP = np.array([[0, -1, 0, -0.8], [-1, 0, 0, 0.1], [0, 0, -1, 0.7], [0, 0, 0, 1.0]])
@@ -57,15 +58,15 @@ def test_the_configuration_reaches_the_cameras() -> None:
 )
 def test_a_wrong_configuration_opens_nothing(values: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        open_realsense(parameters(**values), lambda: 0, PoseHistory())
+        realsense_cameras(parameters(**values), lambda: 0, PoseHistory())
 
 
 def test_a_camera_without_a_pose_is_rejected() -> None:
     config = build(CameraParameters, {"source": "realsense", "views": ["side"], "rate_hz": 30.0}, "test")
     with pytest.raises(UsageError, match=r"side camera is implausible; is the calibration in metres"):
-        open_realsense(config, lambda: 0, PoseHistory())
+        realsense_cameras(config, lambda: 0, PoseHistory())
 
 
 def test_a_folder_of_recordings_needs_one_per_view(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no recording of the top camera.*top\.bag or .*top\.db3"):
-        open_realsense(parameters(path=str(tmp_path)), lambda: 0, PoseHistory())
+        realsense_cameras(parameters(path=str(tmp_path)), lambda: 0, PoseHistory())

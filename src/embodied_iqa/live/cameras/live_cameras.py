@@ -1,0 +1,87 @@
+"""Cameras that set the pace: one thread for each publishes every image as it arrives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from sensor_msgs.msg import Image
+
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.imaging.images.file_camera import EndOfFramesError
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.live_camera import LiveCamera, RgbdFrame
+from embodied_iqa.live.cameras.camera_rig import CameraRig
+from embodied_iqa.live.ros.conversion import depth_to_msg
+from embodied_iqa.live.ros.node import Health
+from embodied_iqa.live.ros.qos import PICTURE
+
+_DEADLINE_S = 0.5
+_JOIN_S = 5.0
+
+
+class LiveCameras:
+    """Reads cameras in threads until it is closed.
+
+    Args:
+        rig: The camera node.
+        cameras: The cameras; each is used by its own thread only.
+        depth: Publish the depth too, on /camera/<view>/depth/image_raw.
+    """
+
+    def __init__(self, rig: CameraRig, cameras: Sequence[LiveCamera], *, depth: bool) -> None:
+        self._rig = rig
+        self._cameras = cameras
+        self._inform = rig.node.get_logger().info
+        self._stop = threading.Event()
+        self._failed: dict[View, str] = {}
+        self._depths = {
+            camera.view: rig.node.create_publisher(Image, f"/camera/{camera.view}/depth/image_raw", PICTURE)
+            for camera in cameras
+            if depth
+        }
+        self._threads = [
+            threading.Thread(target=self._work, args=(camera,), name=f"{camera.view} camera", daemon=True)
+            for camera in cameras
+        ]
+        for camera in cameras:
+            self._inform(f"{camera.view}: {camera.remark}")
+        for thread in self._threads:
+            thread.start()
+
+    def health(self) -> Health:
+        """Return the counts of every camera, and why some have failed."""
+        values: dict[str, object] = {
+            f"{camera.view} {name}": count
+            for camera in self._cameras
+            for name, count in camera.counts().items()
+        }
+        if not self._failed:
+            return Health(values=values)
+        return Health(DiagnosticStatus.ERROR, "; ".join(self._failed.values()), values)
+
+    def close(self) -> None:
+        """Stop the threads and close the cameras."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
+
+    def _publish(self, both: RgbdFrame) -> None:
+        self._rig.publish(both.frame)
+        if both.depth is not None and both.frame.view in self._depths:
+            self._depths[both.frame.view].publish(depth_to_msg(both))
+
+    def _work(self, camera: LiveCamera) -> None:
+        try:
+            while not self._stop.is_set():
+                both = camera.read_rgbd(_DEADLINE_S)
+                if both is not None:
+                    self._publish(both)
+        except EndOfFramesError as end:
+            self._inform(f"{camera.view}: {end}")
+        except UserError as error:
+            self._failed[camera.view] = str(error)
+            self._inform(f"{camera.view}: {error}")
+        finally:
+            camera.close()

@@ -1,0 +1,99 @@
+"""Stored images as cameras: image files and recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from embodied_iqa_msgs.msg import TrialEvent
+
+from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
+from embodied_iqa.imaging.images.codecs import picture_files, read_picture
+from embodied_iqa.imaging.images.file_camera import FileCamera, intrinsics_of_fov
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.run_playback import RunPlayback, StoredCamera
+from embodied_iqa.live.cameras.camera_poses import stated_pose
+from embodied_iqa.live.cameras.camera_rig import CameraRig
+from embodied_iqa.live.cameras.timed_cameras import TimedCameras
+from embodied_iqa.live.ros.node import Health
+from embodied_iqa.live.ros.qos import EVENT
+from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+
+
+def open_files(rig: CameraRig) -> TimedCameras:
+    """Open the source ``files``: a folder of images, or of one folder for each view."""
+    return _open(rig, file_camera)
+
+
+def open_bag(rig: CameraRig) -> TimedCameras:
+    """Open the source ``bag``: a recording, ours or of ``ros2 bag``."""
+    return _open(rig, bag_camera)
+
+
+def _open(
+    rig: CameraRig, camera_of: Callable[[CameraParameters, View, Callable[[], int]], StoredCamera]
+) -> TimedCameras:
+    cameras = [camera_of(rig.config, view, rig.now_ns) for view in rig.config.views]
+    if not rig.config.in_runs:
+        return TimedCameras(rig, cameras)
+    return RunCameras(rig, [RunPlayback(camera, rig.now_ns) for camera in cameras])
+
+
+class RunCameras(TimedCameras):
+    """Plays stored images in each run of a trial."""
+
+    def __init__(self, rig: CameraRig, playbacks: list[RunPlayback]) -> None:
+        super().__init__(rig, playbacks)
+        self._playbacks = playbacks
+        rig.node.create_subscription(TrialEvent, "/trial/events", self._follow_trial, EVENT)
+
+    def health(self) -> Health:
+        """Return the number of repeated images of each camera."""
+        return Health(values={f"{camera.view} repeated": camera.repeated for camera in self._playbacks})
+
+    def _follow_trial(self, event: TrialEvent) -> None:
+        for camera in self._playbacks:
+            if event.kind == TrialEvent.KIND_RUN_START:
+                camera.play()
+            elif event.kind in {TrialEvent.KIND_TRIAL_START, TrialEvent.KIND_RUN_END}:
+                camera.rewind()
+
+
+def bag_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]) -> BagCamera:
+    """Open a camera of a recording; what the recording and the parameters do not know stays unknown.
+
+    Args:
+        config: The recording, and the pose of a fixed camera where the recording has none.
+        view: The camera.
+        clock_ns: ROS time; an image is stamped when it is read.
+
+    Raises:
+        UsageError: No path is given, or the pose is invalid.
+        RecordingReadError: The recording cannot be used.
+    """
+    path = Path(config.needed_path())
+    options = BagCameraOptions(
+        T_base_camera=stated_pose(config, view), geometry_optional=True, loop=config.loop, clock_ns=clock_ns
+    )
+    return BagCamera(path, view, options)
+
+
+def file_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]) -> FileCamera:
+    """Open image files as a camera; arguments as in `bag_camera`.
+
+    Raises:
+        UsageError: No path is given, or the pose is invalid.
+        InputError: No images found at the path.
+    """
+    path = Path(config.needed_path())
+    of_view = path / view
+    files = picture_files(of_view if of_view.is_dir() else path)
+    height_px, width_px, _ = read_picture(files[0]).shape
+    return FileCamera(
+        files,
+        view,
+        intrinsics_of_fov(width_px, height_px, config.horizontal_fov_rad),
+        T_base_camera=stated_pose(config, view),
+        clock_ns=clock_ns,
+        loop=config.loop,
+    )
