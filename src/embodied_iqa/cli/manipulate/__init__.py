@@ -17,7 +17,6 @@ _ACTIONS: Final = {
     "errors": "failing:run",
     "fit": "gating:run",
     "import": "importing:run",
-    "published": "published:run",
     "replay": "replaying:run",
 }
 _RESULTS: Final = {
@@ -25,7 +24,6 @@ _RESULTS: Final = {
     "errors": ("failing", "why a planner's episodes failed"),
     "fit": ("gating", "fit the learned gate to the front camera and a detector"),
     "import": ("importing", "counts of a public trajectory file of EB-Manipulation"),
-    "published": ("published", "the published table of EB-Manipulation, and its arithmetic"),
     "replay": ("replaying", "execute the actions of a run again and compare every outcome"),
 }
 

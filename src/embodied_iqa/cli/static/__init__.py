@@ -11,7 +11,6 @@ _ACTIONS: Final = {
     "make": (f"{__name__}.make", "draw items or expert trajectories from the simulated cell"),
     "import": (f"{__name__}.importing", "read the published TSV file, plain or circular"),
     "circular": (f"{__name__}.circular", "write every rotation of the options of a TSV file"),
-    "published": (f"{__name__}.published", "the published rows; with --check, their arithmetic"),
     "s2d": (f"{__name__}.s2d", "static scores of VLAs against execution of the same tasks"),
 }
 """Action to (module with `configure` and `run`, one-line help)."""

@@ -1,4 +1,4 @@
-"""Published results of EB-Manipulation, another simulator's, and the check of their arithmetic.
+"""Published results of EB-Manipulation, another simulator's.
 
 Source: EmbodiedBench, arXiv 2502.09560 v3, Table 3: success in percent of 228 episodes.
 """
@@ -18,9 +18,6 @@ EPISODES: Final = {
     Subset.SPATIAL: 48,
 }
 """Episodes of each subset, in the order of the table."""
-_WHOLE: Final = 100.0
-_HALF_DIGIT: Final = 0.0501
-"""Half of the table's last digit, and a little for the binary form of decimals."""
 _TABLE: Final = """
 GPT-4o,28.9,39.6,29.2,29.2,19.4,25.0
 GPT-4o-mini,4.8,4.2,6.3,2.1,0.0,10.4
@@ -53,32 +50,6 @@ class PublishedRow:
     average: float
     subsets: dict[Subset, float]
 
-    @property
-    def successes(self) -> dict[Subset, int | None]:
-        """Number of solved episodes of each subset; None where no number gives the printed value."""
-        return {subset: _count(value, EPISODES[subset]) for subset, value in self.subsets.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class ArithmeticCheck:
-    """What a row's numbers say of each other.
-
-    Attributes:
-        model: As printed.
-        average: Printed average, in percent.
-        solved: Solved episodes of 228; None where a subset's value is not a share of its episodes.
-        weighted: Average over episodes, in percent; None where ``solved`` is.
-        plain: Plain mean of the subsets, in percent.
-        exceptions: What does not fit, in words.
-    """
-
-    model: str
-    average: float
-    solved: int | None
-    weighted: float | None
-    plain: float
-    exceptions: tuple[str, ...]
-
 
 def published_rows() -> tuple[PublishedRow, ...]:
     """Return the rows of the table."""
@@ -88,28 +59,3 @@ def published_rows() -> tuple[PublishedRow, ...]:
         shares = dict(zip(EPISODES, map(float, values), strict=True))
         rows.append(PublishedRow(model, float(average), shares))
     return tuple(rows)
-
-
-def check_row(row: PublishedRow) -> ArithmeticCheck:
-    """Check that a row's values are shares of the episodes, and that the average follows from them."""
-    counts = row.successes
-    exceptions = [
-        f"{subset} {row.subsets[subset]} is not a share of {EPISODES[subset]} episodes"
-        for subset, count in counts.items()
-        if count is None
-    ]
-    plain = sum(row.subsets.values()) / len(row.subsets)
-    known = [count for count in counts.values() if count is not None]
-    solved = sum(known) if len(known) == len(counts) else None
-    weighted = None if solved is None else _WHOLE * solved / sum(EPISODES.values())
-    if weighted is None or abs(weighted - row.average) > _HALF_DIGIT:
-        of_subsets = abs(plain - row.average) <= _HALF_DIGIT
-        words = "is the plain mean of the subsets" if of_subsets else "follows from neither mean"
-        exact = "" if weighted is None else f"; over episodes it is {weighted:.1f}"
-        exceptions.append(f"average {row.average} {words}{exact}")
-    return ArithmeticCheck(row.model, row.average, solved, weighted, plain, tuple(exceptions))
-
-
-def _count(percent: float, episodes: int) -> int | None:
-    count = round(percent * episodes / _WHOLE)
-    return count if abs(_WHOLE * count / episodes - percent) <= _HALF_DIGIT else None
