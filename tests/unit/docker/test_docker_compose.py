@@ -16,13 +16,12 @@ from image_files import (
     COMPOSE,
     DOCKER,
     HOSTED,
+    IMAGES,
     POLICIES,
     ROOT,
     SERVERS,
     compose,
-    copies,
     filled,
-    last,
     words_of,
 )
 
@@ -73,6 +72,7 @@ def test_image_is_built_from_a_file_that_exists(name: str) -> None:
     build = SERVICES[name]["build"]
     assert (COMPOSE.parent / build["context"]).resolve() == ROOT
     assert (ROOT / build["dockerfile"]).is_file()
+    assert IMAGES[name].chain, "no such target"
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -98,9 +98,7 @@ def test_consent_is_not_given_by_default(name: str) -> None:
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_health_is_asked_as_the_image_does(name: str) -> None:
-    asked = words_of(
-        last(ROOT / SERVICES[name]["build"]["dockerfile"], "HEALTHCHECK").split("CMD", 1)[1].strip()
-    )
+    asked = words_of(IMAGES[name].last("HEALTHCHECK").split("CMD", 1)[1].strip())
     assert SERVICES[name]["healthcheck"]["test"] == ["CMD", *asked]
 
 
@@ -178,7 +176,7 @@ def test_command_of_our_own_server_is_understood() -> None:
     serve_command.configure(parser)
     arguments = parser.parse_args(filled(SERVICES["native"]["command"]))
     assert (arguments.subject, arguments.host, arguments.token_env) == ("pi0-base", "0.0.0.0", "POLICY_TOKEN")
-    entry = words_of(last(POLICIES / "native" / "Dockerfile", "ENTRYPOINT"))
+    entry = words_of(IMAGES["native"].last("ENTRYPOINT"))
     assert entry == ["python", "-m", "embodied_iqa.cli.main", "serve"]
 
 
@@ -196,13 +194,13 @@ def test_command_of_the_robot_is_understood(given: dict[str, str]) -> None:
 
 
 def test_the_robot_image_starts_a_launch_file_that_is_there() -> None:
-    file = DOCKER / "robot" / "Dockerfile"
-    command, *words = words_of(last(file, "CMD"))
+    image = IMAGES["robot"]
+    command, *words = words_of(image.last("CMD"))
     assert command == "/opt/embodied_iqa/.venv/bin/ros2", "a sourced ROS comes first on the PATH"
     assert words == ["launch", "embodied_iqa", "trial.launch.py"]
-    assert last(file, "WORKDIR") == "/opt/embodied_iqa"
+    assert image.last("WORKDIR") == "/opt/embodied_iqa"
     assert (ROOT / "launch" / "trial.launch.py").is_file()
-    assert copies(file) == [(["."], ".")]
+    assert image.copies() == [(["."], ".")]
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     assert {".git", ".venv", "runs", "docker/.env"} <= set(ignored)
     assert "docker/.env" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()

@@ -12,18 +12,18 @@ from image_files import (
     DOCKER,
     DOCKERFILES,
     HOSTED,
+    IMAGES,
     POLICIES,
     ROOT,
     SERVERS,
-    copies,
+    Image,
+    bases,
+    copied,
     instructions,
-    last,
     words_of,
 )
-from image_files import variables as image_variables
 
 HADOLINT = Path(sys.executable).parent / "hadolint"
-SERVER_FILES = [POLICIES / family / "Dockerfile" for family in SERVERS]
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w,.-]+\])?==[\w.+!-]+\Z")
 _INSTALLED = re.compile(r'"([^"]+)"')
 _LOCK_FILES = [POLICIES / family / "requirements.txt" for family in HOSTED]
@@ -48,8 +48,9 @@ def _id(file: Path) -> str:
     return file.parent.name
 
 
-def test_every_family_has_an_image() -> None:
-    assert {file.parent.name for file in DOCKERFILES} == {"robot", *SERVERS}
+def test_every_family_has_an_image_and_every_file_is_built() -> None:
+    assert set(IMAGES) == {"robot", *SERVERS}
+    assert {image.file for image in IMAGES.values()} == set(DOCKERFILES)
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=_id)
@@ -68,19 +69,16 @@ def test_hadolint_finds_what_is_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=_id)
 def test_bases_are_held_by_digest(file: Path) -> None:
-    bases = [item.value.split()[0] for item in instructions(file) if item.name == "FROM"]
-    assert bases
-    for base in bases:
+    assert bases(file)
+    for base in bases(file):
         assert re.fullmatch(r"(python:3\.11-slim-bookworm|ros:jazzy)@sha256:[0-9a-f]{64}", base), base
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=_id)
 def test_sources_of_copies_exist(file: Path) -> None:
-    listed = copies(file)
-    assert listed
-    for sources, _ in listed:
-        for source in sources:
-            assert (ROOT / source).exists(), f"{file}: COPY {source}"
+    assert copied(file)
+    for source in copied(file):
+        assert (ROOT / source).exists(), f"{file}: COPY {source}"
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=_id)
@@ -129,7 +127,9 @@ def test_the_lock_holds_what_was_asked_for(file: Path) -> None:
 
     locked = dict(line.split("==") for line in pins(file))
     locked = {name_of(name): version for name, version in locked.items()}
-    installed = (file.parent / "Dockerfile").read_text(encoding="utf-8")
+    family = file.parent.name
+    stage = Image(POLICIES / "Dockerfile", f"{family}-environment")
+    installed = "\n".join(item.value for item in stage.chain if item.name == "RUN")
     for line in pins(file.with_suffix(".in")):
         wanted = Requirement(line)
         if f'"{wanted.name}==' in installed:
@@ -165,17 +165,31 @@ def test_versions_that_make_or_break_a_family() -> None:
         assert any(line.startswith("numpy==1.") for line in locks[family]), f"{family} was built on NumPy 1"
 
 
-@pytest.mark.parametrize("file", DOCKERFILES, ids=_id)
-def test_nobody_is_root(file: Path) -> None:
-    user = last(file, "USER").split(":")[0]
+@pytest.mark.parametrize("name", IMAGES)
+def test_nobody_is_root(name: str) -> None:
+    user = IMAGES[name].last("USER").split(":")[0]
     assert int(user) >= 1000
 
 
-@pytest.mark.parametrize("file", SERVER_FILES, ids=_id)
-def test_servers_fetch_nothing(file: Path) -> None:
-    chosen = image_variables(file)
+@pytest.mark.parametrize("name", SERVERS)
+def test_servers_fetch_nothing(name: str) -> None:
+    chosen = IMAGES[name].variables()
     assert chosen["HF_HUB_OFFLINE"] == "1"
     assert chosen["HF_HUB_CACHE"] == "/models"
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_without_options_prints_its_help(name: str) -> None:
+    """CMD has to follow ENTRYPOINT in an image's own stage: an engine drops the one of a base."""
+    names = [item.name for item in IMAGES[name].chain]
+    assert IMAGES[name].last("CMD") == '["--help"]'
+    assert names[::-1].index("CMD") < names[::-1].index("ENTRYPOINT")
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_has_the_environment_of_its_own_stage(name: str) -> None:
+    (source,) = (item.value.split()[0] for item in IMAGES[name].chain if "/opt/venv /opt/venv" in item.value)
+    assert source == ("--from=build" if name == "openpi" else f"--from={name}-environment")
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=_id)
@@ -185,13 +199,13 @@ def test_no_secret_in_an_image(file: Path) -> None:
             assert not re.search(r"(?i)(token|secret|password|api_?key)", item.value), item.value
 
 
-@pytest.mark.parametrize("file", SERVER_FILES, ids=_id)
-def test_health_is_asked_of_a_file_that_is_there(file: Path) -> None:
-    words = words_of(last(file, "HEALTHCHECK").split("CMD", 1)[1].strip())
-    targets = [target for _, target in copies(file)]
+@pytest.mark.parametrize("name", SERVERS)
+def test_health_is_asked_of_a_file_that_is_there(name: str) -> None:
+    words = words_of(IMAGES[name].last("HEALTHCHECK").split("CMD", 1)[1].strip())
+    targets = [target for _, target in IMAGES[name].copies()]
     assert words == ["python", "/opt/policy/health.py", "8000"]
     assert words[1] in targets
 
 
 def test_pickles_are_opened_as_tensors_only() -> None:
-    assert image_variables(POLICIES / "cogact" / "Dockerfile")["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] == "1"
+    assert IMAGES["cogact"].variables()["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] == "1"

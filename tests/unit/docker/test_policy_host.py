@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_files import HOSTED, POLICIES, last, lay_out, variables, words_of
+from image_files import HOSTED, IMAGES, POLICIES, lay_out, words_of
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
 from embodied_iqa.base.errors import InputError
@@ -78,9 +78,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def entry(image: Path, *words: str) -> tuple[list[str], dict[str, str]]:
     """Command line and environment as the image has them, with this Python."""
-    python, *rest = words_of(last(POLICIES / "octo" / "Dockerfile", "ENTRYPOINT"))
+    python, *rest = words_of(IMAGES["octo"].last("ENTRYPOINT"))
     assert python == "python"
-    chosen = variables(POLICIES / "octo" / "Dockerfile")
+    chosen = IMAGES["octo"].variables()
     dropped = {"PYTHONPATH", "_ROS_WHEELS_BOOTSTRAP_COMPLETE"}
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     environment |= {name: value for name, value in chosen.items() if name.startswith(("HF_", "PYTHONDONT"))}
@@ -113,7 +113,7 @@ def served(image: Path, *words: str, **more: str) -> Iterator[dict[str, Any]]:
 
 def health(port: int) -> int:
     """Run the command of the image's HEALTHCHECK on a port."""
-    words = words_of(last(POLICIES / "octo" / "Dockerfile", "HEALTHCHECK").split("CMD", 1)[1].strip())
+    words = words_of(IMAGES["octo"].last("HEALTHCHECK").split("CMD", 1)[1].strip())
     command = [sys.executable, str(POLICIES / "health.py"), str(port)]
     assert [Path(word).name for word in command[1:2]] == [Path(words[1]).name]
     return subprocess.run(command, check=False, timeout=30).returncode
@@ -264,7 +264,7 @@ def test_libraries_that_images_lack_are_missing_here_too(image: Path) -> None:
 
 
 def test_help(image: Path) -> None:
-    done = run(image, *words_of(last(POLICIES / "octo" / "Dockerfile", "CMD")))
+    done = run(image, *words_of(IMAGES["octo"].last("CMD")))
     assert done.returncode == 0
     assert "--trust-remote-code" in done.stdout
 
