@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError
 
@@ -22,8 +20,6 @@ PART_SUFFIX: Final = ".part"
 PICTURE_PART_SUFFIX: Final = ".partial"
 """Of pictures that `imaging.images.codecs` has not finished."""
 _CHUNK_BYTES: Final = 1 << 20
-_LOCK_S: Final = 5.0
-_LOCK_POLL_S: Final = 0.005
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -83,30 +79,6 @@ def write_json_whole(path: Path, tree: Any) -> None:
     """Write JSON with sorted keys: the same tree gives the same bytes."""
     text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
     write_text_whole(path, text)
-
-
-def wait_for_lock(stream: IO[Any], path: Path) -> None:
-    """Exclude others from a file until the stream is closed.
-
-    The system releases the lock of a killed process.
-
-    Args:
-        stream: The open file, or one beside it that stands for it.
-        path: The file, for the message.
-
-    Raises:
-        InputError: Another process keeps the lock for 5 s.
-    """
-    until_s = time.monotonic() + _LOCK_S
-    while True:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until_s:
-                raise InputError(f"another process keeps {path} locked for {_LOCK_S:g} s") from None
-            time.sleep(_LOCK_POLL_S)
-        else:
-            return
 
 
 def remove_parts(folder: Path) -> int:

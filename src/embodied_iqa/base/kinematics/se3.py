@@ -74,27 +74,32 @@ def matrix_to_quaternion(R: Array) -> tuple[float, float, float, float]:
         j, k = (i + 1) % 3, (i + 2) % 3
         q = [0.0, 0.0, 0.0, m[k][j] - m[j][k]]
         q[i], q[j], q[k] = 1.0 - trace + 2.0 * m[i][i], m[j][i] + m[i][j], m[k][i] + m[i][k]
-    return _normalised(*q)
+    length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    x, y, z, w = (number / length for number in q)
+    return x, y, z, w
 
 
-def quaternion_to_matrix(x: float, y: float, z: float, w: float) -> Array:
-    """Convert a quaternion, of any length but 0, to a rotation matrix ``(3, 3)``.
+def quaternion_to_matrix(quaternion: ArrayLike) -> Array:
+    """Convert quaternions ``(..., 4)``, ``(x, y, z, w)`` of any length but 0, to matrices ``(..., 3, 3)``.
+
+    Every bit is that of SciPy.
 
     Raises:
         UsageError: A quaternion of zeros.
     """
-    if not (x or y or z or w):
+    x, y, z, w = np.moveaxis(_shaped(quaternion, (4,), "a quaternion"), -1, 0)
+    length = np.sqrt(x * x + y * y + z * z + w * w)
+    if not length.all():
         raise UsageError("a quaternion of zeros has no direction")
-    x, y, z, w = _normalised(x, y, z, w)
+    x, y, z, w = x / length, y / length, z / length, w / length
     xx, yy, zz, ww = x * x, y * y, z * z, w * w
     xy, zw, xz, yw, yz, xw = x * y, z * w, x * z, y * w, y * z, x * w
-    return np.array(
-        [
-            [xx - yy - zz + ww, 2.0 * (xy - zw), 2.0 * (xz + yw)],
-            [2.0 * (xy + zw), -xx + yy - zz + ww, 2.0 * (yz - xw)],
-            [2.0 * (xz - yw), 2.0 * (yz + xw), -xx - yy + zz + ww],
-        ]
-    )
+    rows = [
+        *(xx - yy - zz + ww, 2.0 * (xy - zw), 2.0 * (xz + yw)),
+        *(2.0 * (xy + zw), -xx + yy - zz + ww, 2.0 * (yz - xw)),
+        *(2.0 * (xz - yw), 2.0 * (yz + xw), -xx - yy + zz + ww),
+    ]
+    return np.stack(rows, axis=-1).reshape(*x.shape, 3, 3)
 
 
 def pose_to_transform(pose: ArrayLike) -> Array:
@@ -187,11 +192,6 @@ def _shaped(values: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
     return array
 
 
-def _normalised(x: float, y: float, z: float, w: float) -> tuple[float, float, float, float]:
-    length = math.sqrt(x * x + y * y + z * z + w * w)
-    return x / length, y / length, z / length, w / length
-
-
 def _cross_matrix(v: Array) -> Array:
     K = np.zeros((*v.shape, 3))
     K[..., 0, 1], K[..., 0, 2], K[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
@@ -200,7 +200,10 @@ def _cross_matrix(v: Array) -> Array:
 
 
 def _rotation_to_quaternion(R: Array) -> Array:
-    """Return ``(..., 4)`` unit quaternions ``(w, x, y, z)`` with ``w >= 0`` (Shepperd 1978)."""
+    """Return ``(..., 4)`` unit quaternions ``(w, x, y, z)`` with ``w >= 0`` (Shepperd 1978).
+
+    Not by `matrix_to_quaternion`, whose last bits, SciPy's, would change the motion of every recorded trial.
+    """
     trace = np.trace(R, axis1=-2, axis2=-1)
     rows = np.empty((*R.shape[:-2], 4, 4))
     rows[..., 0, 0] = 1.0 + trace

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of, write_whole
-from embodied_iqa.data.database.lock import locked
+from embodied_iqa.base.locks import locked
 from embodied_iqa.data.database.run_rows import COLUMNS, GateEffects
 from embodied_iqa.data.database.store import DatabaseStore, read_table
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.files import wait_for_lock
+from embodied_iqa.base.locks import wait_for_lock
 
 MAX_LINE_BYTES: Final = 1 << 16
 """Longest line, its end included."""

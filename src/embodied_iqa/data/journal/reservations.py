@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.files import wait_for_lock, write_json_whole
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.locks import wait_for_lock
 from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.journal.journal import FOLDER, ConflictError

@@ -32,7 +32,7 @@ def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
     if abs(sum(number * number for number in turn) - 1.0) > _UNIT:
         raise InputError("not a valid pose", expected="a quaternion of length 1", got=list(turn))
     T = np.eye(4)
-    T[:3, :3] = quaternion_to_matrix(q.x, q.y, q.z, q.w)
+    T[:3, :3] = quaternion_to_matrix(turn)
     T[:3, 3] = p.x, p.y, p.z
     return T
 
@@ -49,7 +49,7 @@ def as_sent(T: NDArray[np.float64]) -> NDArray[np.float64]:
     Code that runs without messages gets the same numbers bit for bit this way.
     """
     sent = np.eye(4)
-    sent[:3, :3] = quaternion_to_matrix(*matrix_to_quaternion(T[:3, :3]))
+    sent[:3, :3] = quaternion_to_matrix(matrix_to_quaternion(T[:3, :3]))
     sent[:3, 3] = T[:3, 3]
     return sent
 

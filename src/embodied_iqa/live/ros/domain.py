@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import tempfile
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.locks import take_lock
 
 _DOMAINS = range(1, 102)
 """Domains outside of the ephemeral ports of Linux; 0 is the default of all."""
@@ -80,9 +80,7 @@ def _lock(folder: Path, name: str) -> int | None:
         path.touch()
         path.chmod(0o666)
     handle = os.open(path, os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not take_lock(handle):
         os.close(handle)
         return None
     return handle

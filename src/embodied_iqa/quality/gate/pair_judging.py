@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.data.database.lock import locked
+from embodied_iqa.base.locks import locked
 from embodied_iqa.data.database.pictures import distorted_rgb
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import Pair, Reference

@@ -74,12 +74,18 @@ def test_quaternions_are_those_of_scipy_bit_for_bit():
         quaternion = Rotation.from_matrix(R).as_quat()
         assert matrix_to_quaternion(R) == tuple(quaternion.tolist())
         scaled = (3.7 * quaternion).tolist()
-        assert np.array_equal(quaternion_to_matrix(*scaled), Rotation.from_quat(scaled).as_matrix())
+        assert np.array_equal(quaternion_to_matrix(scaled), Rotation.from_quat(scaled).as_matrix())
+
+
+def test_many_quaternions_are_converted_like_each_of_them():
+    quaternions = np.random.default_rng(5).normal(size=(3, 4, 4))
+    single = [[quaternion_to_matrix(one) for one in row] for row in quaternions]
+    assert np.array_equal(quaternion_to_matrix(quaternions), single)
 
 
 def test_a_quaternion_of_zeros_is_refused():
     with pytest.raises(UsageError, match="has no direction"):
-        quaternion_to_matrix(0.0, 0.0, 0.0, 0.0)
+        quaternion_to_matrix([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
 
 
 def test_poses_round_trip_and_invert():

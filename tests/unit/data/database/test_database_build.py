@@ -19,6 +19,7 @@ from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
 
 from embodied_iqa.base import files
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import members
@@ -36,7 +37,6 @@ from embodied_iqa.data.database.building.step_annotate import Block
 from embodied_iqa.data.database.building.step_distort import specs_of
 from embodied_iqa.data.database.building.step_score import _scored, _scorer
 from embodied_iqa.data.database.check import check_database
-from embodied_iqa.data.database.lock import locked
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import TASKS, Annotation
 from embodied_iqa.data.database.sources.simulated import SimulationSource
@@ -188,7 +188,7 @@ def test_another_plan_or_folder_is_refused(tmp_path: Path, tasks_file: Path, who
 
 
 def test_second_builder_is_refused(tmp_path: Path, tasks_file: Path) -> None:
-    with locked(tmp_path / "db"), pytest.raises(InputError, match="another builder"):
+    with locked(tmp_path / "db"), pytest.raises(InputError, match="another process works"):
         build_photos(tmp_path / "db", tasks_file)
 
 

@@ -18,6 +18,7 @@ from block_jobs import no_space, sign
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.locks import locked
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_grid
@@ -25,7 +26,6 @@ from embodied_iqa.data.database.building import members
 from embodied_iqa.data.database.building.engine import Engine, run_jobs
 from embodied_iqa.data.database.building.options import EngineKind, EngineOptions, Step
 from embodied_iqa.data.database.check import check_database
-from embodied_iqa.data.database.lock import locked
 from embodied_iqa.data.database.pictures import picture_hash
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import Frame
@@ -174,7 +174,7 @@ def test_second_builder_is_refused_until_the_first_is_gone(
         words = ["build", "--from-folder", str(tasks_file.parent), "--tasks", str(tasks_file), "--panel", VLM]
         words += ["--cell-cameras", "--seed", "5", "--out", str(tmp_path / "db")]
         assert main(words) == 1
-        assert f"another builder works in {tmp_path / 'db'}" in capsys.readouterr().err
+        assert f"another process works in {tmp_path / 'db'}" in capsys.readouterr().err
         assert [item.name for item in (tmp_path / "db").iterdir()] == [".lock"]
     finally:
         first.kill()

@@ -15,13 +15,13 @@ import pytest
 from photo_database import VLA, VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.locks import locked
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.attributes import QualityLimits, attributes_of, rejection_reason
 from embodied_iqa.data.database.building.members import frames_for
 from embodied_iqa.data.database.building.merge import merge_databases
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.execution import joined_execution
-from embodied_iqa.data.database.lock import locked
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View

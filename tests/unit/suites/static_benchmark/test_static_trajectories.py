@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.experiment import running
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.database.lock import locked
 from embodied_iqa.runs.experiment.plan import ExperimentTask
 from embodied_iqa.suites.static_benchmark import vla_making
 from embodied_iqa.suites.static_benchmark.trajectories import TrajectoryFolder
@@ -127,7 +127,7 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
     assert cut.digest() == whole.digest()
     with pytest.raises(UsageError, match="another plan"):
         make_trajectories(tmp_path / "cut", tasks=2, seed=5, pictures=small)
-    with locked(tmp_path / "cut"), pytest.raises(InputError, match="another builder"):
+    with locked(tmp_path / "cut"), pytest.raises(InputError, match="another process works"):
         make_trajectories(tmp_path / "cut", tasks=2, seed=4, pictures=small)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import remove_parts
+from embodied_iqa.base.locks import locked
 from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.members import load_member
@@ -21,7 +22,6 @@ from embodied_iqa.data.database.building.step_distort import make_pairs
 from embodied_iqa.data.database.building.step_references import ReferenceStep
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.edits import apply_edits
-from embodied_iqa.data.database.lock import locked
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.store import DatabaseStore, is_database
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.locks import locked
 from embodied_iqa.data.database.building.engine import run_jobs
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.options import EngineOptions
@@ -21,7 +22,6 @@ from embodied_iqa.data.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.edits import waiting_edits
 from embodied_iqa.data.database.execution import merged_execution, write_execution
-from embodied_iqa.data.database.lock import locked
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation

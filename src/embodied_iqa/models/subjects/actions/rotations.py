@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import rotvec_to_rotation
+from embodied_iqa.base.kinematics.se3 import quaternion_to_matrix
 from embodied_iqa.models.subjects.actions.convention import RotationForm
 
 Array = NDArray[np.float64]
@@ -56,27 +57,9 @@ def rotation_to_euler_xyz(R: Array) -> Array:
 
 
 def _quaternion(values: Array) -> Array:
-    norm = np.linalg.norm(values, axis=-1, keepdims=True)
-    if bool((norm < _DEGENERATE).any()):
+    if bool((np.linalg.norm(values, axis=-1) < _DEGENERATE).any()):
         raise InputError("a policy gives a quaternion of length 0")
-    x, y, z, w = np.moveaxis(values / norm, -1, 0)
-    R = np.empty((*values.shape[:-1], 3, 3))
-    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = (
-        1 - 2 * (y * y + z * z),
-        2 * (x * y - z * w),
-        2 * (x * z + y * w),
-    )
-    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = (
-        2 * (x * y + z * w),
-        1 - 2 * (x * x + z * z),
-        2 * (y * z - x * w),
-    )
-    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = (
-        2 * (x * z - y * w),
-        2 * (y * z + x * w),
-        1 - 2 * (x * x + y * y),
-    )
-    return R
+    return quaternion_to_matrix(values)
 
 
 def _rot6d(values: Array) -> Array:

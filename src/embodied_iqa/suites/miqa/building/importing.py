@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.lock import locked
+from embodied_iqa.base.locks import locked
 from embodied_iqa.models.vision.labels import composite
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.published_labels import (

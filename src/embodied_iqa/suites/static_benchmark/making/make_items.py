@@ -11,9 +11,9 @@ from shutil import rmtree
 from typing import Final
 
 from embodied_iqa.base.errors import InputError, InternalError
+from embodied_iqa.base.locks import locked
 from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
 from embodied_iqa.data.database.building.options import EngineOptions
-from embodied_iqa.data.database.lock import locked
 from embodied_iqa.suites.static_benchmark.benchmark import (
     ITEMS_VERSION,
     MADE,
