@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.grid import PairTable
 from embodied_iqa.data.analysis.jnd import Third
-from embodied_iqa.data.analysis.means import References, cell_means
+from embodied_iqa.data.analysis.means import cell_means
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.imaging.distortions.spec import LEVELS
 

@@ -1,4 +1,4 @@
-"""Rank correlation, and agreement between subjects."""
+"""Statistics of ranks: correlation, agreement between subjects, area under the curve."""
 
 from __future__ import annotations
 
@@ -88,3 +88,30 @@ def agreement(subjects: tuple[str, ...], scores: Array) -> Agreement:
     defined = [one.value for one in found if one.undefined is None]
     mean = float(np.mean(defined)) if defined else np.nan
     return Agreement(subjects, matrix, counts, mean, len(found) - len(defined))
+
+
+def area_under_curve(values: Array, positive: NDArray[np.bool_]) -> float:
+    """Return the area under the receiver operating characteristic, higher where positives have high values.
+
+    Args:
+        values: ``(N,)``, finite; ties count half.
+        positive: ``(N,)``.
+
+    Returns:
+        In [0, 1]; NaN where one class is empty.
+    """
+    return float(areas_of_ranks(rankdata(values)[:, None], positive)[0])
+
+
+def areas_of_ranks(ranks: Array, positive: NDArray[np.bool_]) -> Array:
+    """Return ``(M,)``, the area under the curve of each column of ``(N, M)`` mean ranks.
+
+    It is the probability that a positive row has the higher value (Mann and Whitney 1947); NaN where one
+    class is empty.
+    """
+    count = int(positive.sum())
+    other = len(positive) - count
+    if not count or not other:
+        return np.full(ranks.shape[1], np.nan)
+    above: Array = ranks[positive].sum(axis=0) - count * (count + 1) / 2
+    return above / (count * other)

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group, GroupScores, PairTable, ScoreGrid
-from embodied_iqa.data.analysis.means import CellMeans, References, cell_means, finite_mean
+from embodied_iqa.data.analysis.means import CellMeans, cell_means, finite_mean
 from embodied_iqa.data.analysis.noise_ceiling import Ceiling, noise_ceiling
 from embodied_iqa.data.analysis.opinion import mean_opinion
+from embodied_iqa.data.analysis.resampling import INTERVAL, References
 from embodied_iqa.imaging.distortions.spec import LEVELS
 
 Array = NDArray[np.float64]
@@ -143,6 +144,6 @@ def _trend(name: str, found: CellMeans, first: int) -> Trend:
     means, draws = found.means[cells], found.draws[:, cells]
     if not np.isfinite(means).all():
         return Trend(name, tuple(means.tolist()), falls=False)
-    steps = np.nanpercentile(np.diff(draws, axis=1), 2.5, axis=0)
-    whole = np.nanpercentile(draws[:, -1] - draws[:, 0], 97.5)
+    steps = np.nanpercentile(np.diff(draws, axis=1), INTERVAL[0], axis=0)
+    whole = np.nanpercentile(draws[:, -1] - draws[:, 0], INTERVAL[1])
     return Trend(name, tuple(means.tolist()), falls=bool((steps <= 0).all() and whole < 0))

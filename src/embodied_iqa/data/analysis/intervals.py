@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.means import INTERVAL, References, finite_means
+from embodied_iqa.data.analysis.means import finite_means
+from embodied_iqa.data.analysis.resampling import References, interval_of
 
 Array = NDArray[np.float64]
 _DRAWS: Final = 200
@@ -48,12 +49,7 @@ def srcc_interval(columns: Array, references: References) -> Interval:
     for i, j in combinations(range(columns.shape[1]), 2):
         both = known[:, i] & known[:, j]
         found.append(weighted_srcc(columns[both][:, [i, j]], weights[:, references.index[both]]))
-    draws = finite_means(np.array(found), axis=0)
-    draws = draws[np.isfinite(draws)]
-    if not len(draws):
-        return Interval(np.nan, np.nan, count)
-    low, high = np.percentile(draws, INTERVAL)
-    return Interval(float(low), float(high), count)
+    return Interval(*interval_of(finite_means(np.array(found), axis=0)), count)
 
 
 def weighted_srcc(columns: Array, weights: Array) -> Array:

@@ -8,7 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.means import References, cell_means
+from embodied_iqa.data.analysis.means import cell_means
+from embodied_iqa.data.analysis.resampling import INTERVAL, References
 from embodied_iqa.imaging.distortions.spec import LEVELS
 
 Array = NDArray[np.float64]
@@ -110,7 +111,7 @@ def leaving_levels(
             result.append(LeavingLevel(str(name), None, None, None, known))
             continue
         drawn = _first(draws[:, number, :])
-        low, high = (round(float(value)) for value in np.percentile(drawn, (2.5, 97.5), method="nearest"))
+        low, high = (round(float(value)) for value in np.percentile(drawn, INTERVAL, method="nearest"))
         result.append(LeavingLevel(str(name), int(_first(shares[number][None])[0]), low, high, known))
     return tuple(result)
 

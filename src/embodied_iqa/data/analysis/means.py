@@ -3,37 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.data.analysis.resampling import References, interval_of
+
 Array = NDArray[np.float64]
-INTERVAL: Final = (2.5, 97.5)
-"""Ends of every interval, percentiles of the draws."""
-
-
-@dataclass(frozen=True, slots=True)
-class References:
-    """References drawn with replacement, many times.
-
-    Pairs of one reference are not independent, so whole references are drawn.
-
-    Attributes:
-        index: ``(pairs,)`` index of each pair's reference.
-        weights: ``(draws, references)`` how often each was drawn.
-    """
-
-    index: NDArray[np.int64]
-    weights: Array
-
-    @classmethod
-    def drawn(cls, reference_ids: NDArray[np.str_], *, draws: int = 500, seed: int = 0) -> References:
-        """Draw; references are sorted by id, so the order of rows does not matter."""
-        names, index = np.unique(reference_ids, return_inverse=True)
-        size = max(1, len(names))
-        weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=draws)
-        return cls(index.astype(np.int64).reshape(-1), weights.astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +60,7 @@ def cell_means(scores: Array, cells: NDArray[np.int64], n_cells: int, references
     draws = _divide(references.weights @ sums, references.weights @ counts)
     low, high = np.full((2, n_cells), np.nan)
     for cell in np.flatnonzero((counts > 0).sum(axis=0) >= 2):
-        low[cell], high[cell] = np.nanpercentile(draws[:, cell], INTERVAL)
+        low[cell], high[cell] = interval_of(draws[:, cell])
     return CellMeans(counts.sum(axis=0), _divide(sums.sum(axis=0), counts.sum(axis=0)), low, high, draws)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from embodied_iqa.data.analysis.means import INTERVAL, References, cell_means
+from embodied_iqa.data.analysis.means import cell_means
+from embodied_iqa.data.analysis.resampling import References, interval_of
 from embodied_iqa.models.scoring.proportions import wilson
 
 Array = NDArray[np.float64]
@@ -53,8 +54,8 @@ def median_of(values: Array, scenes: References) -> Estimate:
     draws = (
         ordered[(total[known] >= half).argmax(axis=1)] + ordered[(total[known] > half).argmax(axis=1)]
     ) / 2
-    ends = np.percentile(draws, INTERVAL) if len(np.unique(index)) > 1 else (np.nan, np.nan)
-    return Estimate(float(np.median(ordered)), float(ends[0]), float(ends[1]))
+    ends = interval_of(draws) if len(np.unique(index)) > 1 else (np.nan, np.nan)
+    return Estimate(float(np.median(ordered)), *ends)
 
 
 def paired_difference(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Estimate:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.means import INTERVAL
+from embodied_iqa.data.analysis.resampling import drawn_rows, drawn_weights, interval_of
 
 Array = NDArray[np.float64]
 _DRAWS: Final = 1000
@@ -62,10 +62,8 @@ def krippendorff_alpha(ratings: Array, scale: Scale, seed: int = 0) -> RaterAgre
     units = len(counts)
     if not units:
         return RaterAgreement(np.nan, np.nan, np.nan, 0, 0, np.nan)
-    rng = np.random.default_rng(seed)
-    draws = rng.multinomial(units, np.full(units, 1 / units), size=_DRAWS if units >= _LEAST else 0)
-    found = [_alpha(values, counts, np.asarray(weight, np.float64), scale) for weight in draws]
-    low, high = _interval(np.array(found))
+    draws = drawn_weights(units, draws=_DRAWS if units >= _LEAST else 0, seed=seed)
+    low, high = interval_of(np.array([_alpha(values, counts, weights, scale) for weights in draws]))
     raters = int(np.isfinite(pairable).any(axis=1).sum())
     everything = np.ones(units)
     value = _alpha(values, counts, everything, scale)
@@ -87,9 +85,8 @@ def cohen_kappa(first: Array, second: Array, seed: int = 0) -> RaterAgreement:
     units = pair.shape[1]
     if not units:
         return RaterAgreement(np.nan, np.nan, np.nan, 0, 0, np.nan)
-    rng = np.random.default_rng(seed)
-    draws = rng.integers(0, units, (_DRAWS, units)) if units >= _LEAST else np.empty((0, 0), np.int64)
-    low, high = _interval(np.array([_kappa(pair[:, draw]) for draw in draws]))
+    draws = drawn_rows(units, draws=_DRAWS if units >= _LEAST else 0, seed=seed)
+    low, high = interval_of(np.array([_kappa(pair[:, rows]) for rows in draws]))
     observed = float((pair[0] == pair[1]).mean())
     return RaterAgreement(_kappa(pair), low, high, units, 2, observed)
 
@@ -134,11 +131,3 @@ def _observed(counts: Array) -> float:
     totals = counts.sum(axis=1)
     equal = (counts * (counts - 1)).sum(axis=1) / (totals * (totals - 1))
     return float(equal.mean())
-
-
-def _interval(draws: Array) -> tuple[float, float]:
-    finite = draws[np.isfinite(draws)]
-    if not len(finite):
-        return np.nan, np.nan
-    low, high = np.percentile(finite, INTERVAL)
-    return float(low), float(high)

@@ -24,9 +24,10 @@ from embodied_iqa.data.analysis.grid import (
 from embodied_iqa.data.analysis.intervals import Interval, srcc_interval
 from embodied_iqa.data.analysis.jnd import LeavingLevel, Thirds, leaving_levels, thirds
 from embodied_iqa.data.analysis.losses import LossRow, losses_by
-from embodied_iqa.data.analysis.means import References, finite_mean
+from embodied_iqa.data.analysis.means import finite_mean
 from embodied_iqa.data.analysis.noise_ceiling import Ceiling, joint_ceiling, noise_ceiling
 from embodied_iqa.data.analysis.opinion import Opinion, mean_opinion
+from embodied_iqa.data.analysis.resampling import References
 
 Array = NDArray[np.float64]
 TOTAL: Final = "score"

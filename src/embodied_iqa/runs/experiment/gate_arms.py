@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.means import References
 from embodied_iqa.data.analysis.paired import Estimate, mcnemar, mean_of, median_of
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.models.scoring.execution import Outcome
 from embodied_iqa.runs.experiment.arms import OFF, ORACLE

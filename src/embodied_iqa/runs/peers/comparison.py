@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.quality.gate.fitting.check import area_under_curve, share_held
+from embodied_iqa.data.analysis.correlation import area_under_curve
+from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
+from embodied_iqa.quality.gate.fitting.check import share_held
 from embodied_iqa.runs.peers.band import FunctionalBand, conformal_bound
 from embodied_iqa.runs.peers.scores import (
     Score,
@@ -26,7 +28,6 @@ from embodied_iqa.runs.peers.signals import COSTS, Signals
 
 _FOLDS: Final = 5
 _DRAWS: Final = 500
-_INTERVAL: Final = (2.5, 97.5)
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -244,11 +245,7 @@ def _known(value: float) -> float | None:
 def _interval(scenes: NDArray[np.str_], values: Array, positive: Mask, seed: int) -> tuple[float, float]:
     """Return the 95 % interval of the area under the curve from drawing scenes."""
     rows = [np.flatnonzero(scenes == name) for name in np.unique(scenes)]
-    rng = np.random.default_rng(seed)
-    drawn = (
-        np.concatenate([rows[k] for k in rng.integers(len(rows), size=len(rows))]) for _ in range(_DRAWS)
+    draws = (
+        np.concatenate([rows[k] for k in drawn]) for drawn in drawn_rows(len(rows), draws=_DRAWS, seed=seed)
     )
-    areas = [area_under_curve(values[draw], positive[draw]) for draw in drawn]
-    known = [area for area in areas if not math.isnan(area)]
-    low, high = np.percentile(known, _INTERVAL) if known else (math.nan, math.nan)
-    return float(low), float(high)
+    return interval_of(np.array([area_under_curve(values[draw], positive[draw]) for draw in draws]))

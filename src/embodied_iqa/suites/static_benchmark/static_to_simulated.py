@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.analysis.correlation import Undefined
+from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
 from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.models.scoring.execution import Outcome
@@ -33,7 +34,6 @@ PUBLISHED: Final = (0.629, 0.621, 0.729)
 S2D_FILE: Final = "s2d.json"
 _LEAST: Final = 3
 _DRAWS: Final = 2000
-_INTERVAL: Final = (2.5, 97.5)
 _COLUMNS: Final = ("subject", "task", "execution")
 
 
@@ -127,10 +127,8 @@ def plcc(static: ArrayLike, execution: ArrayLike, seed: int = 0) -> Plcc:
     (value,) = _correlations(first, second, whole)
     if not np.isfinite(value):
         return Plcc(None, None, None, count, str(Undefined.CONSTANT))
-    drawn = np.random.default_rng(seed).integers(count, size=(_DRAWS, count))
-    found = _correlations(first, second, drawn)
-    low, high = np.percentile(found[np.isfinite(found)], _INTERVAL)
-    return Plcc(float(value), float(low), float(high), count)
+    found = _correlations(first, second, drawn_rows(count, draws=_DRAWS, seed=seed))
+    return Plcc(float(value), *interval_of(found), count)
 
 
 def s2d_rows(results: VlaResults, executions: Executions, relation: Relation) -> tuple[S2dRow, ...]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.files import remove_parts, write_json_whole
 from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
+from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
 from embodied_iqa.data.database.building.engine import Engine
 from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
@@ -35,7 +36,6 @@ Done = Callable[[int, int], object]
 """Takes the number of finished blocks and of all."""
 
 _DRAWS: Final = 1000
-_INTERVAL: Final = (2.5, 97.5)
 _NOTHING: Final = VlaScore(0.0, 0.0, 0.0)
 _VARIANTS: Final = (
     (Order.MEAN_FIRST, AngleError.WRAPPED),
@@ -241,10 +241,7 @@ def _interval(each: Array) -> tuple[float | None, float | None]:
     """Return the 95 % percentile bootstrap interval of the mean over tasks."""
     if len(each) <= 1:
         return None, None
-    rng = np.random.default_rng(0)
-    means = each[rng.integers(len(each), size=(_DRAWS, len(each)))].mean(axis=1)
-    low, high = np.percentile(means, _INTERVAL)
-    return float(low), float(high)
+    return interval_of(each[drawn_rows(len(each), draws=_DRAWS, seed=0)].mean(axis=1))
 
 
 def _task_row(

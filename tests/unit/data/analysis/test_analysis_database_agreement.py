@@ -14,9 +14,9 @@ from database_grids import group_scores, pair_table
 from embodied_iqa.data.analysis.correlation import Undefined, agreement, srcc
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.intervals import srcc_interval
-from embodied_iqa.data.analysis.means import References
 from embodied_iqa.data.analysis.noise_ceiling import noise_ceiling
 from embodied_iqa.data.analysis.opinion import mean_opinion
+from embodied_iqa.data.analysis.resampling import References
 
 GRADES = arrays(np.float64, st.tuples(st.integers(3, 20), st.just(2)), elements=st.integers(0, 4).map(float))
 

@@ -15,8 +15,9 @@ from embodied_iqa.data.analysis.breakdowns import breakdown, columns_of
 from embodied_iqa.data.analysis.execution import ExecutionRuns, execution_table
 from embodied_iqa.data.analysis.grid import Group, GroupScores, PairTable, ScoreGrid
 from embodied_iqa.data.analysis.jnd import NEVER, Third, leaving_levels, thirds
-from embodied_iqa.data.analysis.means import References, cell_means
+from embodied_iqa.data.analysis.means import cell_means
 from embodied_iqa.data.analysis.opinion import mean_opinion
+from embodied_iqa.data.analysis.resampling import References
 
 
 def test_thirds_are_thirds() -> None:

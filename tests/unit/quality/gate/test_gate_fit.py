@@ -12,6 +12,7 @@ import pytest
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.analysis.correlation import area_under_curve
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
@@ -19,7 +20,6 @@ from embodied_iqa.quality.gate.fitted import LossKind
 from embodied_iqa.quality.gate.fitting.check import (
     JudgedFrames,
     advice_of,
-    area_under_curve,
     check_threshold,
     expected_of,
 )

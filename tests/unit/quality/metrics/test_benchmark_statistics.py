@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from embodied_iqa.data.analysis.means import References
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
 from embodied_iqa.quality.metrics.benchmark.logistic import Logistic, fit_logistic
 from embodied_iqa.quality.metrics.benchmark.statistics import FEWEST_PAIRS, Statistic, statistics

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, bootstrap
 
-from embodied_iqa.data.analysis.means import References
 from embodied_iqa.data.analysis.paired import mcnemar, mean_of, median_of, paired_difference
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.runs.experiment.gate_arms import ALL, CLEAN, Measure, compare_arms, match_runs
 

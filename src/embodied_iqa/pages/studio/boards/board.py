@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.data.analysis.means import References, cell_means
+from embodied_iqa.data.analysis.means import cell_means
+from embodied_iqa.data.analysis.resampling import References
 
 Array = NDArray[np.float64]
 _DRAWS = 200

@@ -9,9 +9,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from embodied_iqa.data.analysis.correlation import srcc
+from embodied_iqa.data.analysis.correlation import area_under_curve, srcc
 from embodied_iqa.quality.gate.fitted import Expected, LossKind
 from embodied_iqa.quality.gate.fitting.frames import GateFrames
 from embodied_iqa.quality.gate.risk_control import SceneFrames, Threshold
@@ -132,15 +131,6 @@ def advice_of(judged: JudgedFrames, threshold: Threshold, kind: LossKind) -> str
         return f"{words}raise --risk, or calibrate with more than these {threshold.scenes} scenes"
     scenes = math.ceil((1 - risk) / (risk - seen))
     return f"{words}raise --risk, or calibrate with about {scenes} scenes instead of {threshold.scenes}"
-
-
-def area_under_curve(values: Array, positive: Mask) -> float:
-    """Return the area under the receiver operating characteristic; NaN where one class is empty."""
-    count, other = int(positive.sum()), int((~positive).sum())
-    if not count or not other:
-        return float("nan")
-    ranks = rankdata(values)
-    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * other))
 
 
 def scene_means(scenes: NDArray[np.str_], values: Array) -> Array:

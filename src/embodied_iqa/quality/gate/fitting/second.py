@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from embodied_iqa.data.analysis.correlation import area_under_curve
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.quality.gate.fitting.check import (
     HARMFUL,
     HARMLESS,
-    area_under_curve,
     rounded,
     scene_frames,
     scene_means,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from embodied_iqa.data.analysis.intervals import weighted_srcc
-from embodied_iqa.data.analysis.means import INTERVAL, References
+from embodied_iqa.data.analysis.resampling import References, interval_of
 from embodied_iqa.quality.metrics.benchmark.statistics import FEWEST_PAIRS, pearson
 
 Array = NDArray[np.float64]
@@ -97,9 +97,9 @@ def compare(metrics: Sequence[str], values: Array, scores: Array, references: Re
     for column in np.flatnonzero(np.isfinite(srcc)) if count > 1 else ():
         draws[:, column] = _draws(np.stack([used[:, column], truth], axis=1), index, references.weights)
     order = sorted(range(len(metrics)), key=lambda at: (np.isnan(srcc[at]), -srcc[at], metrics[at]))
-    ranks = tuple(Rank(metrics[at], float(srcc[at]), *_ends(draws[:, at])) for at in order)
+    ranks = tuple(Rank(metrics[at], float(srcc[at]), *interval_of(draws[:, at])) for at in order)
     differences = tuple(
-        Difference(metrics[a], metrics[b], float(srcc[a] - srcc[b]), *_ends(draws[:, a] - draws[:, b]))
+        Difference(metrics[a], metrics[b], float(srcc[a] - srcc[b]), *interval_of(draws[:, a] - draws[:, b]))
         for a, b in combinations(order, 2)
         if np.isfinite(srcc[a] - srcc[b])
     )
@@ -111,11 +111,3 @@ def _draws(columns: Array, index: NDArray[np.int64], weights: Array) -> Array:
         weighted_srcc(columns, weights[at : at + _CHUNK][:, index]) for at in range(0, len(weights), _CHUNK)
     ]
     return np.concatenate(parts)
-
-
-def _ends(draws: Array) -> tuple[float, float]:
-    known = draws[np.isfinite(draws)]
-    if not len(known):
-        return float("nan"), float("nan")
-    low, high = np.percentile(known, INTERVAL)
-    return float(low), float(high)

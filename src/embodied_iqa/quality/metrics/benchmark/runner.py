@@ -12,7 +12,7 @@ from embodied_iqa.base.files import remove_parts, write_json_whole
 from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.loading import load_grid, runs_of_table
-from embodied_iqa.data.analysis.means import References
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.building.engine import Engine, Job
 from embodied_iqa.data.database.building.options import EngineOptions, digest_of
 from embodied_iqa.data.database.execution import joined_execution

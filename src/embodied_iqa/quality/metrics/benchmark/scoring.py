@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.correlation import srcc
 from embodied_iqa.data.analysis.grid import PairTable
-from embodied_iqa.data.analysis.means import References
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.folds import Fold

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, rankdata
 
+from embodied_iqa.data.analysis.correlation import areas_of_ranks
+
 Array = NDArray[np.float64]
 FEWEST_PAIRS: Final = 10
 """Fewer pairs give no statistics."""
@@ -71,7 +73,7 @@ def _of_complete(values: Array, mapped: Array, scores: Array, harmed_below: floa
         Statistic.PLCC_RAW: pearson(values, scores),
         Statistic.PLCC: pearson(mapped, scores),
         Statistic.RMSE: np.sqrt(np.square(mapped - scores[:, None]).mean(axis=0)),
-        Statistic.AUC: _auc(ranks, scores < harmed_below),
+        Statistic.AUC: areas_of_ranks(ranks, scores >= harmed_below),
     }
     return np.stack([columns[name] for name in Statistic], axis=1)
 
@@ -98,13 +100,3 @@ def _tau_b(values: Array, scores: Array) -> Array:
     tau: Array = np.full(values.shape[1], np.nan)
     np.divide(truth @ order, norms, out=tau, where=norms > 0)
     return tau
-
-
-def _auc(ranks: Array, harmed: NDArray[np.bool_]) -> Array:
-    """Mann and Whitney: the probability that a harmed pair has a lower value than another one."""
-    bad = int(harmed.sum())
-    good = len(harmed) - bad
-    if not bad or not good:
-        return np.full(ranks.shape[1], np.nan)
-    above: Array = ranks[~harmed].sum(axis=0) - good * (good + 1) / 2
-    return above / (bad * good)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.correlation import srcc
 from embodied_iqa.data.analysis.intervals import srcc_interval
-from embodied_iqa.data.analysis.means import References
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.trainable import TrainingSet

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.analysis.means import References
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
 from embodied_iqa.quality.metrics.drawing import drawn_of_each

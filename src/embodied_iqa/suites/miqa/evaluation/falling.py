@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.means import References
 from embodied_iqa.data.analysis.paired import mean_of
+from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.imaging.distortions.region import region_combinations
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.evaluation.results import ALL_TYPES, FallRow, Share
