@@ -14,7 +14,7 @@ from embodied_iqa.arm.robot.state import ControllerState
 from embodied_iqa.arm.verdict import GateLease, Verdict
 
 OVERRUN_NS = 70 * MS_NS
-"""Latest standstill after the end of a lease, `ControllerOptions.lease_overrun_ns`."""
+"""Latest standstill after the end of a lease, `LeaseOptions.overrun_s`."""
 BRAKE_NS = 100 * MS_NS
 """Longest braking along the path after a stop or a verdict that is not PASS, and two ticks."""
 MAX_AGE_NS = 1500 * MS_NS

@@ -23,7 +23,6 @@ CAMERA_NS = 60 * MS_NS
 EPOCH_NS = 100 * SECOND_NS
 WATCHDOG_HZ = 4.0
 REPORT_HZ = 25.0
-LEASE_WAIT_S = 0.15
 LOCKSTEP_NS = 200 * MS_NS
 _SERVO_J, _SERVO_STOP, _SET_WATCHDOG = 11, 16, 35
 _STOP_MPS2 = 10.0
@@ -220,7 +219,7 @@ class Arm(Actor):
         self, queue: EventQueue, journal: Journal, worker: Worker, controller: ArmController
     ) -> None:
         super().__init__(queue, "arm_node")
-        self.runner = ArmRunner(controller, report_rate_hz=REPORT_HZ, lease_wait_s=LEASE_WAIT_S)
+        self.runner = ArmRunner(controller, report_rate_hz=REPORT_HZ)
         self._journal = journal
         self._measured: ArmState | None = None
         self._q_target: np.ndarray | None = None

@@ -15,6 +15,7 @@ from cell_senses import Camera, Distortion, Gate, KnownImages, Policy, Recorder,
 from cell_trial import Trial
 from event_queue import MS_NS, SECOND_NS, Actor, EventQueue, Link, Service
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.imaging.distortions import DistortionSpec
@@ -36,7 +37,8 @@ PLAN = TrialPlan(
     hold_limit_ns=400 * MS_NS,
 )
 CONTROLLERS = {
-    rate_hz: make_controller(options=ControllerOptions(dt_s=1.0 / rate_hz)) for rate_hz in (25, 50, 125)
+    rate_hz: make_controller(options=ControllerOptions(dt_s=1.0 / rate_hz, lease=LeaseOptions(wait_s=0.15)))
+    for rate_hz in (25, 50, 125)
 }
 JUDGE = KnownImages()
 

@@ -151,7 +151,7 @@ def test_what_arm_node_runs_stops_in_time(
     """The runner above the driver; `test_ur_arm_node` has the node itself, which a busy machine delays."""
     parameters = ArmParameters()
     controller = make_controller(parameters.limits, parameters.controller, 0.2)
-    runner = ArmRunner(controller, report_rate_hz=25.0, lease_wait_s=0.1)
+    runner = ArmRunner(controller, report_rate_hz=25.0)
     assert _stop_of(time, arm, runner, most=20) is None
     runner.arm(replace(arm.read(), stamp_ns=time.clock.now_ns()))
     assert _stop_of(time, arm, runner, most=20) is None

@@ -91,7 +91,7 @@ def test_the_mode_determines_the_verdict_of_a_bad_image(gate: tuple[GateMode, Ga
 
 def test_a_lease_ends_soon_after_its_picture(gate: tuple[GateMode, Gate]) -> None:
     lease, _ = gate[1].judged()
-    assert ns_of(lease.expires) - ns_of(lease.header.stamp) <= GateOptions().ttl_ms * 1e6
+    assert ns_of(lease.expires) - ns_of(lease.header.stamp) <= GateOptions().lease.ttl_ns
 
 
 def test_the_numbers_are_those_of_the_pure_step(gate: tuple[GateMode, Gate]) -> None:

@@ -65,7 +65,7 @@ def test_scalars_are_those_of_ros_or_refused(ros_domain: int, tmp_path: Path) ->
     ("text", "code", "words"),
     [
         (
-            f"{HEAD}judge: {{mode: on}}\n{HEAD}judge: {{ttl_ms: 100}}\n",
+            f"{HEAD}judge: {{mode: on}}\n{HEAD}judge: {{reset_gap_ms: 100}}\n",
             1,
             "{path}:4:1: key gate_node is written twice, first in line 1, column 1",
         ),

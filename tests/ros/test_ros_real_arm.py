@@ -74,7 +74,7 @@ def write_cell(folder: Path, host: str) -> Path:
         "ur": {"ip": host, "state_timeout_s": 5.0, "watchdog_hz": 1.0},
         "controller": {"state_timeout_ns": 5_000_000_000, "max_frame_age_ns": 1_500_000_000},
     }
-    nodes = {"camera_node": camera, "arm_node": arm, "gate_node": {"judge": {"ttl_ms": 1000.0}}}
+    nodes = {"camera_node": camera, "arm_node": arm, "gate_node": {"judge": {"lease": {"ttl_s": 1.0}}}}
     cell: dict[str, Any] = {name: {"ros__parameters": values} for name, values in nodes.items()}
     path = folder / "cell.yaml"
     path.write_text(yaml.safe_dump(cell), encoding="utf-8")

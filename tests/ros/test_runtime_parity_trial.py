@@ -155,7 +155,7 @@ def replayed(chunk: ChunkRecord, q_rad: NDArray[np.float64], gripper: float) -> 
     """The targets of a decision on an arm that is always at its target, leased in every tick."""
     arm = OPTIONS.nodes.arm_node
     controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
-    runner = ArmRunner(controller, report_rate_hz=arm.report_rate_hz, lease_wait_s=arm.lease_wait_s)
+    runner = ArmRunner(controller, report_rate_hz=arm.report_rate_hz)
     goal, now_ns, targets = goal_of(chunk), chunk.stamp_ns, [q_rad]
     assert goal is not None
     runner.arm(ArmState(now_ns, q_rad, np.zeros(6), GripperState(gripper)))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         score_answer,
         simulated_frame,
     )
+    from embodied_iqa.arm.lease_options import LeaseOptions
     from embodied_iqa.base.errors import InputError, UsageError, UserError
     from embodied_iqa.imaging.distortions import DistortionClass
     from embodied_iqa.imaging.distortions import Entry as DistortionEntry
@@ -65,6 +66,7 @@ _PLACES = {
     "InputError": "embodied_iqa.base.errors:InputError",
     "Instances": "embodied_iqa.models.vision.predictions:Instances",
     "Intrinsics": "embodied_iqa.imaging.images.frame:Intrinsics",
+    "LeaseOptions": "embodied_iqa.arm.lease_options:LeaseOptions",
     "MetricContext": "embodied_iqa.quality.metrics:MetricContext",
     "MetricInfo": "embodied_iqa.quality.metrics:MetricInfo",
     "Needs": "embodied_iqa.quality.metrics:Needs",
@@ -95,8 +97,8 @@ _PLACES = {
 __all__ = [
     "ActionChunk", "Camera", "ChunkStatus", "Database", "DistortionClass", "DistortionEntry",
     "DistortionSource", "Frame", "Gate", "GateOptions", "InputError", "Instances", "Intrinsics",
-    "MetricContext", "MetricInfo", "Needs", "Prediction", "Run", "SubjectInfo", "Trainable", "UsageError",
-    "UserError", "View", "VisionModelInfo", "VisionTask", "Vla", "VlaObservation", "Vlm", "distort",
+    "LeaseOptions", "MetricContext", "MetricInfo", "Needs", "Prediction", "Run", "SubjectInfo", "Trainable",
+    "UsageError", "UserError", "View", "VisionModelInfo", "VisionTask", "Vla", "VlaObservation", "Vlm", "distort",
     "load_metric", "load_vision_models", "load_vla", "load_vlm", "measure", "open_database", "open_run",
     "score_actions", "score_answer", "simulated_frame",
 ]  # fmt: skip

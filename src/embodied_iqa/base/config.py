@@ -25,6 +25,7 @@ ConfigT = TypeVar("ConfigT")
 
 _RANGE = "embodied_iqa.range"
 _PARSE = "embodied_iqa.parse"
+_FORMER = "FORMER_NAMES"
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
@@ -113,10 +114,42 @@ def check_values(config_class: type[ConfigT], values: Mapping[str, object], wher
         UsageError: An unknown name, a value of another type or out of range.
     """
     known = {parameter.name: parameter for parameter in parameters_of(config_class)}
+    former = former_names(config_class)
     for name in values:
+        if name in former:
+            raise UsageError(
+                f"a parameter in {where} has a new name and unit", expected=former[name], got=name
+            )
         if name not in known:
             raise UsageError(f"unknown parameter in {where}", got=name, available=sorted(known))
     return {name: _checked(known[name], value, where) for name, value in values.items()}
+
+
+def former_names(config_class: typing.Any) -> dict[str, str]:
+    """Return names that leaves of a configuration class had once, and their present names.
+
+    A class, or one that nests in it, lists them in the class variable ``FORMER_NAMES``.
+    """
+    hints = typing.get_type_hints(config_class)
+    found = dict(getattr(config_class, _FORMER, {}))
+    for field in dataclasses.fields(config_class):
+        hint = hints[field.name]
+        if dataclasses.is_dataclass(hint) and _PARSE not in field.metadata:
+            found |= {f"{field.name}.{old}": f"{field.name}.{new}" for old, new in former_names(hint).items()}
+    return found
+
+
+def check_ranges(config: typing.Any) -> None:
+    """Check the numbers of a configuration that Python code made; for its ``__post_init__``.
+
+    Raises:
+        UsageError: One is out of the range that its field declares with `ranged`.
+    """
+    for field in dataclasses.fields(config):
+        low, high = field.metadata.get(_RANGE, (-math.inf, math.inf))
+        value = getattr(config, field.name)
+        if _RANGE in field.metadata and not low <= value <= high:
+            raise UsageError(f"wrong {field.name}", expected=f"{low} to {high}", got=value)
 
 
 def values_of(config: object) -> dict[str, Scalar]:

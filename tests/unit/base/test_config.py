@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.base.config import build, check_values, parameters_of, ranged, values_of
+from embodied_iqa.base.config import (
+    build,
+    check_ranges,
+    check_values,
+    former_names,
+    parameters_of,
+    ranged,
+    values_of,
+)
 from embodied_iqa.base.errors import InputError, InternalError, UsageError
 from embodied_iqa.base.user_files.yaml_files import load_yaml
 from embodied_iqa.runs.graph.parameters import GateParameters
@@ -29,6 +40,8 @@ class Inner:
         speed_mps: How fast, over
             two lines [m/s].
     """
+
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {"speed_kmph": "speed_mps"}
 
     speed_mps: float = ranged(0.5, 0.0, 2.0)
 
@@ -72,6 +85,21 @@ def test_a_part_is_checked_value_by_value() -> None:
         build(GateParameters, part[1], "here")
     with pytest.raises(UsageError, match="unknown parameter in here"):
         check_values(GateParameters, {"judge.windows": 1}, "here")
+
+
+def test_a_former_name_is_told_with_the_present_one() -> None:
+    assert former_names(Outer) == {"inner.speed_kmph": "inner.speed_mps"}
+    assert "inner.speed_kmph" not in {parameter.name for parameter in parameters_of(Outer)}
+    words = "parameter in here has a new name and unit; expected inner.speed_mps; got 'inner.speed_kmph'"
+    with pytest.raises(UsageError, match=words):
+        build(Outer, {"inner.speed_kmph": 1.0}, "here")
+
+
+@pytest.mark.parametrize("speed", [-1e-9, 2.0 + 1e-9, math.nan, math.inf])
+def test_python_code_can_check_ranges_too(speed: float) -> None:
+    check_ranges(Inner(2.0))
+    with pytest.raises(UsageError, match=r"wrong speed_mps; expected 0\.0 to 2\.0"):
+        check_ranges(Inner(speed))
 
 
 def test_nothing_given_is_the_default() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.base.config import parameters_of
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import COMMANDS
@@ -218,6 +219,15 @@ def test_every_column_is_documented() -> None:
     columns = {name for table in tables for name in table.names}
     assert columns - set(spans("docs/reference/database.md")) == set()
     assert set(COLUMNS) - set(spans("docs/reference/experiment.md")) == set()
+
+
+def test_the_table_of_the_times_of_a_lease_is_right() -> None:
+    rows = {name: row[:2] for name, row in rows_of("docs/reference/lease.md").items() if name.endswith("_s")}
+    expected = {
+        parameter.name: [f"{parameter.default}", f"{parameter.minimum} to {parameter.maximum}"]
+        for parameter in parameters_of(LeaseOptions)
+    }
+    assert rows == expected
 
 
 def test_the_tables_of_distortions_are_right() -> None:

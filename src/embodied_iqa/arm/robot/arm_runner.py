@@ -85,17 +85,17 @@ class ArmTick:
 class ArmRunner:
     """Holds the state of a controller between its steps; time comes with measured states.
 
+    A goal waits for the verdict on its frame, and for the one on the decision where the frame's lease
+    requires it, at most until the frame is `LeaseOptions.wait_s` old.
+
     Args:
         controller: The controller.
         report_rate_hz: Periodic reports per second.
-        lease_wait_s: How long after its frame's stamp a goal waits for the verdict on that frame, and for the
-            one on the decision where the frame's lease requires it.
     """
 
-    def __init__(self, controller: ArmController, *, report_rate_hz: float, lease_wait_s: float) -> None:
+    def __init__(self, controller: ArmController, *, report_rate_hz: float) -> None:
         self._controller = controller
         self._report_period_ns = round(SECOND_NS / report_rate_hz)
-        self._lease_wait_ns = round(lease_wait_s * SECOND_NS)
         self.state = ControllerState()
         self.holds = self.refused = self.goals_lost = 0
         self._inputs = ArmInputs()
@@ -179,7 +179,7 @@ class ArmRunner:
             for lease in verdicts
             if lease.decision is None
         )
-        if not is_judged and now_ns - goal.frame_stamp_ns < self._lease_wait_ns:
+        if not is_judged and now_ns - goal.frame_stamp_ns < self._controller.options.lease.wait_ns:
             return None
         self._goal = None
         return goal

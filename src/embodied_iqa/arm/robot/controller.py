@@ -69,7 +69,7 @@ class ArmController:
         Returns:
             The new state and the output for the arm.
         """
-        state = _with_inputs(state, inputs, now_ns)
+        state = _with_inputs(self.options, state, inputs, now_ns)
         state, reports, stop = self._react(state, inputs, now_ns)
         if state.run is not None:
             state, progress_reports = advance_run(self.options, state, state.run, now_ns)
@@ -172,8 +172,12 @@ def make_controller(
     return ArmController(planner, options or ControllerOptions())
 
 
-def _with_inputs(state: ControllerState, inputs: ArmInputs, now_ns: int) -> ControllerState:
-    book = state.book.with_leases(inputs.leases, now_ns) if inputs.leases else state.book
+def _with_inputs(
+    options: ControllerOptions, state: ControllerState, inputs: ArmInputs, now_ns: int
+) -> ControllerState:
+    book = state.book
+    if inputs.leases:
+        book = book.with_leases(inputs.leases, now_ns, options.lease)
     measured = inputs.measured
     # a world that stands still repeats its stamp: what was read after arming the robot counts nevertheless
     oldest_ns = -1 if state.measured is None else state.measured.stamp_ns + (not inputs.arm)

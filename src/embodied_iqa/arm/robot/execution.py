@@ -75,7 +75,7 @@ def _move(
 ) -> Advanced:
     motion = run.segment.motion
     if motion is not None and run.progress.u_s < motion.end_s - 1e-9:
-        left_s = (permission.expires_ns - now_ns + options.lease_overrun_ns) / 1e9 - options.dt_s
+        left_s = (permission.expires_ns - now_ns + options.lease.overrun_ns) / 1e9 - options.dt_s
         if brake_time_s(motion, run.progress) > left_s:
             state = replace(state, reason="slows down: the lease is about to run out")
             progress = brake(motion, run.progress, options.dt_s)

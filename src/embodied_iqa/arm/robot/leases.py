@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateLease, Verdict
-from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 
 
@@ -33,17 +33,19 @@ class LeaseBook:
 
     Attributes:
         leases: Stored leases, for each frame and each decision the one with the most severe verdict.
-        longest_ns: Upper limit of a lease's lifetime after its arrival.
-        remember_ns: How long a lease is stored after the stamp of its frame.
     """
 
     leases: tuple[GateLease, ...] = ()
-    longest_ns: int = SECOND_NS
-    remember_ns: int = 3 * SECOND_NS
 
-    def with_leases(self, arrived: Iterable[GateLease], now_ns: int) -> LeaseBook:
-        """Return a book with the new leases added; leases from the future are ignored."""
-        latest_ns = now_ns + self.longest_ns
+    def with_leases(self, arrived: Iterable[GateLease], now_ns: int, options: LeaseOptions) -> LeaseBook:
+        """Return a book with the new leases added; leases from the future are ignored.
+
+        Args:
+            arrived: The new leases.
+            now_ns: ROS time.
+            options: Bound how long a lease is valid after its arrival, and how long it is stored.
+        """
+        latest_ns = now_ns + options.longest_ns
         fresh = [
             replace(lease, expires_ns=min(lease.expires_ns, latest_ns))
             for lease in arrived
@@ -51,7 +53,7 @@ class LeaseBook:
         ]
         if not fresh:
             return self
-        kept = [lease for lease in self.leases if lease.frame_stamp_ns > now_ns - self.remember_ns]
+        kept = [lease for lease in self.leases if lease.frame_stamp_ns > now_ns - options.remember_ns]
         by_frame: dict[tuple[View, int, int | None], GateLease] = {}
         for lease in (*kept, *fresh):
             key = (lease.view, lease.frame_stamp_ns, lease.decision)

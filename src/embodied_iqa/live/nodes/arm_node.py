@@ -39,9 +39,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         super().__init__("arm_node", ArmParameters)
         config = self.config
         self._controller = make_controller(config.limits, config.controller, config.tool_length_m)
-        self._runner = ArmRunner(
-            self._controller, report_rate_hz=config.report_rate_hz, lease_wait_s=config.lease_wait_s
-        )
+        self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
         self._status_publisher = self.create_publisher(ArmStatus, "/arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "/arm/joint_states", STATE)
         self._pose_publisher = self.create_publisher(PoseStamped, "/arm/tool_pose", STATE)

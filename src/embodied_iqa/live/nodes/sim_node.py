@@ -94,7 +94,7 @@ class SimNode(BaseNode[SimParameters]):
         now_ns = self.now_ns
         self._publish(now_ns)
         self._await_driver(now_ns, spin)
-        while self._unjudged_ns and now_ns - self._unjudged_ns[0] >= self.config.lease_window_s * SECOND_NS:
+        while self._unjudged_ns and now_ns - self._unjudged_ns[0] >= self.config.lease.window_ns:
             self._await_leases(self._unjudged_ns[0], spin)
             del self._unjudged_ns[:1]
         if self._running and self.now_ns == now_ns:

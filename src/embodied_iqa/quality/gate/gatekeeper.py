@@ -88,7 +88,7 @@ class Gatekeeper:
             frame_stamp_ns=decision.stamp_ns,
             verdict=self.options.obeyed(verdict),
             judged=verdict,
-            expires_ns=self.options.lease_end_ns(decision.stamp_ns, now_ns),
+            expires_ns=self.options.lease.end_ns(decision.stamp_ns, now_ns),
             reason=reason,
             decision=decision.sequence,
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.config import parsed, ranged
 from embodied_iqa.base.errors import UsageError
@@ -31,19 +34,21 @@ class GateOptions:
         trip_frames: Bad frames among the newest window_frames that give HOLD [frames].
         window_frames: Length of the window [frames].
         recover_frames: Good frames in a row that end HOLD or REJECT [frames].
-        ttl_ms: Lifetime of a lease, from its frame's stamp [ms].
         reset_gap_ms: A longer gap between two frames of a camera resets its history [ms].
         repair: Repairs of pictures that do not pass.
+        lease: Times of the leases that it grants.
     """
+
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {"ttl_ms": "lease.ttl_s"}
 
     mode: GateMode = GateMode.ON
     kind: JudgeChoice = parsed("statistics", parse_judge)
     trip_frames: int = ranged(3, 1, 100)
     window_frames: int = ranged(5, 1, 100)
     recover_frames: int = ranged(5, 1, 1000)
-    ttl_ms: float = ranged(120.0, 1.0, 10_000.0)
     reset_gap_ms: float = ranged(500.0, 1.0, 60_000.0)
     repair: RepairOptions = field(default_factory=RepairOptions)
+    lease: LeaseOptions = field(default_factory=LeaseOptions)
 
     @property
     def repairs(self) -> bool:
@@ -53,10 +58,6 @@ class GateOptions:
     def obeyed(self, verdict: Verdict) -> Verdict:
         """Return the verdict that binds the arm."""
         return verdict if self.mode is GateMode.ON else Verdict.PASS
-
-    def lease_end_ns(self, stamp_ns: int, now_ns: int) -> int:
-        """Return the end of a lease; a stamp ahead of the clock does not lengthen it."""
-        return min(stamp_ns, now_ns) + round(self.ttl_ms * MILLISECOND_NS)
 
     def __post_init__(self) -> None:
         if self.trip_frames > self.window_frames:
@@ -158,7 +159,7 @@ def step(
 
     Returns:
         The new state, the quality, and the lease. A stamp ahead of the clock does not lengthen the lease:
-        it expires ``ttl_ms`` after the earlier of stamp and clock.
+        it expires ``lease.ttl_s`` after the earlier of stamp and clock.
     """
     if state.stamp_ns is not None and frame.stamp_ns <= state.stamp_ns:
         behind_ms = (state.stamp_ns - frame.stamp_ns) / MILLISECOND_NS
@@ -203,7 +204,7 @@ def _outcome(
         frame_stamp_ns=frame.stamp_ns,
         verdict=options.obeyed(verdict),
         judged=verdict,
-        expires_ns=options.lease_end_ns(frame.stamp_ns, frame.now_ns),
+        expires_ns=options.lease.end_ns(frame.stamp_ns, frame.now_ns),
         reason=reason if verdict is not Verdict.PASS else "",
         needs_decision=options.mode is GateMode.ON and second is not None,
     )

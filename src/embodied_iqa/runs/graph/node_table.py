@@ -24,6 +24,7 @@ from embodied_iqa.models.subjects.registry import refuse_real_arm
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_judge
+from embodied_iqa.runs.graph.lease_parameters import check_leases, link_leases
 from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
 from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind, VlaParameters, check_rates
 
@@ -122,6 +123,7 @@ def resolve(
     _link_views(merged, policies)
     _link_tool(merged)
     _link_time(merged)
+    link_leases(merged)
     if _MODE not in merged["gate_node"]:
         simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
@@ -174,6 +176,7 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     robot, source, vla = graph.arm_node.robot, graph.camera_node.source, graph.vla_node
     if robot.is_simulated:
         check_rates(graph.sim_node, graph.arm_node)
+    check_leases(graph)
     if robot is RobotKind.UR5 and vla.subject.simulation_only:
         refuse_real_arm(vla.subject)
     _check_source(source, robot)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import ClassVar
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.ur_options import CB3_RATE_HZ, UrOptions
@@ -59,12 +62,14 @@ class SimParameters:
         lockstep: Wait for arm and gate: a slow machine slows the world down and no picture is lost.
         lockstep_timeout_s: Longest wait for arm or gate, real time [s]; one that misses it is not waited for
             until its next message.
-        lease_window_s: Lead of simulated time over the oldest picture without a verdict [s].
         epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
             the noise that is drawn from them, are the same in every session.
         running: Start the time at once; otherwise /sim/run starts it.
         emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols.
+        lease: Times of a lease; of them, the window is the world's.
     """
+
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {"lease_window_s": "lease.window_s"}
 
     scene_seed: int = 0
     instruction: str = ""
@@ -75,10 +80,10 @@ class SimParameters:
     real_time_factor: float = ranged(1.0, 0.0, 100.0)
     lockstep: bool = True
     lockstep_timeout_s: float = ranged(10.0, 0.01, 60.0)
-    lease_window_s: float = ranged(0.016, 0.0, 1.0)
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
     emulator_ip: str = "127.0.0.1"
+    lease: LeaseOptions = field(default_factory=LeaseOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,17 +214,16 @@ class ArmParameters:
     Attributes:
         robot: Which arm moves.
         report_rate_hz: Status, joint states and tool pose per second [Hz].
-        lease_wait_s: Longest wait of a goal for the verdict on its frame, from its stamp [s]; then the
-            goal is refused.
         tool_length_m: From the flange to the tool centre point [m].
         limits: Limits of the arm.
         controller: Times and tolerances of the controller.
         ur: The UR arm, or its emulator in the simulated world.
     """
 
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {"lease_wait_s": "controller.lease.wait_s"}
+
     robot: RobotKind = RobotKind.SIM
     report_rate_hz: float = ranged(25.0, 1.0, 500.0)
-    lease_wait_s: float = ranged(0.5, 0.0, 10.0)
     tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
     limits: ArmLimits = field(default_factory=ArmLimits)
     controller: ControllerOptions = field(default_factory=ControllerOptions)

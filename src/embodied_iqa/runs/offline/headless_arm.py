@@ -20,9 +20,7 @@ class HeadlessArm:
     """
 
     def __init__(self, controller: ArmController, config: ArmParameters, world: World) -> None:
-        self._runner = ArmRunner(
-            controller, report_rate_hz=config.report_rate_hz, lease_wait_s=config.lease_wait_s
-        )
+        self._runner = ArmRunner(controller, report_rate_hz=config.report_rate_hz)
         self._world = world
         self._reports: list[ArmReport] = []
 

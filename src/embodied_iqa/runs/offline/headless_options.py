@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
+from embodied_iqa.runs.graph.lease_parameters import check_leases
 from embodied_iqa.runs.graph.parameters import GraphParameters, check_rates
 from embodied_iqa.runs.trial.protocol import TrialPlan
 from embodied_iqa.world.scenes.dimensions import STEP_NS
@@ -27,6 +29,14 @@ class HeadlessOptions:
 
     def __post_init__(self) -> None:
         check_rates(self.nodes.sim_node, self.nodes.arm_node)
+        check_leases(self.nodes)
+        ttl_s = self.nodes.gate_node.judge.lease.ttl_s
+        if not 0.0 <= self.gate_latency_s < ttl_s:
+            raise UsageError(
+                "wrong gate_latency_s: no lease would reach the arm before its end",
+                expected=f"0 to less than lease.ttl_s, {ttl_s:g} s",
+                got=self.gate_latency_s,
+            )
 
     @property
     def tick_ns(self) -> int:

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick
 from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState, GoalOutcome, GripperState, StopCause
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.kinematics import HOME_Q_RAD
@@ -18,14 +20,14 @@ from embodied_iqa.imaging.images.frame import View
 START_NS = 1_000_000_000_000
 TICK_NS = 8 * MILLISECOND_NS
 LEASE_WAIT_S = 0.1
-CONTROLLER = make_controller()
+CONTROLLER = make_controller(options=ControllerOptions(lease=LeaseOptions(wait_s=LEASE_WAIT_S)))
 
 
 class Arm:
     """A runner on an arm that is always where it was last told to be."""
 
     def __init__(self) -> None:
-        self.runner = ArmRunner(CONTROLLER, report_rate_hz=25.0, lease_wait_s=LEASE_WAIT_S)
+        self.runner = ArmRunner(CONTROLLER, report_rate_hz=25.0)
         self.now_ns = START_NS
         self.measured = ArmState(START_NS, np.array(HOME_Q_RAD), np.zeros(6), GripperState(0.0))
         self.ticks: list[ArmTick] = []
@@ -173,7 +175,7 @@ def test_a_refused_goal_is_not_completed_and_a_lease_may_come_before_arming() ->
     ended = arm.reports[-1]
     assert ended.ended is not None
     assert (ended.ended.outcome, ended.is_completed) == (GoalOutcome.REFUSED, False)
-    assert ArmRunner(CONTROLLER, report_rate_hz=25.0, lease_wait_s=0.1).state.sequence == -1
+    assert ArmRunner(CONTROLLER, report_rate_hz=25.0).state.sequence == -1
 
 
 def goal_that_needs_a_verdict_of_its_own(arm: Arm) -> int:

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.leases import LeaseBook, Permission
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import View
 
 MS = 1_000_000
+TIMES = LeaseOptions()
 
 
 def _lease(stamp_ms: int, verdict: Verdict, expires_ms: int, view: View = View.WRIST) -> GateLease:
@@ -25,6 +27,7 @@ def test_the_newest_judged_frame_of_the_view_decides():
             _lease(150, Verdict.HOLD, 400, View.TOP),
         ),
         200 * MS,
+        TIMES,
     )
     assert book.permission(View.WRIST, 200 * MS).verdict is Verdict.PASS
     assert book.permission(View.WRIST, 300 * MS).verdict is Verdict.PASS
@@ -36,61 +39,63 @@ def test_the_newest_judged_frame_of_the_view_decides():
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_one_frame_the_most_severe_verdict_counts(turned: bool):
     both = (_lease(100, Verdict.PASS, 300), _lease(100, Verdict.REJECT, 300))
-    book = LeaseBook().with_leases(both[::-1] if turned else both, 200 * MS)
+    book = LeaseBook().with_leases(both[::-1] if turned else both, 200 * MS, TIMES)
     assert book.permission(View.WRIST, 200 * MS).verdict is Verdict.REJECT
 
 
 def test_leases_from_the_future_and_forgotten_ones_do_not_count():
-    book = LeaseBook().with_leases((_lease(500, Verdict.PASS, 900),), 200 * MS)
+    book = LeaseBook().with_leases((_lease(500, Verdict.PASS, 900),), 200 * MS, TIMES)
     assert book.permission(View.WRIST, 200 * MS).verdict is Verdict.HOLD
-    book = book.with_leases((_lease(500, Verdict.PASS, 900),), 500 * MS)
+    book = book.with_leases((_lease(500, Verdict.PASS, 900),), 500 * MS, TIMES)
     assert book.of_frame(View.WRIST, 500 * MS) is not None
-    book = book.with_leases((_lease(5000, Verdict.PASS, 5900),), 5000 * MS)
+    book = book.with_leases((_lease(5000, Verdict.PASS, 5900),), 5000 * MS, TIMES)
     assert book.of_frame(View.WRIST, 500 * MS) is None
 
 
 def test_a_permission_says_until_when_or_why_not():
-    book = LeaseBook().with_leases((_lease(100, Verdict.PASS, 300),), 100 * MS)
+    book = LeaseBook().with_leases((_lease(100, Verdict.PASS, 300),), 100 * MS, TIMES)
     assert book.permission(View.WRIST, 100 * MS) == Permission(Verdict.PASS, "", 300 * MS, 100 * MS)
     late = "the lease of the wrist view ran out 20 ms ago"
     assert book.permission(View.WRIST, 320 * MS) == Permission(Verdict.HOLD, late, 0, 100 * MS)
     none = Permission(Verdict.HOLD, "no lease of the side view", 0, 0)
     assert book.permission(View.SIDE, 100 * MS) == none
-    held = book.with_leases((_lease(110, Verdict.HOLD, 300),), 120 * MS)
+    held = book.with_leases((_lease(110, Verdict.HOLD, 300),), 120 * MS, TIMES)
     reason = "the gate's verdict is HOLD"
     assert held.permission(View.WRIST, 120 * MS) == Permission(Verdict.HOLD, reason, 0, 110 * MS)
     blurred = replace(_lease(115, Verdict.REJECT, 300), reason="blurred")
-    rejected = held.with_leases((blurred,), 120 * MS)
+    rejected = held.with_leases((blurred,), 120 * MS, TIMES)
     assert rejected.permission(View.WRIST, 120 * MS) == Permission(Verdict.REJECT, "blurred", 0, 115 * MS)
 
 
 def test_a_lease_lives_a_second_after_its_arrival_at_most():
-    book = LeaseBook().with_leases((_lease(100, Verdict.PASS, 90_000),), 200 * MS)
+    book = LeaseBook().with_leases((_lease(100, Verdict.PASS, 90_000),), 200 * MS, TIMES)
     assert book.permission(View.WRIST, 200 * MS).expires_ns == 1200 * MS
     assert book.permission(View.WRIST, 1200 * MS).verdict is Verdict.PASS
     assert book.permission(View.WRIST, 1200 * MS + 1).verdict is Verdict.HOLD
 
 
 def test_leases_are_kept_for_three_seconds_in_the_order_of_their_frames():
-    book = LeaseBook().with_leases((_lease(300, Verdict.PASS, 400), _lease(100, Verdict.PASS, 400)), 300 * MS)
+    book = LeaseBook().with_leases(
+        (_lease(300, Verdict.PASS, 400), _lease(100, Verdict.PASS, 400)), 300 * MS, TIMES
+    )
     assert [lease.frame_stamp_ns for lease in book.leases] == [100 * MS, 300 * MS]
-    edge = book.with_leases((_lease(3100, Verdict.PASS, 3200),), 3100 * MS)
+    edge = book.with_leases((_lease(3100, Verdict.PASS, 3200),), 3100 * MS, TIMES)
     assert [lease.frame_stamp_ns // MS for lease in edge.leases] == [300, 3100]
-    before = book.with_leases((_lease(3099, Verdict.PASS, 3200),), 3100 * MS - 1)
+    before = book.with_leases((_lease(3099, Verdict.PASS, 3200),), 3100 * MS - 1, TIMES)
     assert [lease.frame_stamp_ns // MS for lease in before.leases] == [100, 300, 3099]
 
 
 def test_a_lease_is_found_by_its_camera_and_its_frame():
     top, wrist = _lease(100, Verdict.PASS, 400, View.TOP), _lease(100, Verdict.HOLD, 400, View.WRIST)
-    book = LeaseBook().with_leases((top, wrist), 100 * MS)
+    book = LeaseBook().with_leases((top, wrist), 100 * MS, TIMES)
     assert (book.of_frame(View.TOP, 100 * MS), book.of_frame(View.WRIST, 100 * MS)) == (top, wrist)
     assert book.of_frame(View.SIDE, 100 * MS) is None
     assert book.of_frame(View.TOP, 100 * MS + 1) is None
-    assert book.with_leases((_lease(101, Verdict.PASS, 400),), 101 * MS - 1) is book
+    assert book.with_leases((_lease(101, Verdict.PASS, 400),), 101 * MS - 1, TIMES) is book
 
 
 def test_a_milder_verdict_on_the_same_frame_changes_nothing_and_an_equal_one_is_news():
-    book = LeaseBook().with_leases((_lease(100, Verdict.HOLD, 300),), 200 * MS)
-    assert book.with_leases((_lease(100, Verdict.PASS, 900),), 200 * MS).leases == book.leases
+    book = LeaseBook().with_leases((_lease(100, Verdict.HOLD, 300),), 200 * MS, TIMES)
+    assert book.with_leases((_lease(100, Verdict.PASS, 900),), 200 * MS, TIMES).leases == book.leases
     longer = _lease(100, Verdict.HOLD, 500)
-    assert book.with_leases((longer,), 200 * MS).leases == (longer,)
+    assert book.with_leases((longer,), 200 * MS, TIMES).leases == (longer,)

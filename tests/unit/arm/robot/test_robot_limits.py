@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
-from embodied_iqa.arm.robot.leases import LeaseBook
 from embodied_iqa.arm.robot.limits import (
     ArmLimits,
     LimitKind,
@@ -125,13 +125,19 @@ def test_the_limits_are_those_of_the_safety_case():
         "dt_s": 0.008,
         "max_frame_age_ns": 1500 * MS,
         "max_hold_ns": 5000 * MS,
-        "lease_overrun_ns": 70 * MS,
         "state_timeout_ns": 100 * MS,
         "gripper_timeout_ns": 2000 * MS,
         "gripper_least_ns": 150 * MS,
         "gripper_tolerance": 0.03,
+        "lease": {
+            "ttl_s": 0.12,
+            "longest_s": 1.0,
+            "remember_s": 3.0,
+            "overrun_s": 0.07,
+            "wait_s": 0.5,
+            "window_s": 0.016,
+        },
     }
-    assert (LeaseBook().longest_ns, LeaseBook().remember_ns) == (1000 * MS, 3000 * MS)
     assert asdict(PathOptions()) == {"sample_m": 0.001, "blend_m": 0.012}
     assert asdict(TimingOptions()) == {"brake_s": 0.1, "jerk_s": 0.03, "ease": 0.5}
     assert make_controller().planner.gripper_change == 0.01
@@ -170,8 +176,9 @@ def test_limits_at_their_own_limit():
         with pytest.raises(UsageError, match="joint limits"):
             ArmLimits(**wrong)
     assert ControllerOptions(dt_s=0.05).dt_s == 0.05
+    at_once = LeaseOptions(wait_s=0.0)  # a goal that waits may be as old
     for name in ("max_frame_age_ns", "max_hold_ns", "state_timeout_ns", "gripper_timeout_ns"):
-        assert getattr(ControllerOptions(**{name: 1}), name) == 1
+        assert getattr(ControllerOptions(**{name: 1, "lease": at_once}), name) == 1
         with pytest.raises(UsageError, match=f"wrong {name}"):
             ControllerOptions(**{name: 0})
 

@@ -92,7 +92,7 @@ def test_report_page_and_terminal_have_the_detectors(
 
 
 def test_the_command_repeats_the_plan_and_the_parameters() -> None:
-    words = shlex.split(command_of(PLAN, {"gate_node.views": ["top"], "gate_node.judge.ttl_ms": 120.0}))
+    words = shlex.split(command_of(PLAN, {"gate_node.views": ["top"], "gate_node.judge.lease.ttl_s": 0.12}))
     _, arguments = parse(words[1:])
     assert (arguments.tasks, arguments.scenes, arguments.scene_seed, arguments.gate) == (2, 5, 7, GATES)
     assert parse_distortions(arguments.distortions, (5,), 0, schedules_of(arguments)) == PLAN.distortions

@@ -12,6 +12,7 @@ import yaml
 from numpy.typing import NDArray
 
 from embodied_iqa.api.gate import Gate
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.leases import LeaseBook
 from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.base.errors import InputError, UsageError
@@ -36,6 +37,7 @@ from gate_policy import BrightVla
 
 LEARNED = JudgeChoice(JudgeKind.LEARNED)
 MS = 1_000_000
+TIMES = LeaseOptions(ttl_s=0.12)
 PERIOD_NS = 66 * MS
 PASS, HOLD, REJECT = Verdict
 
@@ -238,15 +240,15 @@ def test_a_judge_that_raises_rejects_the_picture(mode: GateMode) -> None:
 @pytest.mark.parametrize(("takes_ms", "verdict"), [(119, PASS), (121, HOLD)])
 def test_a_pass_of_a_judge_that_is_too_slow_moves_nothing(takes_ms: int, verdict: Verdict) -> None:
     judge = Broken(1000 * MS, takes_ms * MS)
-    _, lease = Gatekeeper(judge, GateOptions(ttl_ms=120.0)).judge(View.TOP, 1000 * MS, GOOD, 1000 * MS)
-    book = LeaseBook().with_leases([lease], judge.clock_ns)
+    _, lease = Gatekeeper(judge, GateOptions(lease=TIMES)).judge(View.TOP, 1000 * MS, GOOD, 1000 * MS)
+    book = LeaseBook().with_leases([lease], judge.clock_ns, TIMES)
     assert book.permission(View.TOP, judge.clock_ns).verdict is verdict
 
 
 def test_a_judge_that_was_killed_leaves_a_lease_that_runs_out(tmp_path: Path) -> None:
-    keeper = Gatekeeper(load_judge(LEARNED, write_gate(tmp_path)), GateOptions(ttl_ms=120.0))
+    keeper = Gatekeeper(load_judge(LEARNED, write_gate(tmp_path)), GateOptions(lease=TIMES))
     _, lease = keeper.judge(View.TOP, 1000 * MS, GOOD, 1000 * MS)
-    book = LeaseBook().with_leases([lease], 1016 * MS)
+    book = LeaseBook().with_leases([lease], 1016 * MS, TIMES)
     assert book.permission(View.TOP, 1119 * MS).verdict is PASS
     assert book.permission(View.TOP, 1121 * MS).verdict is not PASS
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
@@ -193,7 +194,7 @@ def test_mode_off_needs_no_statistics_and_no_calibration() -> None:
 @pytest.mark.parametrize("now_ms", [1000, 1005, 5000])
 def test_a_lease_ends_with_its_frame(now_ms: int) -> None:
     frame = GateFrame(View.TOP, 1000 * MS, now_ms * MS, judged_alone(statistics_of(PASS)))
-    _, _, lease = step(GateState(), frame, GateOptions(ttl_ms=120.0))
+    _, _, lease = step(GateState(), frame, GateOptions(lease=LeaseOptions(ttl_s=0.12)))
     assert (lease.frame_stamp_ns, lease.expires_ns) == (1000 * MS, 1120 * MS)
 
 

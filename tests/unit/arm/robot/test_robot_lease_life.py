@@ -1,0 +1,115 @@
+"""Whatever the times of a lease are: without a valid one nothing starts, and what moves stands in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import numpy as np
+from arm_bench import MS, TICK_NS, Bench, straight
+from hypothesis import given, settings
+
+from embodied_iqa.arm.lease_options import LeaseOptions
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.messages import ArmMode
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.imaging.images.frame import View
+
+CONTROLLER = make_controller()
+BRAKE_NS = 100 * MS
+"""Longest braking along the path, `TimingOptions.brake_s`."""
+STILL_RAD = 1e-9
+
+
+@st.composite
+def times(draw: st.DrawFn) -> LeaseOptions:
+    """Any times that go together; often at the edges of their ranges."""
+    ttl_ms = draw(st.integers(1, 1000) | st.integers(20, 150))
+    longest_ms = draw(st.integers(ttl_ms, 1000))
+    remember_ms = draw(st.integers(longest_ms, 10_000))
+    return LeaseOptions(
+        ttl_s=ttl_ms / 1000,
+        longest_s=longest_ms / 1000,
+        remember_s=remember_ms / 1000,
+        overrun_s=draw(st.integers(0, 100)) / 1000,
+        wait_s=draw(st.integers(0, remember_ms)) / 1000,
+        window_s=draw(st.integers(0, ttl_ms - 1)) / 1000,
+    )
+
+
+@st.composite
+def hostile_lease(draw: st.DrawFn) -> tuple[int, int, Verdict]:
+    """Age of the frame and time to the end at arrival, both in ms, and a verdict: of a broken gate."""
+    age_ms = draw(st.integers(-20, 200))
+    left_ms = draw(st.sampled_from([-50, 0, 1, 5, 40, 120, 900, 10**7]))
+    return age_ms, left_ms, draw(st.sampled_from([Verdict.PASS] * 4 + [Verdict.HOLD, Verdict.REJECT]))
+
+
+def bench_with(options: LeaseOptions) -> Bench:
+    """An armed arm that obeys leases with these times and starts a long motion."""
+    age_ns = max(options.wait_ns, min(1500 * MS, options.remember_ns))
+    controller = replace(CONTROLLER, options=ControllerOptions(max_frame_age_ns=age_ns, lease=options))
+    bench = Bench(controller, gate=False).armed()
+    stamp_ns = bench.now_ns + TICK_NS
+    goal = replace(bench.goal(straight(dx=0.14, count=4)), frame_stamp_ns=stamp_ns)
+    bench.tick(goal=goal, leases=(lease_of(options, stamp_ns, stamp_ns),))
+    assert bench.state.sequence == 1, "the goal is accepted"
+    return bench
+
+
+def lease_of(options: LeaseOptions, stamp_ns: int, now_ns: int) -> GateLease:
+    return GateLease(View.WRIST, stamp_ns, Verdict.PASS, Verdict.PASS, options.end_ns(stamp_ns, now_ns))
+
+
+def has_moved(bench: Bench) -> bool:
+    return float(np.abs(bench.commands[-1] - bench.commands[-2]).max()) > STILL_RAD
+
+
+@settings(max_examples=60)
+@given(times(), st.lists(st.none() | hostile_lease(), min_size=40, max_size=120))
+def test_nothing_is_executed_without_a_valid_lease(
+    options: LeaseOptions, arriving: list[tuple[int, int, Verdict] | None]
+) -> None:
+    """The oracle keeps ends of its own: the sooner of what the gate says and what the arm allows."""
+    bench = bench_with(options)
+    ends_ns = [bench.now_ns + options.ttl_ns]
+    valid_ns = bench.now_ns
+    for arrives in arriving:
+        now_ns, leases = bench.now_ns + TICK_NS, ()
+        if arrives is not None:
+            age_ms, left_ms, verdict = arrives
+            lease = GateLease(View.WRIST, now_ns - age_ms * MS, verdict, verdict, now_ns + left_ms * MS)
+            leases = (lease,)
+            if verdict is Verdict.PASS and age_ms >= 0:
+                ends_ns.append(min(lease.expires_ns, now_ns + options.longest_ns))
+        bench.tick(leases=leases)
+        if now_ns <= max(ends_ns):
+            valid_ns = now_ns
+            continue
+        assert bench.state.book.permission(View.WRIST, now_ns).verdict is not Verdict.PASS
+        assert bench.outputs[-1].status.mode is not ArmMode.EXECUTING
+        assert not has_moved(bench) or now_ns - valid_ns <= BRAKE_NS + 2 * TICK_NS
+
+
+@settings(max_examples=60)
+@given(times(), st.integers(2, 15), st.integers(0, 1000), st.integers(0, 100))
+def test_an_arm_whose_gate_falls_silent_stands_in_time(
+    options: LeaseOptions, period_ticks: int, latency_permille: int, frames_ticks: int
+) -> None:
+    """Leases as the gate grants them; after the last, the arm stands within the overrun, and two ticks."""
+    bench = bench_with(options)
+    latency_ns = options.ttl_ns * latency_permille // 1000
+    end_ns, under_way = bench.now_ns + options.ttl_ns, []
+    for count in range(frames_ticks + 40 + (latency_ns + options.ttl_ns) // TICK_NS):
+        now_ns = bench.now_ns + TICK_NS
+        if count < frames_ticks and count % period_ticks == 0:
+            under_way.append(now_ns)
+        arrived = [stamp_ns for stamp_ns in under_way if stamp_ns + latency_ns <= now_ns]
+        under_way = under_way[len(arrived) :]
+        leases = tuple(lease_of(options, stamp_ns, now_ns) for stamp_ns in arrived)
+        end_ns = max([end_ns, *(lease.expires_ns for lease in leases)])
+        bench.tick(leases=leases)
+        if now_ns > end_ns + options.overrun_ns + 2 * TICK_NS:
+            assert not has_moved(bench), f"{(now_ns - end_ns) / MS:.0f} ms after the end of the last lease"
+    assert not bench.state.run or bench.outputs[-1].status.mode is ArmMode.HOLDING
