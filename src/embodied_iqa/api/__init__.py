@@ -98,9 +98,9 @@ __all__ = [
     "ActionChunk", "Camera", "ChunkStatus", "Database", "DistortionClass", "DistortionEntry",
     "DistortionSource", "Frame", "Gate", "GateOptions", "InputError", "Instances", "Intrinsics",
     "LeaseOptions", "MetricContext", "MetricInfo", "Needs", "Prediction", "Run", "SubjectInfo", "Trainable",
-    "UsageError", "UserError", "View", "VisionModelInfo", "VisionTask", "Vla", "VlaObservation", "Vlm", "distort",
-    "load_metric", "load_vision_models", "load_vla", "load_vlm", "measure", "open_database", "open_run",
-    "score_actions", "score_answer", "simulated_frame",
+    "UsageError", "UserError", "View", "VisionModelInfo", "VisionTask", "Vla", "VlaObservation", "Vlm",
+    "distort", "load_metric", "load_vision_models", "load_vla", "load_vlm", "measure", "open_database",
+    "open_run", "score_actions", "score_answer", "simulated_frame",
 ]  # fmt: skip
 
 

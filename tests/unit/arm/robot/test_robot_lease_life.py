@@ -75,7 +75,8 @@ def test_nothing_is_executed_without_a_valid_lease(
     bench = bench_with(options)
     ends_ns = [bench.now_ns + options.ttl_ns]
     valid_ns = bench.now_ns
-    for arrives in arriving:
+    silence = [None] * ((options.longest_ns + BRAKE_NS) // TICK_NS + 3)
+    for arrives in [*arriving, *silence]:
         now_ns, leases = bench.now_ns + TICK_NS, ()
         if arrives is not None:
             age_ms, left_ms, verdict = arrives
