@@ -19,7 +19,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `onnx_session`: networks in ONNX Runtime, on one thread
 - `progress`: progress bars of long work
 - `memory`: memory of large arrays, reused by the allocator
-- `kinematics`: the UR5 and SE(3): forward and inverse kinematics, collision, singularities
+- `kinematics`: UR arms and SE(3): forward and inverse kinematics, collision, singularities
 
 What several wings need, and what knows nothing of images, subjects or ROS, goes here.
 """

@@ -1,4 +1,4 @@
-"""UR5 kinematics: forward, inverse, Jacobian, singularities, collisions, rigid transforms.
+"""Kinematics of UR arms: forward, inverse, Jacobian, singularities, collisions, rigid transforms.
 
 Importing this package does not import numba: the compiled kernels are loaded at the first computation.
 """
@@ -6,7 +6,7 @@ Importing this package does not import numba: the compiled kernels are loaded at
 from __future__ import annotations
 
 from embodied_iqa.base.kinematics.arm import Kinematics
-from embodied_iqa.base.kinematics.choice import ChoiceOptions, choose, nearest_turns
+from embodied_iqa.base.kinematics.choice import ChoiceOptions, choose, home_q_rad, nearest_turns
 from embodied_iqa.base.kinematics.collision import CollisionModel, World
 from embodied_iqa.base.kinematics.geometry import HOME_Q_RAD, TOOL_2F140_M, UR5, tool_along_z
 from embodied_iqa.base.kinematics.inverse import InverseBatch, Reach
@@ -36,6 +36,7 @@ __all__ = [
     "World",
     "chain_increments",
     "choose",
+    "home_q_rad",
     "increments_between",
     "invert",
     "nearest_turns",

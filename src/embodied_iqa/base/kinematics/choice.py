@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.arm import Kinematics
+from embodied_iqa.base.kinematics.geometry import HOME_Q_RAD, TOOL_2F140_M, UR5, UrGeometry, tool_along_z
 
 Array = NDArray[np.float64]
 
@@ -122,3 +123,20 @@ def _refusal(kinematics: Kinematics, q: Array, options: ChoiceOptions) -> str | 
         if close is not None:
             return f"too close to the {close} singularity"
     return None if options.obstruction is None else options.obstruction(q)
+
+
+def home_q_rad(geometry: UrGeometry) -> Array:
+    """Return the home posture ``(6,)`` (rad) of a model: ``HOME_Q_RAD`` of the UR5, scaled to its reach.
+
+    The tool of `TOOL_2F140_M` points down, at the place of the UR5's times the ratio of the two long links.
+    """
+    home = np.array(HOME_Q_RAD)
+    if geometry is UR5:
+        return home
+    tool = tool_along_z(TOOL_2F140_M)
+    T_base_tool = Kinematics(tool).forward(home)
+    T_base_tool[:3, 3] *= (geometry.a2_m + geometry.a3_m) / (UR5.a2_m + UR5.a3_m)
+    q_rad = choose(Kinematics(tool, geometry), T_base_tool, home).q_rad
+    if q_rad is None:
+        raise UsageError("this arm does not reach its home posture", got=geometry.name)
+    return q_rad

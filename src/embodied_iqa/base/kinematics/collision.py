@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.base.kinematics.arm import Kinematics
 from embodied_iqa.base.kinematics.geometry import UrGeometry
+from embodied_iqa.base.kinematics.shapes import shape_of
 from embodied_iqa.base.lazy import load
 
 Array = NDArray[np.float64]
@@ -77,11 +78,6 @@ class _Capsule:
     radius_m: float
 
 
-_SHOULDER_OFFSET_M = 0.13585
-"""UR5: offset of the upper arm from the shoulder axis; DH lengths have only the sum of the offsets."""
-
-_FOREARM_OFFSET_M = 0.01615
-
 _OUTWARDS = tuple(Part)
 _APART = [
     (inner, outer)
@@ -99,20 +95,25 @@ _APART = [
 
 
 def _capsules(geometry: UrGeometry, T_flange_tool: Array, tool_radius_m: float) -> tuple[_Capsule, ...]:
-    offset, inner = _SHOULDER_OFFSET_M, _FOREARM_OFFSET_M
+    shape = shape_of(geometry)
+    offset, inner = shape.upper_arm_offset_m, shape.forearm_offset_m
+    over, wrist_over = shape.overhang_m, shape.wrist_overhang_m
+    start, outer = (0.0, 0.0, 0.0 - wrist_over), (0.0, 0.0, offset + over)
     tip = T_flange_tool[:3, 3]
     length = float(np.linalg.norm(tip))
     end = tip * max(0.0, 1.0 - tool_radius_m / length) if length > 0.0 else tip
     tool_end = (float(end[0]), float(end[1]), float(end[2]))
     return (
-        _Capsule(Part.BASE, 0, (0, 0, 0.03), (0, 0, geometry.d1_m), 0.075),
-        _Capsule(Part.SHOULDER, 1, (0, 0, 0), (0, 0, offset), 0.06),
-        _Capsule(Part.UPPER_ARM, 2, (-geometry.a2_m, 0, offset), (0, 0, offset), 0.055),
-        _Capsule(Part.ELBOW, 2, (0, 0, inner), (0, 0, offset), 0.055),
-        _Capsule(Part.FOREARM, 3, (-geometry.a3_m, 0, inner), (0, 0, inner), 0.045),
-        _Capsule(Part.WRIST_1, 3, (0, 0, inner), (0, 0, geometry.d4_m), 0.045),
-        _Capsule(Part.WRIST_2, 4, (0, 0, 0), (0, 0, geometry.d5_m), 0.045),
-        _Capsule(Part.WRIST_3, 5, (0, 0, 0), (0, 0, geometry.d6_m - 0.02), 0.04),
+        _Capsule(Part.BASE, 0, (0, 0, 0.03), (0, 0, geometry.d1_m + over), shape.base_m),
+        _Capsule(Part.SHOULDER, 1, (0, 0, 0), outer, shape.shoulder_m),
+        _Capsule(Part.UPPER_ARM, 2, (-geometry.a2_m, 0, offset), (0, 0, offset), shape.upper_arm_m),
+        _Capsule(Part.ELBOW, 2, (0, 0, inner - over), outer, shape.upper_arm_m),
+        _Capsule(Part.FOREARM, 3, (-geometry.a3_m, 0, inner), (0, 0, inner), shape.forearm_m),
+        _Capsule(
+            Part.WRIST_1, 3, (0, 0, inner - wrist_over), (0, 0, geometry.d4_m + wrist_over), shape.wrist_m
+        ),
+        _Capsule(Part.WRIST_2, 4, start, (0, 0, geometry.d5_m + wrist_over), shape.wrist_m),
+        _Capsule(Part.WRIST_3, 5, start, (0, 0, geometry.d6_m - 0.02), shape.wrist_3_m),
         _Capsule(Part.TOOL, 6, (0, 0, 0), tool_end, tool_radius_m),
     )
 
@@ -123,10 +124,10 @@ _FIRST_MOVING = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollisionModel:
-    """Checks configurations of a UR5 against itself, the table and a wall.
+    """Checks configurations of an arm against itself, the table and a wall.
 
     Args:
-        kinematics: The arm with its tool.
+        kinematics: The arm with its tool; its geometry names the model whose housings are checked.
         world: Table and wall.
         tool_radius_m: Radius of the gripper's capsule, whose round end touches the tool centre point.
     """
