@@ -14,8 +14,9 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import HOME_Q_RAD, TOOL_2F140_M, Kinematics, pose_to_transform, tool_along_z
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.backends.transformers.pi0 import Pi0Vla
+from embodied_iqa.models.subjects.catalogue import StatisticsKind
 from embodied_iqa.models.subjects.options import PolicyOptions, VlaOptions
-from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.world.protocols import ChunkStatus, Vla, VlaObservation
 from tiny_pi0 import save_tiny_pi0
@@ -129,30 +130,60 @@ def test_a_checkpoint_without_statistics_needs_a_file(tmp_path: Path):
     )
 
 
-@pytest.mark.parametrize(
-    ("word", "undone"), [(None, 0.2), ("MEAN_STD", 0.2), ("QUANTILES", 0.75), ("IDENTITY", None)]
-)
-def test_the_config_of_the_weights_decides_how_actions_are_undone(
-    folder: Path, tmp_path: Path, word: str | None, undone: float | None
-):
+def _mapped(folder: Path, tmp_path: Path, mapping: dict[str, str]) -> tuple[SubjectReference, VlaOptions]:
+    """Weights with a config of LeRobot, and a file with statistics of both kinds."""
     weights = shutil.copytree(folder, tmp_path / "weights")
     config = json.loads((weights / "config.json").read_text())
-    mapping = {} if word is None else {"normalization_mapping": {"ACTION": word}}
-    (weights / "config.json").write_text(json.dumps(config | mapping))
+    mapped = {"normalization_mapping": mapping} if mapping else {}
+    (weights / "config.json").write_text(json.dumps(config | mapped))
     part = {"mean": [0.1] * 7, "std": [0.2] * 7, "q01": [0.0] * 7, "q99": [1.5] * 7}
     (tmp_path / "norm_stats.json").write_text(json.dumps({"state": part, "actions": part}))
-    reference, file = parse_vla(f"transformers:{weights}"), str(tmp_path / "norm_stats.json")
-    options = VlaOptions(policy=dataclasses.replace(RAW.policy, statistics=file))
-    if undone is None:
-        with pytest.raises(UsageError, match=r"got 'IDENTITY'; available: mean-std, percentiles"):
-            make_vla(reference, options)
-        return
+    policy = dataclasses.replace(RAW.policy, statistics=str(tmp_path / "norm_stats.json"))
+    return parse_vla(f"transformers:{weights}"), VlaOptions(policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "state", "actions"),
+    [
+        ({}, 0.2, 0.2),
+        ({"VISUAL": "IDENTITY"}, 0.2, 0.2),
+        ({"STATE": "MEAN_STD", "ACTION": "MEAN_STD"}, 0.2, 0.2),
+        ({"STATE": "QUANTILES", "ACTION": "QUANTILES"}, 0.75, 0.75),
+        ({"STATE": "MEAN_STD", "ACTION": "QUANTILES"}, 0.2, 0.75),
+        ({"STATE": "QUANTILES", "ACTION": "MEAN_STD"}, 0.75, 0.2),
+    ],
+)
+def test_the_config_of_the_weights_decides_how_state_and_actions_are_normalised(
+    folder: Path, tmp_path: Path, mapping: dict[str, str], state: float, actions: float
+):
+    reference, options = _mapped(folder, tmp_path, mapping)
     vla = make_vla(reference, options)
     assert isinstance(vla, Pi0Vla)
-    assert vla._normalisation.actions.half[0] == undone
-    if word == "QUANTILES":
-        with pytest.raises(InputError, match="the checkpoint keeps no percentiles of its actions"):
+    assert (vla._normalisation.state.half[0], vla._normalisation.actions.half[0]) == (state, actions)
+    if state != 0.2 or actions != 0.2:
+        feature = "actions" if actions != 0.2 else "state"
+        with pytest.raises(InputError, match=f"the checkpoint keeps no percentiles of its {feature}"):
             make_vla(reference, RAW)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "words"),
+    [
+        ({"STATE": "MEAN_STD", "ACTION": "IDENTITY"}, "ACTION; .*got 'IDENTITY'"),
+        ({"STATE": "IDENTITY", "ACTION": "MEAN_STD"}, "STATE; .*got 'IDENTITY'"),
+        ({"ACTION": "QUANTILES"}, "STATE; "),
+    ],
+)
+def test_a_kind_of_the_weights_that_is_not_known_has_to_be_chosen(
+    folder: Path, tmp_path: Path, mapping: dict[str, str], words: str
+):
+    reference, options = _mapped(folder, tmp_path, mapping)
+    with pytest.raises(UsageError, match=rf"{words}.*available: mean-std, percentiles"):
+        make_vla(reference, options)
+    chosen = dataclasses.replace(options.policy, statistics_kind=StatisticsKind.PERCENTILES)
+    vla = make_vla(reference, VlaOptions(policy=chosen))
+    assert isinstance(vla, Pi0Vla)
+    assert (vla._normalisation.state.half[0], vla._normalisation.actions.half[0]) == (0.75, 0.75)
 
 
 def test_what_cannot_be_is_told(pi0: Vla, folder: Path):

@@ -31,9 +31,18 @@ Array = NDArray[np.float64]
 _VIEWS: Final = (View.TOP, View.WRIST)
 _LETTERS: Final = 8
 _MAPPING: Final = "normalization_mapping"
+_STATE, _ACTIONS = "STATE", "ACTION"
 _KINDS: Final = {"MEAN_STD": StatisticsKind.MOMENTS, "QUANTILES": StatisticsKind.PERCENTILES}
 """Words of LeRobot's configs."""
 _CHOICE: Final = "policy.statistics_kind"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """Kinds of the statistics of the training data."""
+
+    state: StatisticsKind
+    actions: StatisticsKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +64,7 @@ def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
     loaded = load_model(
         checkpoint, request, processor_class="PI0Processor", model_class="PI0ForConditionalGeneration"
     )
-    kind = _kind(policy, checkpoint.config)
-    normalisation = _normalisation(policy, kind, loaded.processor)
+    normalisation = _normalisation(policy, _kinds(policy, checkpoint.config), loaded.processor)
     info = SubjectInfo(
         name=reference.text,
         version=policy.version or _version(checkpoint, policy, convention, loaded),
@@ -175,7 +183,7 @@ class Pi0Vla:
         return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({self._convention.name})")
 
 
-def _normalisation(policy: PolicyOptions, kind: StatisticsKind, processor: Any) -> Normalisation:
+def _normalisation(policy: PolicyOptions, kinds: _Kinds, processor: Any) -> Normalisation:
     """Return the statistics that the user names, else the checkpoint's.
 
     Raises:
@@ -184,13 +192,15 @@ def _normalisation(policy: PolicyOptions, kind: StatisticsKind, processor: Any) 
     if policy.statistics:
         path, key = Path(policy.statistics), policy.statistics_key
         return Normalisation(
-            load_statistics(path, key, kind=kind, of_state=True), load_statistics(path, key, kind=kind)
+            load_statistics(path, key, kind=kinds.state, of_state=True),
+            load_statistics(path, key, kind=kinds.actions),
         )
-    if kind is not StatisticsKind.MOMENTS:
-        raise InputError(
-            f"the checkpoint keeps no {kind} of its actions",
-            expected="policy.statistics: the norm_stats.json of its training data",
-        )
+    for kind, feature in ((kinds.actions, "actions"), (kinds.state, "state")):
+        if kind is not StatisticsKind.MOMENTS:
+            raise InputError(
+                f"the checkpoint keeps no {kind} of its {feature}",
+                expected="policy.statistics: the norm_stats.json of its training data",
+            )
     return Normalisation(_own(processor, "state"), _own(processor, "actions"))
 
 
@@ -208,22 +218,28 @@ def _own(processor: Any, feature: str) -> Statistics:
     )
 
 
-def _kind(policy: PolicyOptions, config: Mapping[str, Any]) -> StatisticsKind:
-    """Return the kind that the user chooses, else that of the weights' config, else that of pi0 weights.
+def _kinds(policy: PolicyOptions, config: Mapping[str, Any]) -> _Kinds:
+    """Return the kind that the user chooses, else those of the weights' config, else that of pi0 weights.
 
     Raises:
-        UsageError: The config names a kind that is neither.
+        UsageError: The config names a kind that is neither, or only one of state and actions.
     """
     if policy.statistics_kind is not StatisticsKind.AUTO:
-        return policy.statistics_kind
+        return _Kinds(policy.statistics_kind, policy.statistics_kind)
     mapping = config.get(_MAPPING)
-    word = mapping.get("ACTION") if isinstance(mapping, Mapping) else None
-    if word is None:  # of openpi's families, pi0 alone normalises with mean and deviation, and this is pi0
-        return StatisticsKind.MOMENTS
+    words = mapping if isinstance(mapping, Mapping) else {}
+    if words.get(_STATE) is None and words.get(_ACTIONS) is None:
+        # of openpi's families, pi0 alone normalises with mean and deviation, and this is pi0
+        return _Kinds(StatisticsKind.MOMENTS, StatisticsKind.MOMENTS)
+    return _Kinds(_kind_of(_STATE, words), _kind_of(_ACTIONS, words))
+
+
+def _kind_of(feature: str, words: Mapping[str, Any]) -> StatisticsKind:
+    word = words.get(feature)
     if word not in _KINDS:
         choices = [kind for kind in StatisticsKind if kind is not StatisticsKind.AUTO]
         raise UsageError(
-            f"{_MAPPING} of the checkpoint: ACTION", expected=_CHOICE, got=word, available=choices
+            f"{_MAPPING} of the checkpoint: {feature}", expected=_CHOICE, got=word, available=choices
         )
     return _KINDS[word]
 
@@ -241,6 +257,7 @@ def _version(
         "views": policy.views,
     }
     if policy.statistics:
-        choices["kind"] = _kind(policy, checkpoint.config)
+        kinds = _kinds(policy, checkpoint.config)
+        choices["kind"] = kinds.actions if kinds.state is kinds.actions else [kinds.state, kinds.actions]
     digest = hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest()[:_LETTERS]
     return f"{checkpoint.revision}-{digest}-{str(loaded.model.dtype).removeprefix('torch.')}"
