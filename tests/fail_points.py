@@ -7,6 +7,7 @@ kill in the middle of writing leaves it, and kills. Where a kill falls depends o
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -48,10 +49,19 @@ def kill_before(number: int, folder: Path, counted: Path, group: int | None = No
     Args:
         number: Which rename, from 1.
         folder: Renames elsewhere do not count.
-        counted: A file with a byte for each rename so far, of all processes that name it.
+        counted: A file with a byte for each rename so far, of all processes that name it, each through a
+            description of its own: a lock keeps out others only where they opened the file themselves.
         group: A process group that is killed too.
     """
-    handle = os.open(counted, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def passed() -> int:
+        handle = os.open(counted, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            os.write(handle, b".")
+            return os.lseek(handle, 0, os.SEEK_END)
+        finally:
+            os.close(handle)
 
     def heard(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "os.rename":
@@ -59,8 +69,7 @@ def kill_before(number: int, folder: Path, counted: Path, group: int | None = No
         unfinished, name = (Path(os.fsdecode(path)) for path in arguments[:2])
         if name.name.startswith(".") or folder not in (name, *name.parents):
             return
-        os.write(handle, b".")
-        if os.lseek(handle, 0, os.SEEK_CUR) == number:
+        if passed() >= number:
             _cut(unfinished)
             if group is not None:
                 os.killpg(group, signal.SIGKILL)

@@ -11,56 +11,33 @@ import numpy as np
 import pytest
 
 from database_folders import write_database
-from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.query import query
 from embodied_iqa.data.database.rows import rows_of, table_of
-from embodied_iqa.data.database.schema import PAIRS, Pair, Reference
+from embodied_iqa.data.database.schema import PAIRS, Pair
 from embodied_iqa.data.database.store import DatabaseStore, write_table
 from embodied_iqa.data.database.verdicts import VERDICTS, PairVerdict, merge_verdicts, stored_verdicts
-from embodied_iqa.imaging.images.codecs import read_picture
 from embodied_iqa.pages.studio.browse.filters import Filters, filters_from
 from embodied_iqa.pages.studio.browse.overview import Overview
 from embodied_iqa.pages.studio.browse.table_page import find
-from embodied_iqa.quality.gate.bounds import Bounds
-from embodied_iqa.quality.gate.calibration import GateCalibration
-from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.pair_judging import judge_pairs
-from embodied_iqa.quality.gate.statistics import Statistic, measure
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from judged_database import exposures_of, write_exposure_gate
 from studio_client import client_of
-
-SIZE_PX = (32, 24)
-
-
-def _gate(store: DatabaseStore) -> Path:
-    """Write a gate of every camera that holds pictures of less than median exposure; return the file."""
-    level = float(np.median(list(_exposures(store).values())))
-    anything = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
-    bounds = anything | {Statistic.EXPOSURE: Bounds(-np.inf, level, np.inf, np.inf)}
-    views = {row.view for row in rows_of(Reference, store.references())}
-    cameras = [GateCalibration(view, *SIZE_PX, bounds, 100, "made up") for view in sorted(views)]
-    save_calibrations(cameras, store.path / "gate.yaml")
-    return store.path / "gate.yaml"
-
-
-def _exposures(store: DatabaseStore) -> dict[str, float]:
-    pairs = rows_of(Pair, store.pairs())
-    return {row.pair_id: measure(read_picture(store.path / str(row.picture))).exposure for row in pairs}
 
 
 @pytest.fixture
 def judged(tmp_path: Path) -> DatabaseStore:
     store = write_database(tmp_path / "made", references=3, pictures=True)
-    assert main(["db", "judge", str(store.path), "--calibration", str(_gate(store))]) == 0
+    assert main(["db", "judge", str(store.path), "--calibration", str(write_exposure_gate(store))]) == 0
     return store
 
 
 def test_dark_pictures_are_held_and_the_studio_selects_them(judged: DatabaseStore) -> None:
-    exposures = _exposures(judged)
+    exposures = exposures_of(judged)
     level = np.median(list(exposures.values()))
     dark = {name for name, exposure in exposures.items() if exposure < level}
     held = query(judged, "SELECT pair_id, reason, gate FROM verdicts WHERE verdict = 'hold'").to_pylist()
@@ -99,7 +76,7 @@ def test_the_check_knows_the_table(judged: DatabaseStore, capsys: pytest.Capture
     capsys.readouterr()
     main(["db", "check", str(judged.path), "--no-pictures", "--json"])
     report = json.loads(capsys.readouterr().out)
-    assert report["counts"]["verdicts"] == len(_exposures(judged))
+    assert report["counts"]["verdicts"] == len(exposures_of(judged))
     assert not [line for line in report["errors"] if "verdict" in line]
     judged.verdicts_file.write_bytes(judged.verdicts_file.read_bytes() + b" ")
     assert any("verdicts.parquet" in line for line in check_database(judged, pictures=False).errors)
@@ -128,16 +105,3 @@ def test_databases_without_verdicts_merge_to_one_without(tmp_path: Path) -> None
     stores = [write_database(tmp_path / name, references=1, pictures=True) for name in ("a", "b")]
     merge_verdicts(stores, stores[0])
     assert not stores[0].verdicts_file.exists()
-
-
-def test_a_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:
-    store = write_database(tmp_path / "made", references=1, pictures=True)
-    store.verdicts_file.write_bytes(b"mine")
-    with pytest.raises(InputError, match="cannot be read"):
-        judge_pairs(store, Gatekeeper(StatisticsJudge(()), GateOptions()), "none")
-    assert store.verdicts_file.read_bytes() == b"mine"
-    store.verdicts_file.unlink()
-    counts = judge_pairs(store, Gatekeeper(StatisticsJudge(()), GateOptions()), "none")
-    assert counts == {"reject": 30}, "no camera is calibrated"
-    table = stored_verdicts(store)
-    assert table is not None
