@@ -94,13 +94,17 @@ class Program:
             looks -= 1
             assert looks > 0, f"not within {deadline_s} s: {what}"
 
-    def wait_until_gone(self, deadline_s: float) -> None:
+    def wait_until_gone(self, seen: Mapping[int, Sequence[str]], deadline_s: float) -> None:
         """Wait until nothing runs of what it has started.
+
+        Args:
+            seen: What has to be gone, as `running` returned it; what it has started since has to be too.
+            deadline_s: For each process.
 
         Raises:
             AssertionError: Something still runs.
         """
-        for pid, words in self.running().items():
+        for pid, words in {**seen, **self.running()}.items():
             with suppress(ProcessLookupError):
                 handle = os.pidfd_open(pid)
                 try:

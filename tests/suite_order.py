@@ -66,12 +66,15 @@ def real_time_tests(folder: Path = LISTS.parent) -> frozenset[str]:
         if f"@pytest.mark.{WALL_CLOCK}" in text:
             path = file.relative_to(folder.parent).as_posix()
             functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
-            found |= {f"{path}::{node.name}" for node in functions if _is_marked(node)}
+            found |= {f"{path}::{node.name}" for node in functions if is_marked(node)}
     return frozenset(found)
 
 
-def _is_marked(function: ast.FunctionDef) -> bool:
-    return any(ast.unparse(mark) == f"pytest.mark.{WALL_CLOCK}" for mark in function.decorator_list)
+def is_marked(function: ast.AST) -> bool:
+    """Whether a function is a test that is marked to decide by real time."""
+    return isinstance(function, ast.FunctionDef) and any(
+        ast.unparse(mark) == f"pytest.mark.{WALL_CLOCK}" for mark in function.decorator_list
+    )
 
 
 def read_durations(file: Path = DURATIONS) -> dict[str, float]:

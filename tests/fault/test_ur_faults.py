@@ -74,7 +74,7 @@ def _timed(time: SteppedTime, call: Callable[[], object]) -> float:
     return seconds
 
 
-def _stream_until(_time: SteppedTime, arm: UrArm, wanted: Callable[[], bool], most: int = 2000) -> None:
+def _stream_until(time: SteppedTime, arm: UrArm, wanted: Callable[[], bool], most: int = 2000) -> None:
     """Stream the present position, in stepped time, until something happens."""
     q_rad = np.array(arm.state.q_rad) if arm.state else np.zeros(6)
     for _ in range(most):
@@ -84,7 +84,7 @@ def _stream_until(_time: SteppedTime, arm: UrArm, wanted: Callable[[], bool], mo
         arm.read()
         if arm.is_armed:
             arm.stream(q_rad)
-    raise AssertionError("nothing happened")
+    raise AssertionError(f"nothing happened until {time.clock.now_s():.3f} s")
 
 
 def _until_lost(time: SteppedTime, arm: UrArm) -> tuple[float, str]:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from style_sources import ROOT, Source, sources
-from waiting_calls import OWNERS, counted, findings, is_marked, listed
+from waiting_calls import OWNERS, counted, findings, listed
+
+from suite_order import is_marked
 
 MOST_MARKED = 15
 HEAD = "import subprocess, time, asyncio\nSHORT_S = 0.4\nLONG_S = 60.0\n"
@@ -43,10 +45,16 @@ def _found(tmp_path: Path, code: str, name: str = "tests/unit/test_new.py") -> l
         ("def test(event):\n    assert event.wait(timeout=LONG_S)", []),
         ("def test(queue):\n    queue.ask(deadline_s=SHORT_S)", ["timeout"]),
         ("def test(queue):\n    make(clock=fake)\n    queue.ask(deadline_s=SHORT_S)", []),
-        ("def test(time: ManualClock, queue):\n    queue.ask(deadline_s=SHORT_S)", []),
+        ("def test(time: ManualClock, queue):\n    time.advance(1)\n    queue.ask(deadline_s=SHORT_S)", []),
+        ("def test(time: ManualClock, queue):\n    queue.ask(deadline_s=SHORT_S)", ["timeout"]),
         ("def serve(link, stop):\n    while not stop.wait(0.01):\n        link.sendall(b'x')", []),
         ("def test(stop):\n    while not stop.wait(0.01):\n        assert looks()", ["timeout"]),
         ("def test(stop):\n    while not stop.wait(0.01):\n        looks += 1", ["timeout"]),
+        (
+            "def look():\n    assert here()\ndef test(stop):\n    while not stop.wait(0.01):\n        look()",
+            ["timeout"],
+        ),
+        ("@pytest.mark.wall_clock_free\ndef test():\n    time.sleep(0.1)", ["sleep"]),
         ("@pytest.mark.wall_clock\ndef test():\n    time.sleep(0.1)", []),
         ("@pytest.mark.stress\ndef test():\n    time.sleep(0.1)", ["sleep"]),
         ("def test(executor):\n    executor.spin_once(timeout_sec=0.05)", []),

@@ -15,6 +15,10 @@ from pathlib import Path
 
 from style_sources import ROOT, Source, sources
 
+sys.path.append(str(ROOT / "tests"))  # where this is run as a program
+
+from suite_order import is_marked
+
 LIST = ROOT / "tests" / "lists" / "waiting.txt"
 SHORTEST_S = 5.0
 """A time-out of a test is at least this long: a busy machine pauses a process for a second or two."""
@@ -34,9 +38,8 @@ _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "proc
 _WAIT = re.compile(r"(timeout|deadline|silence)(_s|_sec)?")
 _POSITIONAL = {"wait": 0, "join": 0, "result": 0, "wait_for": 1}
 """Calls whose time-out may stand without its name, and its place."""
-_MARK = "pytest.mark.wall_clock"
 _OWN_TIMES = {"ManualClock", "SteppedTime"}
-"""Annotations of arguments: the function works on time that the test owns."""
+"""Annotations of arguments: a function that uses one works on time that the test owns."""
 _POLLS = {"spin_once", "spin_until_future_complete", "select"}
 """Calls in loops: their time-out decides how often a condition is looked at, not whether a test passes."""
 
@@ -60,28 +63,44 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
             yield from _walk(child)
 
 
-def is_marked(function: ast.AST) -> bool:
-    """Whether a function is a test that is marked to decide by real time."""
-    return isinstance(function, ast.FunctionDef) and any(
-        ast.unparse(mark).startswith(_MARK) for mark in function.decorator_list
+def _has_own_time(block: ast.AST) -> bool:
+    """Whether a function takes a clock of the test's and uses it."""
+    if not isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    taken = {
+        argument.arg
+        for argument in (*block.args.posonlyargs, *block.args.args, *block.args.kwonlyargs)
+        if argument.annotation is not None and _dotted(argument.annotation) in _OWN_TIMES
+    }
+    body = (node for statement in block.body for node in ast.walk(statement))
+    return any(isinstance(node, ast.Name) and node.id in taken for node in body)
+
+
+def _deciding(tree: ast.Module) -> frozenset[str]:
+    """Names of the functions of a file that assert or raise."""
+    return frozenset(
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any(isinstance(part, ast.Assert | ast.Raise) for part in ast.walk(node))
     )
 
 
-def _has_own_time(block: ast.AST) -> bool:
-    """Whether a function takes a clock of the test's."""
-    if not isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    annotations = (argument.annotation for argument in block.args.args)
-    return any(_dotted(annotation) in _OWN_TIMES for annotation in annotations if annotation is not None)
-
-
-def _paced(node: ast.AST) -> ast.expr | None:
+def _paced(node: ast.AST, deciding: frozenset[str]) -> ast.expr | None:
     """The wait of a loop that repeats something until an event and decides nothing meanwhile."""
     if not (isinstance(node, ast.While) and isinstance(node.test, ast.UnaryOp)):
         return None
-    deciding = ast.Assert | ast.Raise | ast.Break | ast.Return | ast.AugAssign | ast.If | ast.Try
-    decides = any(isinstance(part, deciding) for part in _walk(node))
+    kinds = ast.Assert | ast.Raise | ast.Break | ast.Return | ast.AugAssign | ast.If | ast.Try
+    decides = any(
+        isinstance(part, kinds) or (isinstance(part, ast.Call) and _last(part) in deciding)
+        for part in _walk(node)
+    )
     return node.test.operand if isinstance(node.test.op, ast.Not) and not decides else None
+
+
+def _last(call: ast.Call) -> str:
+    """The name of what is called, without its owner."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else _dotted(call.func)
 
 
 class _Finder:
@@ -96,6 +115,7 @@ class _Finder:
             for target in node.targets
             if isinstance(target, ast.Name) and (value := self._constant(node.value)) is not None
         }
+        self._deciding = _deciding(tree)
         blocks = [
             tree,
             *(
@@ -131,7 +151,7 @@ class _Finder:
         }
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         own_clock = own_time or any(word.arg == "clock" for call in calls for word in call.keywords)
-        paces = {id(call) for call in map(_paced, nodes)}
+        paces = {id(_paced(node, self._deciding)) for node in nodes}
         for call in (call for call in calls if id(call) not in paces):
             yield from ((rule, call.lineno) for rule in self._of_call(call, own_clock=own_clock))
         for node in nodes:
@@ -145,7 +165,7 @@ class _Finder:
 
     def _of_call(self, call: ast.Call, *, own_clock: bool) -> Iterator[str]:
         name = _dotted(call.func)
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else name
+        last = _last(call)
         if name in {"time.sleep", "asyncio.sleep", "sleep"} and not (
             call.args and self._constant(call.args[0]) == 0
         ):

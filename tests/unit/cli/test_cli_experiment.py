@@ -115,6 +115,9 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with running_program(_program(out, "--workers", "2"), tmp_path / "logs", ONE_THREAD) as program:
         program.wait_until(lambda: any((out / "shards").glob("*.parquet")), "a run", DEADLINE_S)
+        seen = program.running()
+        assert program.process.pid in seen
+        assert len(seen) >= 3, "the parent and both workers run"
         program.process.kill()
         assert program.wait(DEADLINE_S) == -signal.SIGKILL
-        program.wait_until_gone(DEADLINE_S)
+        program.wait_until_gone(seen, DEADLINE_S)
