@@ -1,7 +1,8 @@
-"""Agreement between people against published worked examples."""
+"""Agreement between people against published worked examples and the package krippendorff."""
 
 from __future__ import annotations
 
+import krippendorff
 import numpy as np
 import pytest
 
@@ -31,6 +32,18 @@ def test_alpha_of_two_observers_and_binary_data() -> None:
     # the same paper, section A: ten articles
     ratings = np.array([[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]], np.float64)
     assert krippendorff_alpha(ratings, Scale.NOMINAL).value == pytest.approx(0.095, abs=5e-4)
+
+
+@pytest.mark.parametrize("scale", Scale)
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize(("raters", "units", "most"), [(2, 40, 2), (3, 25, 5), (7, 12, 9)])
+def test_alpha_is_that_of_the_peer(scale: Scale, missing: float, raters: int, units: int, most: int) -> None:
+    rng = np.random.default_rng(raters)
+    truth = rng.integers(0, most, units)
+    drawn = np.where(rng.random((raters, units)) < 0.4, rng.integers(0, most, (raters, units)), truth)
+    ratings = np.where(rng.random((raters, units)) < missing, NAN, drawn)
+    peer = krippendorff.alpha(ratings, level_of_measurement=str(scale))
+    assert krippendorff_alpha(ratings, scale).value == pytest.approx(peer, abs=1e-12)
 
 
 def test_kappa_of_a_published_example() -> None:
