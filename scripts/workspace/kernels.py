@@ -12,7 +12,7 @@ import numpy as np
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.base.kinematics import HOME_Q_RAD, Kinematics
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.runs.graph.parameters import ArmParameters
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.world.simulation.camera import kernels
 from embodied_iqa.world.simulation.camera.development import picture_of
 from embodied_iqa.world.simulation.camera.exposure import exposure_of, settled

@@ -42,7 +42,12 @@ class Cell:
     def __init__(self, robot: EmulatorProcess, start: Callable[[list[str]], Program]) -> None:
         self.robot = robot
         command = [sys.executable, "-m", "embodied_iqa.live.nodes.arm_node", "--ros-args"]
-        for parameter in ("robot:=ur5", f"ur.ip:='{robot.host}'", "controller.state_timeout_ns:=5000000000"):
+        for parameter in (
+            "robot:=ur5",
+            "model:=ur5",
+            f"ur.ip:='{robot.host}'",
+            "controller.state_timeout_ns:=5000000000",
+        ):
             command += ["-p", parameter]
         # a busy machine may be silent for the ordinary quarter of a second, which is a fault of its own
         command += ["-p", "ur.watchdog_hz:=1.0"]

@@ -23,7 +23,7 @@ from embodied_iqa.arm.robot.ur_options import UrOptions
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.runs.graph.parameters import ArmParameters
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, SharedEmulator
 from ur_time import SteppedTime

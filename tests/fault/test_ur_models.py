@@ -1,4 +1,4 @@
-"""The driver, unmodified, at emulated controllers of all models: only a CB3 UR5 gets connected."""
+"""The driver and its unmodified client at emulated controllers of all models: each connects as what it is."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from embodied_iqa.arm.robot.ur_arm import UrArm
 from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
 from embodied_iqa.arm.robot.ur_options import UrOptions
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.kinematics import UR5, pose_to_transform, tool_along_z
+from embodied_iqa.base.kinematics import UR5, Kinematics, home_q_rad, pose_to_transform, tool_along_z
 from embodied_iqa.base.kinematics.geometry import UrGeometry
-from embodied_iqa.base.kinematics.models import UR_MODELS
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, UR_MODELS, ArmModel
+from embodied_iqa.cli.main import main
 from manual_clock import ManualClock
 from ur_emulator import emulator, served
 
@@ -33,14 +34,17 @@ LIMIT_S = 20.0
 
 
 def _controller(geometry: UrGeometry, series: Series = Series.CB3) -> Controller:
-    return Controller(FIRMWARE[series], KinematicPlant(), geometry=geometry)
+    return Controller(FIRMWARE[series], KinematicPlant(home_q_rad(geometry)), geometry=geometry)
 
 
 @contextmanager
-def _driver(controller: Controller, log: list[str]) -> Iterator[UrArm]:
+def _driver(controller: Controller, log: list[str], model: ArmModel = ArmModel.UR5) -> Iterator[UrArm]:
     with served(controller) as host:
         arm = UrArm(
-            UrOptions(ip=host, connect_s=LIMIT_S, state_timeout_s=5.0), tool_along_z(0.2), log=log.append
+            UrOptions(ip=host, connect_s=LIMIT_S, state_timeout_s=5.0),
+            tool_along_z(0.2),
+            model=model,
+            log=log.append,
         )
         try:
             yield arm
@@ -48,10 +52,10 @@ def _driver(controller: Controller, log: list[str]) -> Iterator[UrArm]:
             arm.close()
 
 
-def _refusal(controller: Controller, *, may_pass: bool = True) -> str:
+def _refusal(controller: Controller, *, may_pass: bool = True, model: ArmModel = ArmModel.UR5) -> str:
     """Connect, which has to be refused; return why. Nothing has been started on the controller."""
     log: list[str] = []
-    with _driver(controller, log) as arm:
+    with _driver(controller, log, model) as arm:
         with pytest.raises(RefusedArmError) as error:
             arm.connect()
         assert error.value.may_pass == may_pass
@@ -80,12 +84,51 @@ def test_e_series_is_refused_by_its_version() -> None:
     assert "software 5.15.0.126346" in reason
 
 
-def test_emulator_of_another_model_is_what_it_says() -> None:
-    with emulator("--plant", "kinematic", "--model", "ur10e") as robot:
-        arm = UrArm(UrOptions(ip=robot.host, connect_s=LIMIT_S), tool_along_z(0.2))
-        with pytest.raises(InputError, match="that of a UR10e"):
+@pytest.mark.parametrize("named", [ArmModel.UR10, ArmModel.UR16E])
+def test_model_is_refused_under_the_name_of_its_neighbour(named: ArmModel) -> None:
+    """A UR10e stands in one cell with a UR10 of the same reach and a UR16e of the same controller."""
+    reason = _refusal(_controller(UR_MODELS["UR10e"], Series.E), may_pass=named.is_e_series, model=named)
+    assert named.geometry.name in reason
+    assert "that of a UR10e (0.0 mm" in reason
+
+
+@pytest.mark.parametrize("model", NAMED_MODELS)
+def test_every_model_connects_by_its_name_and_moves(model: ArmModel) -> None:
+    tool, name = tool_along_z(0.2), model.geometry.name
+    with emulator("--model", str(model), "--plant", "kinematic", "--watchdog-margin", "20") as robot:
+        assert _dashboard(robot.host, "get robot model") == name.removesuffix("e")
+        assert read_snapshot(robot.host, LIMIT_S).version[0] == (5 if model.is_e_series else 3)
+        log: list[str] = []
+        options = UrOptions(ip=robot.host, connect_s=LIMIT_S, state_timeout_s=5.0)
+        arm = UrArm(options, tool, model=model, log=log.append)
+        try:
             arm.connect()
-        arm.close()
+            assert any(line.startswith(f"{name}, software ") for line in log), log
+            arm.rearm("test")
+            kinematics, home = Kinematics(tool, model.geometry), home_q_rad(model.geometry)
+            target = kinematics.forward(home)
+            target[:3, 3] += (-0.02, 0.03, 0.01)
+            arm.move_line(target, deadline_s=LIMIT_S)
+            state = arm.read()
+            assert state is not None
+            reached = kinematics.forward(state.q_rad)
+            np.testing.assert_allclose(reached, target, atol=1e-4)
+            np.testing.assert_allclose(arm.T_base_tool, reached, atol=1e-6)
+        finally:
+            arm.close()
+
+
+def _dashboard(host: str, line: str) -> str:
+    with socket.create_connection((host, 29999), timeout=LIMIT_S) as connection:
+        reader = connection.makefile("r")
+        reader.readline()
+        connection.sendall(f"{line}\n".encode())
+        return reader.readline().strip()
+
+
+def test_simulated_cell_has_a_ur5_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emulator", "--model", "ur5e", "--plant", "mujoco"]) == 2
+    assert "the simulated cell has a UR5; expected --plant kinematic" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

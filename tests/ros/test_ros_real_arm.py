@@ -71,6 +71,7 @@ def write_cell(folder: Path, host: str) -> Path:
     # a machine that runs other tests at the same time is slower
     arm = {
         "robot": "ur5",
+        "model": "ur5",
         "ur": {"ip": host, "state_timeout_s": 5.0, "watchdog_hz": 1.0},
         "controller": {"state_timeout_ns": 5_000_000_000, "max_frame_age_ns": 1_500_000_000},
     }

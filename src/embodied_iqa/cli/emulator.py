@@ -14,27 +14,30 @@ from embodied_iqa.arm.emulator.emulator import Emulator
 from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.arm.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics import UR5
-from embodied_iqa.base.kinematics.models import UR_MODELS
+from embodied_iqa.base.kinematics import home_q_rad
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.base.lazy import load
 from embodied_iqa.world.scenes.scene import make_scene
 
 _PLANTS = ("mujoco", "kinematic")
-_MODELS = {name.lower(): geometry for name, geometry in UR_MODELS.items()}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("--host", default="127.0.0.2", metavar="ADDRESS", help="loopback address (default 127.0.0.2)")
-    add("--series", choices=("cb3", "e"), default="cb3", help="3.15 at 125 Hz, or 5.15 at 500 Hz")
+    add(
+        "--series",
+        choices=("cb3", "e"),
+        help="3.15 at 125 Hz, or 5.15 at 500 Hz (default: that of the model)",
+    )
     add(
         "--model",
-        choices=tuple(_MODELS),
+        choices=[str(model) for model in NAMED_MODELS],
         default="ur5",
-        help="the arm's geometry (default ur5; another one needs --plant kinematic)",
+        help="which arm: geometry, home posture, controller (default ur5)",
     )
-    add("--plant", choices=_PLANTS, default="mujoco", help="the simulated cell, or an arm alone")
+    add("--plant", choices=_PLANTS, help="the simulated cell, which has a UR5 (its default), or an arm alone")
     add("--scene-seed", type=int, default=0, metavar="N", help="what stands on the table (mujoco)")
     add(
         "--unlock-after", type=float, default=5.0, metavar="S", help="earliest unlocking of a protective stop"
@@ -54,18 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("unlock_after", "watchdog_margin"):
         if not 0.0 <= (seconds := getattr(arguments, name)) < math.inf:
             raise UsageError(f"--{name.replace('_', '-')}", expected="seconds >= 0", got=seconds)
-    geometry = _MODELS[arguments.model]
-    if geometry is not UR5 and arguments.plant != "kinematic":
-        raise UsageError(
-            "the simulated cell has a UR5",
-            expected="--plant kinematic for another --model",
-            got=geometry.name,
-        )
+    model = ArmModel(arguments.model)
+    series = Series(arguments.series) if arguments.series else Series.E if model.is_e_series else Series.CB3
     controller = Controller(
-        FIRMWARE[Series(arguments.series)],
-        _plant(arguments.plant, arguments.scene_seed),
+        FIRMWARE[series],
+        _plant(arguments.plant, arguments.scene_seed, model),
         unlock_after_s=arguments.unlock_after,
-        geometry=geometry,
+        geometry=model.geometry,
         watchdog_margin_s=arguments.watchdog_margin,
     )
     emulator = Emulator(controller, arguments.host)
@@ -91,8 +89,16 @@ async def _serve(emulator: Emulator) -> None:
         await emulator.stop()
 
 
-def _plant(name: str, scene_seed: int) -> Plant:
-    if name == "kinematic":
-        return KinematicPlant()
+def _plant(name: str | None, scene_seed: int, model: ArmModel) -> Plant:
+    """Return the plant; where none is named, the cell for the arm that stands in it."""
+    is_of_cell = model is ArmModel.UR5
+    if name == "kinematic" or (name is None and not is_of_cell):
+        return KinematicPlant(home_q_rad(model.geometry))
+    if not is_of_cell:
+        raise UsageError(
+            "the simulated cell has a UR5",
+            expected="--plant kinematic for another --model",
+            got=model.geometry.name,
+        )
     world: Plant = load("embodied_iqa.world.simulation.world:World")(make_scene(scene_seed))
     return world

@@ -24,9 +24,10 @@ from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
-from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_outlook import outlook
 from embodied_iqa.runs.graph.session_plan import (
     DEFAULT_BURST,

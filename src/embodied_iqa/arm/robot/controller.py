@@ -36,6 +36,7 @@ from embodied_iqa.arm.robot.messages import (
 from embodied_iqa.arm.robot.planning import Planner, plan_goal
 from embodied_iqa.arm.robot.state import ControllerState
 from embodied_iqa.base.kinematics import TOOL_2F140_M, CollisionModel, Kinematics, World, tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel
 
 Array = NDArray[np.float64]
 _REGULAR_Q_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
@@ -163,10 +164,16 @@ def make_controller(
     limits: ArmLimits | None = None,
     options: ControllerOptions | None = None,
     tool_length_m: float = TOOL_2F140_M,
+    model: ArmModel = ArmModel.UR5,
 ) -> ArmController:
-    """Build the controller of a UR5 with a gripper from its limits."""
+    """Build the controller of an arm with a gripper from its limits.
+
+    Raises:
+        UsageError: The model is unset, or a joint of it does not reach the largest joint speed.
+    """
     limits = limits or ArmLimits()
-    kinematics = Kinematics(tool_along_z(tool_length_m))
+    limits.check_model(model)
+    kinematics = Kinematics(tool_along_z(tool_length_m), model.geometry)
     world = World(table_z_m=limits.table_z_m, wall_x_m=limits.wall_x_m)
     planner = Planner(kinematics, limits, CollisionModel(kinematics, world))
     return ArmController(planner, options or ControllerOptions())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.choice import TWO_PI
+from embodied_iqa.base.kinematics.models import ArmModel
 
 Array = NDArray[np.float64]
 
@@ -118,6 +119,19 @@ class ArmLimits:
         )
         if not all(low < high for low, high in pairs):
             raise UsageError("wrong joint limits or workspace", expected="each lower limit below the upper")
+
+    def check_model(self, model: ArmModel) -> None:
+        """Check that every joint of a model reaches the largest joint speed.
+
+        Raises:
+            UsageError: One does not.
+        """
+        if self.joint_speed_radps > model.joint_speed_radps:
+            raise UsageError(
+                f"a {model.geometry.name} does not reach limits.joint_speed_radps",
+                expected=f"at most {model.joint_speed_radps:.4f} rad/s",
+                got=self.joint_speed_radps,
+            )
 
 
 def check_increments(increments: Array, limits: ArmLimits) -> Violation | None:

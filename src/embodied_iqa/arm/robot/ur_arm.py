@@ -1,11 +1,11 @@
-"""Driver of a CB3 UR5: measured states in, joint targets out; no call hangs.
+"""Driver of a UR arm: measured states in, joint targets out; no call hangs.
 
 The client library `ur_rtde` runs in a worker process, because it waits up to 300 s for a controller that is
 gone and holds Python's interpreter lock while it connects: a process can be killed, a thread cannot. The
 driver exchanges messages with the worker without waiting, checks the age of the newest state itself, and ends
 the worker when a deadline passes.
 
-Another arm than a CB3 UR5 is refused at connection, by the version of its controller and by the pose that it
+An arm of another model is refused at connection, by the version of its controller and by the pose that it
 reports (`ur_model_check`).
 
 Safety: nothing moves before `rearm`. A stop, a protective or emergency stop, a lost connection or an ended
@@ -28,6 +28,7 @@ from embodied_iqa.arm.robot.ur_messages import Command, UrFlags, UrState
 from embodied_iqa.arm.robot.ur_options import CB3_RATE_HZ, SessionOptions, UrOptions
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import pose_to_transform, transform_to_pose
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.units import SECOND_NS
 
 _NO_GRIPPER = GripperState(position=0.0)
@@ -35,11 +36,12 @@ _GRIPPER_S = 0.2
 
 
 class UrArm:
-    """A CB3 UR5: a real controller or the emulator.
+    """A UR arm: a real controller or the emulator.
 
     Args:
         options: Address, rates, deadlines.
         T_flange_tool: ``(4, 4)``, the tool centre point in the flange's frame (m).
+        model: Model that the arm has to be.
         rate_hz: States and joint targets per second, at most the 125 of a CB3.
         simulated_time: The robot is emulated inside a simulated world: states have that world's time, and
             each is acknowledged.
@@ -53,13 +55,14 @@ class UrArm:
         options: UrOptions,
         T_flange_tool: NDArray[np.float64],
         *,
+        model: ArmModel = ArmModel.UR5,
         rate_hz: float = CB3_RATE_HZ,
         simulated_time: bool = False,
         gripper: RobotiqGripper | None = None,
         log: Callable[[str], object] = lambda _: None,
         link: Callable[[SessionOptions, Callable[[str], object]], UrLink] = UrLink,
     ) -> None:
-        options.check()
+        options.check(model)
         if rate_hz > CB3_RATE_HZ:
             raise UsageError(
                 "a CB3 takes no more joint targets a second",
@@ -67,7 +70,7 @@ class UrArm:
                 got=rate_hz,
             )
         tool_pose = tuple(transform_to_pose(T_flange_tool).tolist())
-        self._session = SessionOptions(options, rate_hz, tool_pose, lockstep=simulated_time)
+        self._session = SessionOptions(options, rate_hz, tool_pose, lockstep=simulated_time, model=model)
         self._link = link(self._session, log)
         self._gripper = gripper
         self._log = log
@@ -116,7 +119,7 @@ class UrArm:
         """Connect and wait for the first state, at most ``options.connect_s``.
 
         Raises:
-            RefusedArmError: The arm is not a CB3 UR5.
+            RefusedArmError: The arm is of another model.
             InputError: The controller cannot be reached in time.
         """
         self.start()
@@ -127,7 +130,7 @@ class UrArm:
         """Return the newest state without waiting, or None before the first.
 
         Raises:
-            RefusedArmError: The arm is not a CB3 UR5; `start` tries again.
+            RefusedArmError: The arm is of another model; `start` tries again.
             InputError: The connection is lost or was not made in time; `start` tries again.
         """
         state = self._link.receive()

@@ -83,7 +83,7 @@ class UrLink:
         """Process all messages of the worker; return the newest state, or None before the first.
 
         Raises:
-            RefusedArmError: The arm is not a CB3 UR5; the link is disarmed.
+            RefusedArmError: The arm is of another model; the link is disarmed.
             InputError: The connection is lost or was not made in time; the link is disarmed.
         """
         process = self.process

@@ -1,4 +1,4 @@
-"""Whether the arm behind a controller is the arm whose kinematics this package has: a CB3 UR5.
+"""Whether the arm behind a controller is of the model whose kinematics the limits are computed with.
 
 With the table of a UR5, the flange of a UR5e is computed about 7 cm too low: every limit of the workspace and
 the height of the table would be wrong. So the pose that the controller reports is compared with ours before
@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.rtde_snapshot import RtdeSnapshot
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.kinematics.geometry import UR5
-from embodied_iqa.base.kinematics.models import UR_MODELS, PoseDeviation, flange_pose, nearest_model
+from embodied_iqa.base.kinematics.models import (
+    UR_MODELS,
+    ArmModel,
+    PoseDeviation,
+    flange_pose,
+    nearest_model,
+)
 from embodied_iqa.base.kinematics.se3 import invert, pose_to_transform, transform_to_pose
 
 LARGEST_DISTANCE_M: Final = 0.005
@@ -25,6 +30,7 @@ LARGEST_ANGLE_RAD: Final = math.radians(0.5)
 
 _CB3: Final = 3
 _E_SERIES: Final = 5
+_SERIES: Final = {False: "a CB3", True: "an e-Series"}
 _POWERED: Final = 5
 """From this robot_mode on (idle) the joints are powered and measured."""
 
@@ -44,13 +50,14 @@ class RefusedArmError(InputError):
         self.may_pass = may_pass
 
 
-def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> str:
-    """Check that a controller is that of a CB3 UR5.
+def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...], model: ArmModel) -> str:
+    """Check that a controller is that of an arm of a model.
 
     Args:
         seen: State of the controller.
         tool_pose: Tool centre point in the flange's frame (m, rad) that the pendant must have where the
             controller does not report its own.
+        model: The model whose kinematics the limits are computed with.
 
     Returns:
         A sentence for the log: the version and how far the arm deviates from the standard geometry.
@@ -60,19 +67,28 @@ def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> str:
     """
     version = ".".join(str(number) for number in seen.version)
     T_base_flange = _reported_flange(seen, tool_pose)
-    T_expected = flange_pose(UR5, seen.q_rad)
+    T_expected = flange_pose(model.geometry, seen.q_rad)
     deviation = PoseDeviation.between(T_expected, T_base_flange)
-    if seen.version[0] != _CB3:
-        what = "is that of an e-Series" if seen.version[0] >= _E_SERIES else "is not that of a CB3"
+    series = _series_of(seen.version[0])
+    if series != _SERIES[model.is_e_series]:
+        named = f"{_SERIES[model.is_e_series]}, as of the {model.geometry.name} of arm_node.model"
+        software = "5 or later" if model.is_e_series else "3.x"
         raise RefusedArmError(
-            f"the controller {what}; {_best_fit(seen, T_base_flange)}",
+            f"the controller is that of {series or 'no known series'}; {_best_fit(seen, T_base_flange)}",
             may_pass=False,
-            expected="a CB3 UR5 (software 3.x)",
+            expected=f"{named} (software {software})",
             got=f"software {version}",
         )
     if deviation.distance_m > LARGEST_DISTANCE_M or deviation.angle_rad > LARGEST_ANGLE_RAD:
-        raise RefusedArmError(_refusal(seen, T_expected, T_base_flange, deviation), may_pass=True)
-    return f"CB3 UR5, software {version}: its flange deviates from the standard geometry by {deviation}"
+        raise RefusedArmError(_refusal(seen, model, T_expected, T_base_flange), may_pass=True)
+    name = model.geometry.name
+    return f"{name}, software {version}: its flange deviates from the standard geometry by {deviation}"
+
+
+def _series_of(major: int) -> str:
+    if major == _CB3:
+        return _SERIES[False]
+    return _SERIES[True] if major >= _E_SERIES else ""
 
 
 def _reported_flange(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> NDArray[np.float64]:
@@ -91,14 +107,12 @@ def _reported_flange(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> NDArra
 
 
 def _refusal(
-    seen: RtdeSnapshot,
-    T_expected: NDArray[np.float64],
-    T_base_flange: NDArray[np.float64],
-    deviation: PoseDeviation,
+    seen: RtdeSnapshot, model: ArmModel, T_expected: NDArray[np.float64], T_base_flange: NDArray[np.float64]
 ) -> str:
+    deviation = PoseDeviation.between(T_expected, T_base_flange)
     limits = PoseDeviation(LARGEST_DISTANCE_M, LARGEST_ANGLE_RAD)
     parts = [
-        f"the arm is not where the kinematics of a {UR5.name} have it",
+        f"the arm is not where the kinematics of a {model.geometry.name} have it",
         f"flange expected at {_pose_text(T_expected)}",
         f"reported at {_pose_text(T_base_flange)}",
         f"deviation {deviation}, at most {limits}",

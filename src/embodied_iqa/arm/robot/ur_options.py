@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.models import ArmModel
 
 CB3_RATE_HZ = 125.0
 
@@ -48,7 +49,7 @@ class UrOptions:
         stop_mps2: Deceleration of the tool when streaming stops [m/s2].
         stop_radps2: Deceleration of the joints when a move stops [rad/s2].
         unlock_on_rearm: Re-arming also unlocks a protective stop; else it is unlocked at the pendant.
-        payload_kg: Mass of gripper and load [kg]; 0 keeps the value set at the pendant.
+        payload_kg: Mass of gripper and load [kg], as much as the model carries; 0 keeps the pendant's value.
         gripper: Options of the gripper.
     """
 
@@ -62,17 +63,23 @@ class UrOptions:
     stop_mps2: float = ranged(10.0, 0.1, 100.0)
     stop_radps2: float = ranged(4.0, 0.1, 40.0)
     unlock_on_rearm: bool = False
-    payload_kg: float = ranged(0.0, 0.0, 5.0)
+    payload_kg: float = ranged(0.0, 0.0, 16.0)
     gripper: GripperOptions = field(default_factory=GripperOptions)
 
-    def check(self) -> None:
-        """Check that the address is set.
+    def check(self, model: ArmModel = ArmModel.UR5) -> None:
+        """Check that the address is set and that the model carries the load.
 
         Raises:
-            UsageError: It is missing.
+            UsageError: The address or the model is missing, or the load is too heavy.
         """
         if not self.ip:
             raise UsageError("the arm's address is missing", expected="ip, such as 192.168.1.10")
+        if self.payload_kg > model.payload_kg:
+            raise UsageError(
+                f"a {model.geometry.name} does not carry ur.payload_kg",
+                expected=f"at most {model.payload_kg:g} kg",
+                got=self.payload_kg,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +91,11 @@ class SessionOptions:
         rate_hz: States and joint targets per second, at most the 125 of a CB3.
         tool_pose: Tool centre point in the flange's frame (m, rad).
         lockstep: A simulated world waits for an answer to each of its states.
+        model: The model that the arm has to be.
     """
 
     arm: UrOptions = field(default_factory=UrOptions)
     rate_hz: float = CB3_RATE_HZ
     tool_pose: tuple[float, ...] = (0.0,) * 6
     lockstep: bool = False
+    model: ArmModel = ArmModel.UR5

@@ -153,7 +153,7 @@ def main(words: list[str] | None = None) -> int:
 def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
     """Check which arm it is, and only then open the connections through which it can be armed."""
     arm = options.arm
-    note = check_model(read_snapshot(arm.ip, arm.connect_s), options.tool_pose)
+    note = check_model(read_snapshot(arm.ip, arm.connect_s), options.tool_pose, options.model)
     _send_text(driver, NOTE, note)
     return UrSession(options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,61 @@ UR_MODELS: Final = {
     )
 }
 """By name (m). Source: Universal Robots, "DH parameters for calculations of kinematics and dynamics"."""
+
+_PAYLOADS_KG: Final = {
+    "UR3": 3.0,
+    "UR5": 5.0,
+    "UR10": 10.0,
+    "UR3e": 3.0,
+    "UR5e": 5.0,
+    "UR10e": 12.5,
+    "UR16e": 16.0,
+}
+_SLOW_SHOULDERS: Final = ("UR10", "UR10e", "UR16e")
+"""Their base and shoulder turn at 120 degrees a second at most; all other joints reach at least 180."""
+
+
+class ArmModel(StrEnum):
+    """Model of a UR arm, as a user names it."""
+
+    UNSET = "unset"
+    """Not named: a real arm is then not moved."""
+    UR3 = "ur3"
+    UR5 = "ur5"
+    UR10 = "ur10"
+    UR3E = "ur3e"
+    UR5E = "ur5e"
+    UR10E = "ur10e"
+    UR16E = "ur16e"
+
+    @property
+    def geometry(self) -> UrGeometry:
+        """The standard lengths.
+
+        Raises:
+            UsageError: The model is unset.
+        """
+        if self is ArmModel.UNSET:
+            raise UsageError("the model of the arm is not set", available=NAMED_MODELS)
+        return UR_MODELS[self.value[:-1].upper() + "e" if self.is_e_series else self.value.upper()]
+
+    @property
+    def is_e_series(self) -> bool:
+        """Whether its controller is that of an e-Series, with software 5 or later; else of a CB3, with 3."""
+        return self.value.endswith("e")
+
+    @property
+    def payload_kg(self) -> float:
+        """The largest mass at the flange, the gripper's included."""
+        return _PAYLOADS_KG[self.geometry.name]
+
+    @property
+    def joint_speed_radps(self) -> float:
+        """The largest speed that every joint reaches."""
+        return math.radians(120.0 if self.geometry.name in _SLOW_SHOULDERS else 180.0)
+
+
+NAMED_MODELS: Final = tuple(model for model in ArmModel if model is not ArmModel.UNSET)
 
 
 def flange_pose(geometry: UrGeometry, q_rad: ArrayLike) -> Array:

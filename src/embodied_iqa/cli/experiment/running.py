@@ -37,8 +37,9 @@ from embodied_iqa.runs.experiment.plan import (
     parse_tasks,
 )
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import check_graph
 from embodied_iqa.runs.offline.headless_options import HeadlessOptions
 

@@ -13,7 +13,7 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.data.database.run_rows import RunRow, read_rows
-from embodied_iqa.runs.graph.parameters import RobotKind
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
 from embodied_iqa.suites.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
 from embodied_iqa.suites.static_benchmark.vla_baselines import BASELINES

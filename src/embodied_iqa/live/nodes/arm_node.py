@@ -21,7 +21,7 @@ from embodied_iqa.live.ros.conversion import header_of, increments_of, joints_to
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
 from embodied_iqa.live.ros.ur_robot import UrRobot
-from embodied_iqa.runs.graph.parameters import ArmParameters, RobotKind
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters, RobotKind
 
 _STATES = {
     ArmMode.DISARMED: ArmStatus.STATE_DISARMED,
@@ -38,7 +38,10 @@ class ArmNode(ManagedNode[ArmParameters]):
     def __init__(self) -> None:
         super().__init__("arm_node", ArmParameters)
         config = self.config
-        self._controller = make_controller(config.limits, config.controller, config.tool_length_m)
+        self._model = config.check_model()
+        self._controller = make_controller(
+            config.limits, config.controller, config.tool_length_m, self._model
+        )
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
         self._status_publisher = self.create_publisher(ArmStatus, "/arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "/arm/joint_states", STATE)
@@ -54,12 +57,13 @@ class ArmNode(ManagedNode[ArmParameters]):
         config = self.config
         if config.robot is RobotKind.NONE:
             raise UsageError("arm_node needs an arm", got="none", available=("sim", "ur5"))
-        config.ur.check()
+        config.ur.check(self._model)
         log = self.get_logger().info
         gripper = RobotiqGripper(config.ur.ip, config.ur.gripper, log) if config.ur.gripper.port else None
         arm = UrArm(
             config.ur,
             tool_along_z(config.tool_length_m),
+            model=self._model,
             rate_hz=1.0 / config.controller.dt_s,
             simulated_time=config.robot.is_simulated,
             gripper=gripper,

@@ -14,7 +14,8 @@ from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.live.ros.trial_session import run_session
 from embodied_iqa.runs.experiment.plan import ExperimentPlan, RunKey
 from embodied_iqa.runs.experiment.rows import row_of
-from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
+from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import SessionPlan
 from embodied_iqa.runs.trial.attendance import Person
 

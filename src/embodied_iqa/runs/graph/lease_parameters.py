@@ -8,7 +8,8 @@ from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.base.config import check_values, parameters_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
+from embodied_iqa.runs.graph.parameters import GraphParameters
 
 LEASE_GROUPS: Final = {"gate_node": "judge.lease", "arm_node": "controller.lease", "sim_node": "lease"}
 """Nodes that have the times of a lease, with the group of each: it grants, obeys, and waits for leases."""

@@ -21,12 +21,13 @@ from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import refuse_real_arm
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_judge
 from embodied_iqa.runs.graph.lease_parameters import check_leases, link_leases
 from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
-from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind, VlaParameters, check_rates
+from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, check_rates
 
 _DEFAULT_FILE: Final = "config/trial.yaml"
 _WORLD_PAUSE_S: Final = 30.0
@@ -181,6 +182,8 @@ def _completed(graph: GraphParameters) -> GraphParameters:
         refuse_real_arm(vla.subject)
     _check_source(source, robot)
     has_arm = robot is not RobotKind.NONE
+    if has_arm:
+        graph.arm_node.check_model()
     trial = replace(
         graph.trial_node,
         simulated=robot.is_simulated,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
 from typing import ClassVar
 
 from embodied_iqa.arm.lease_options import LeaseOptions
-from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import ArmLimits
-from embodied_iqa.arm.robot.ur_options import CB3_RATE_HZ, UrOptions
+from embodied_iqa.arm.robot.ur_options import CB3_RATE_HZ
 from embodied_iqa.base.config import Scalar, parsed, ranged, values_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import HOME_Q_RAD
-from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.data.recording.compression import Compression
 from embodied_iqa.imaging.distortions.time_course import canonical_schedule
 from embodied_iqa.imaging.images.frame import View
@@ -29,22 +26,8 @@ from embodied_iqa.models.subjects.options import (
 )
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla, parse_vlm
 from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
-
-
-class RobotKind(StrEnum):
-    """Kind of arm."""
-
-    SIM = "sim"
-    """The simulated arm, through the real robot's driver and protocols."""
-    UR5 = "ur5"
-    """A UR arm with a Robotiq gripper."""
-    NONE = "none"
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether the arm lives in the simulated world."""
-        return self is RobotKind.SIM
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,29 +188,6 @@ class VlaParameters:
     def options(self) -> VlaOptions:
         """Options of the subject."""
         return VlaOptions(self.loading, self.server, self.policy)
-
-
-@dataclass(frozen=True, slots=True)
-class ArmParameters:
-    """The arm.
-
-    Attributes:
-        robot: Which arm moves.
-        report_rate_hz: Status, joint states and tool pose per second [Hz].
-        tool_length_m: From the flange to the tool centre point [m].
-        limits: Limits of the arm.
-        controller: Times and tolerances of the controller.
-        ur: The UR arm, or its emulator in the simulated world.
-    """
-
-    FORMER_NAMES: ClassVar[Mapping[str, str]] = {"lease_wait_s": "controller.lease.wait_s"}
-
-    robot: RobotKind = RobotKind.SIM
-    report_rate_hz: float = ranged(25.0, 1.0, 500.0)
-    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
-    limits: ArmLimits = field(default_factory=ArmLimits)
-    controller: ControllerOptions = field(default_factory=ControllerOptions)
-    ur: UrOptions = field(default_factory=UrOptions)
 
 
 @dataclass(frozen=True, slots=True)

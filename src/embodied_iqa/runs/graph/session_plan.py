@@ -11,9 +11,10 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.models.subjects.registry import check_backend, check_real_arm
 from embodied_iqa.quality.gate.judges import shared_judge
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
 from embodied_iqa.runs.graph.camera_sources import CameraKind
-from embodied_iqa.runs.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.trial.run_folder import slug
 from embodied_iqa.world.tasks.instruction import parse_instruction
 

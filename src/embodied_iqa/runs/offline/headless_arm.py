@@ -6,7 +6,7 @@ from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick
 from embodied_iqa.arm.robot.controller import ArmController
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmState, GripperState
 from embodied_iqa.arm.verdict import GateLease
-from embodied_iqa.runs.graph.parameters import ArmParameters
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.world.simulation.world import World
 
 

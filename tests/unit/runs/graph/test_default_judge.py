@@ -12,8 +12,8 @@ from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.session_plan import check_graph
 
 REAL: dict[str, Scalar] = {
-    "arm_node.robot": "ur5", "arm_node.ur.ip": "192.0.2.1", "camera_node.source": "realsense",
-    "vla_node.subject": "classical-vla",
+    "arm_node.robot": "ur5", "arm_node.model": "ur5", "arm_node.ur.ip": "192.0.2.1",
+    "camera_node.source": "realsense", "vla_node.subject": "classical-vla",
 }  # fmt: skip
 
 

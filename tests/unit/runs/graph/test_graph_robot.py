@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.graph.node_table import nodes_of, nodes_with, resolve
 
@@ -21,6 +22,7 @@ def test_the_simulated_arm_lives_in_the_world() -> None:
 def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
     overrides = {
         "arm_node.robot": "ur5",
+        "arm_node.model": "ur5",
         "arm_node.ur.ip": "192.168.1.10",
         "camera_node.source": "realsense",
         "vla_node.subject": "classical-vla",
@@ -99,6 +101,7 @@ def test_unknown_robot_lists_the_known() -> None:
 
 REAL = {
     "arm_node.robot": "ur5",
+    "arm_node.model": "ur5",
     "arm_node.ur.ip": "192.168.1.10",
     "camera_node.source": "realsense",
     "vla_node.subject": "classical-vla",
@@ -119,3 +122,29 @@ def test_pictures_are_repaired_only_where_it_is_set_and_the_policy_then_sees_the
 def test_a_repair_that_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match="deblock"):
         resolve(overrides={"gate_node.judge.repair.allowed": ["inpaint"]})
+
+
+def test_a_real_arm_without_its_model_is_refused_before_anything_starts() -> None:
+    unnamed = {name: value for name, value in REAL.items() if name != "arm_node.model"}
+    for overrides in (unnamed, REAL | {"arm_node.model": "unset"}):
+        with pytest.raises(UsageError, match=r"not moved by guess; .*available: ur3, ur5, .* ur16e") as error:
+            resolve(overrides=overrides)
+        assert "unset," not in str(error.value)
+    with pytest.raises(UsageError, match="ur3e"):
+        resolve(overrides=REAL | {"arm_node.model": "ur7"})
+
+
+def test_a_real_arm_is_the_model_that_is_named_and_the_simulated_one_a_ur5() -> None:
+    for model in NAMED_MODELS:
+        assert resolve(overrides=REAL | {"arm_node.model": str(model)}).arm_node.check_model() is model
+    assert resolve().arm_node.check_model() is ArmModel.UR5
+    assert resolve(overrides={"arm_node.model": "ur5"}).arm_node.check_model() is ArmModel.UR5
+    with pytest.raises(UsageError, match="the simulated arm is a UR5"):
+        resolve(overrides={"arm_node.model": "ur5e"})
+
+
+def test_limits_beyond_the_model_are_refused() -> None:
+    fast = REAL | {"arm_node.limits.joint_speed_radps": 2.5}
+    assert resolve(overrides=fast | {"arm_node.model": "ur3e"})
+    with pytest.raises(UsageError, match=r"a UR10e does not reach .* at most 2\.0944 rad/s; got 2\.5"):
+        resolve(overrides=fast | {"arm_node.model": "ur10e"})

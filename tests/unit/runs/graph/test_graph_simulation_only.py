@@ -20,7 +20,12 @@ from embodied_iqa.runs.graph.session_plan import check_subjects
 from wire_servers import serving
 
 PANEL = "panel-vla-query"
-REAL = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10", "camera_node.source": "realsense"}
+REAL = {
+    "arm_node.robot": "ur5",
+    "arm_node.model": "ur5",
+    "arm_node.ur.ip": "192.168.1.10",
+    "camera_node.source": "realsense",
+}
 REFUSED = "is for simulation only and must not move a real arm; expected vla_node.subject"
 
 
@@ -90,6 +95,7 @@ def test_the_commands_refuse_in_one_line(
     command: str, served: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--robot", "ur5", "--robot-ip", "192.168.1.10", "--camera", "realsense"]
+    words += ["--set", "arm_node.model=ur5"]
     if command == "experiment":
         words += ["--ros", "--gate", "on", "--out", str(tmp_path)]
     for text in (f" {PANEL}", served):

@@ -1,0 +1,76 @@
+"""Parameters of the arm, and which arm it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar
+
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.base.config import ranged
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
+
+
+class RobotKind(StrEnum):
+    """Kind of arm."""
+
+    SIM = "sim"
+    """The simulated arm, through the real robot's driver and protocols."""
+    UR5 = "ur5"
+    """A UR arm with a Robotiq gripper."""
+    NONE = "none"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the arm lives in the simulated world."""
+        return self is RobotKind.SIM
+
+
+@dataclass(frozen=True, slots=True)
+class ArmParameters:
+    """The arm.
+
+    Attributes:
+        robot: Which arm moves.
+        model: Model of a real UR arm, whose geometry kinematics, limits and collisions follow; unset, a real
+            arm is refused. The simulated arm is a ur5.
+        report_rate_hz: Status, joint states and tool pose per second [Hz].
+        tool_length_m: From the flange to the tool centre point [m].
+        limits: Limits of the arm.
+        controller: Times and tolerances of the controller.
+        ur: The UR arm, or its emulator in the simulated world.
+    """
+
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {"lease_wait_s": "controller.lease.wait_s"}
+
+    robot: RobotKind = RobotKind.SIM
+    model: ArmModel = ArmModel.UNSET
+    report_rate_hz: float = ranged(25.0, 1.0, 500.0)
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
+    limits: ArmLimits = field(default_factory=ArmLimits)
+    controller: ControllerOptions = field(default_factory=ControllerOptions)
+    ur: UrOptions = field(default_factory=UrOptions)
+
+    def check_model(self) -> ArmModel:
+        """Return the model of the arm that moves.
+
+        Raises:
+            UsageError: That of a real arm is unset, the simulated arm is to be another than a UR5, or the
+                limits do not go with the model.
+        """
+        if self.robot is RobotKind.UR5 and self.model is ArmModel.UNSET:
+            raise UsageError(
+                "arm_node.model is not set, and a real arm is not moved by guess",
+                expected="the model on its nameplate",
+                available=NAMED_MODELS,
+            )
+        if self.robot.is_simulated and self.model not in {ArmModel.UNSET, ArmModel.UR5}:
+            raise UsageError("the simulated arm is a UR5", expected="arm_node.model ur5", got=self.model)
+        model = ArmModel.UR5 if self.model is ArmModel.UNSET else self.model
+        self.limits.check_model(model)
+        return model
