@@ -26,7 +26,6 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import UR5, Kinematics, home_q_rad, pose_to_transform, tool_along_z
 from embodied_iqa.base.kinematics.geometry import UrGeometry
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, UR_MODELS, ArmModel
-from embodied_iqa.cli.main import main
 from manual_clock import ManualClock
 from ur_emulator import emulator, served
 
@@ -124,11 +123,6 @@ def _dashboard(host: str, line: str) -> str:
         reader.readline()
         connection.sendall(f"{line}\n".encode())
         return reader.readline().strip()
-
-
-def test_simulated_cell_has_a_ur5_only(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["emulator", "--model", "ur5e", "--plant", "mujoco"]) == 2
-    assert "the simulated cell has a UR5; expected --plant kinematic" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

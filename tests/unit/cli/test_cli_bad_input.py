@@ -250,5 +250,11 @@ def test_a_wrong_command_line_is_told(
 def test_simulated_cell_is_not_played_with_another_arm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused(["emulator", "--model", "ur5e"], USAGE, ["UR5", "--plant kinematic"], tmp_path, capsys)
+    refused(
+        ["emulator", "--model", "ur5e", "--plant", "mujoco"],
+        USAGE,
+        ["UR5", "--plant kinematic"],
+        tmp_path,
+        capsys,
+    )
     refused(["emulator", "--model", "ur4"], USAGE, ["ur4", "ur16e"], tmp_path, capsys)
