@@ -103,6 +103,7 @@ def test_every_model_connects_by_its_name_and_moves(model: ArmModel) -> None:
         try:
             arm.connect()
             assert any(line.startswith(f"{name}, software ") for line in log), log
+            assert _closest_states_s(arm) == pytest.approx(1.0 / model.rate_hz, abs=1e-6)
             arm.rearm("test")
             kinematics, home = Kinematics(tool, model.geometry), home_q_rad(model.geometry)
             target = kinematics.forward(home)
@@ -115,6 +116,17 @@ def test_every_model_connects_by_its_name_and_moves(model: ArmModel) -> None:
             np.testing.assert_allclose(arm.T_base_tool, reached, atol=1e-6)
         finally:
             arm.close()
+
+
+def _closest_states_s(arm: UrArm) -> float:
+    """Return the controller's time between the two of many states that follow each other soonest."""
+    stamps = set[float]()
+    while len(stamps) < 100:
+        assert arm.read() is not None
+        assert arm.state is not None
+        stamps.add(arm.state.controller_s)
+        arm.wait(LIMIT_S)
+    return float(np.diff(sorted(stamps)).min())
 
 
 def _dashboard(host: str, line: str) -> str:

@@ -17,8 +17,8 @@ class ControllerOptions:
     """Times and tolerances of the controller.
 
     Attributes:
-        dt_s: Period of the ticks [s]; at least 0.008, the period of a CB3 controller, and exactly that of a
-            simulated arm.
+        dt_s: Period of the ticks [s]; that of a simulated arm, 0.008. Follows from the model of a real arm:
+            0.008 of a CB3, 0.002 of an e-Series.
         max_frame_age_ns: Largest age of the frame behind a goal.
         max_hold_ns: A goal held for longer is abandoned.
         state_timeout_ns: The arm is stopped if no new measured state arrives for longer.

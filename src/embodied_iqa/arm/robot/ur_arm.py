@@ -25,7 +25,7 @@ from embodied_iqa.arm.robot.messages import ArmState, GripperState, RobotFault, 
 from embodied_iqa.arm.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.arm.robot.ur_link import UrLink
 from embodied_iqa.arm.robot.ur_messages import Command, UrFlags, UrState
-from embodied_iqa.arm.robot.ur_options import CB3_RATE_HZ, SessionOptions, UrOptions
+from embodied_iqa.arm.robot.ur_options import SessionOptions, UrOptions
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import pose_to_transform, transform_to_pose
 from embodied_iqa.base.kinematics.models import ArmModel
@@ -42,7 +42,7 @@ class UrArm:
         options: Address, rates, deadlines.
         T_flange_tool: ``(4, 4)``, the tool centre point in the flange's frame (m).
         model: Model that the arm has to be.
-        rate_hz: States and joint targets per second, at most the 125 of a CB3.
+        rate_hz: States and joint targets per second, at most those of the controller; None for as many.
         simulated_time: The robot is emulated inside a simulated world: states have that world's time, and
             each is acknowledged.
         gripper: Gripper whose state is part of the arm's states; it is closed with the arm.
@@ -56,17 +56,18 @@ class UrArm:
         T_flange_tool: NDArray[np.float64],
         *,
         model: ArmModel = ArmModel.UR5,
-        rate_hz: float = CB3_RATE_HZ,
+        rate_hz: float | None = None,
         simulated_time: bool = False,
         gripper: RobotiqGripper | None = None,
         log: Callable[[str], object] = lambda _: None,
         link: Callable[[SessionOptions, Callable[[str], object]], UrLink] = UrLink,
     ) -> None:
         options.check(model)
-        if rate_hz > CB3_RATE_HZ:
+        rate_hz = model.rate_hz if rate_hz is None else rate_hz
+        if rate_hz > model.rate_hz:
             raise UsageError(
-                "a CB3 takes no more joint targets a second",
-                expected=f"at most {CB3_RATE_HZ:g} Hz (controller.dt_s 0.008)",
+                f"the controller of a {model.geometry.name} takes no more joint targets a second",
+                expected=f"at most {model.rate_hz:g} Hz",
                 got=rate_hz,
             )
         tool_pose = tuple(transform_to_pose(T_flange_tool).tolist())

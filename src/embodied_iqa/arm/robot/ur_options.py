@@ -88,7 +88,7 @@ class SessionOptions:
 
     Attributes:
         arm: Options of the arm.
-        rate_hz: States and joint targets per second, at most the 125 of a CB3.
+        rate_hz: States and joint targets per second, at most those of the controller.
         tool_pose: Tool centre point in the flange's frame (m, rad).
         lockstep: A simulated world waits for an answer to each of its states.
         model: The model that the arm has to be.

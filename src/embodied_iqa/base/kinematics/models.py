@@ -73,6 +73,11 @@ class ArmModel(StrEnum):
         return self.value.endswith("e")
 
     @property
+    def rate_hz(self) -> float:
+        """Rate at which its controller takes joint targets and sends states."""
+        return 500.0 if self.is_e_series else 125.0
+
+    @property
     def payload_kg(self) -> float:
         """The largest mass at the flange, the gripper's included."""
         return _PAYLOADS_KG[self.geometry.name]

@@ -40,7 +40,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         config = self.config
         self._model = config.check_model()
         self._controller = make_controller(
-            config.limits, config.controller, config.tool_length_m, self._model
+            config.limits, config.timed_controller(self._model), config.tool_length_m, self._model
         )
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
         self._status_publisher = self.create_publisher(ArmStatus, "/arm/status", EVENT)
@@ -64,7 +64,7 @@ class ArmNode(ManagedNode[ArmParameters]):
             config.ur,
             tool_along_z(config.tool_length_m),
             model=self._model,
-            rate_hz=1.0 / config.controller.dt_s,
+            rate_hz=1.0 / self._controller.options.dt_s,
             simulated_time=config.robot.is_simulated,
             gripper=gripper,
             log=log,

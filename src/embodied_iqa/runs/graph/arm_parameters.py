@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -74,3 +74,19 @@ class ArmParameters:
         model = ArmModel.UR5 if self.model is ArmModel.UNSET else self.model
         self.limits.check_model(model)
         return model
+
+    def timed_controller(self, model: ArmModel) -> ControllerOptions:
+        """Return the controller's options with the period of the arm: a real arm has that of its controller.
+
+        Raises:
+            UsageError: The period is set for a real arm.
+        """
+        if self.robot is not RobotKind.UR5:
+            return self.controller
+        if self.controller.dt_s != ControllerOptions().dt_s:
+            raise UsageError(
+                "arm_node.controller.dt_s of a real arm follows from its model",
+                expected="no value",
+                got=self.controller.dt_s,
+            )
+        return replace(self.controller, dt_s=1.0 / model.rate_hz)

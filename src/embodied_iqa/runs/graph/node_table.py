@@ -183,7 +183,7 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     _check_source(source, robot)
     has_arm = robot is not RobotKind.NONE
     if has_arm:
-        graph.arm_node.check_model()
+        graph.arm_node.timed_controller(graph.arm_node.check_model())
     trial = replace(
         graph.trial_node,
         simulated=robot.is_simulated,

@@ -45,5 +45,7 @@ def test_driver_needs_an_address() -> None:
 
 
 def test_driver_refuses_the_rate_of_an_e_series() -> None:
-    with pytest.raises(UsageError, match=r"at most 125 Hz \(controller.dt_s 0.008\); got 500.0"):
+    with pytest.raises(
+        UsageError, match=r"a UR5 takes no more joint targets a second; expected at most 125 Hz; got 500.0"
+    ):
         UrArm(UrOptions(ip="127.0.0.9"), tool_along_z(0.2), rate_hz=500.0)

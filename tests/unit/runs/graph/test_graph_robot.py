@@ -148,3 +148,19 @@ def test_limits_beyond_the_model_are_refused() -> None:
     assert resolve(overrides=fast | {"arm_node.model": "ur3e"})
     with pytest.raises(UsageError, match=r"a UR10e does not reach .* at most 2\.0944 rad/s; got 2\.5"):
         resolve(overrides=fast | {"arm_node.model": "ur10e"})
+
+
+def test_the_servo_rate_follows_from_the_model_of_a_real_arm() -> None:
+    def period_s(**overrides: object) -> float:
+        arm = resolve(
+            overrides={name.replace("__", "."): value for name, value in overrides.items()}
+        ).arm_node
+        return arm.timed_controller(arm.check_model()).dt_s
+
+    real = {name.replace(".", "__", 1): value for name, value in REAL.items()}
+    assert period_s() == 0.008
+    for model in NAMED_MODELS:
+        expected = 0.002 if model.is_e_series else 0.008
+        assert period_s(**real | {"arm_node__model": str(model)}) == pytest.approx(expected)
+    with pytest.raises(UsageError, match=r"dt_s of a real arm follows from its model; .* got 0\.016"):
+        period_s(**real, arm_node__controller__dt_s=0.016)
