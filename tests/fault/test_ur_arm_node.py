@@ -24,6 +24,7 @@ services = pytest.importorskip("embodied_iqa_msgs.srv")
 
 from rclpy.callback_groups import ReentrantCallbackGroup  # noqa: E402 - where ROS is installed
 
+from embodied_iqa.base.kinematics.models import ArmModel  # noqa: E402
 from embodied_iqa.live.ros.calls import call  # noqa: E402
 from embodied_iqa.live.ros.lifecycle import LifecycleManager  # noqa: E402
 from embodied_iqa.live.ros.spinning import SpinThread  # noqa: E402
@@ -31,7 +32,7 @@ from embodied_iqa.live.ros.spinning import SpinThread  # noqa: E402
 _AGAIN_S = 5.0
 """A response may be lost while its client is discovered; the requests here may be sent twice."""
 _STATUSES = 20
-_TICKS, _TICKS_PER_S = 3, 125
+_TICKS = 3
 _SILENT = "no measured state for|no state for|closed the connection"
 """The client library gives a silent connection up by itself; who notices first is not decided here."""
 
@@ -39,12 +40,15 @@ _SILENT = "no measured state for|no state for|closed the connection"
 class Cell:
     """The emulator, arm_node on it, and a node that watches both."""
 
-    def __init__(self, robot: EmulatorProcess, start: Callable[[list[str]], Program]) -> None:
+    def __init__(
+        self, robot: EmulatorProcess, model: ArmModel, start: Callable[[list[str]], Program]
+    ) -> None:
         self.robot = robot
+        self.model = model
         command = [sys.executable, "-m", "embodied_iqa.live.nodes.arm_node", "--ros-args"]
         for parameter in (
             "robot:=ur5",
-            "model:=ur5",
+            f"model:={model}",
             f"ur.ip:='{robot.host}'",
             "controller.state_timeout_ns:=5000000000",
         ):
@@ -97,11 +101,13 @@ class Cell:
 
 
 @pytest.fixture(scope="module")
-def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+def cell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+    model = ArmModel(getattr(request, "param", "ur5"))
     rclpy.init()
     logs = tmp_path_factory.mktemp("arm_node")
-    with emulator("--plant", "kinematic", "--unlock-after", "0") as robot, ExitStack() as programs:
-        made = Cell(robot, lambda command: programs.enter_context(running_program(command, logs)))
+    words = ("--model", str(model), "--plant", "kinematic", "--unlock-after", "0")
+    with emulator(*words) as robot, ExitStack() as programs:
+        made = Cell(robot, model, lambda command: programs.enter_context(running_program(command, logs)))
         yield made
         made.close()
     rclpy.try_shutdown()
@@ -140,6 +146,10 @@ def test_fault_stops_the_arm_until_it_is_armed_again(
     ("switch", "cause"), [("protective-stop", "protective stop"), ("stop-program", "program ended")]
 )
 def test_first_states_that_tell_of_a_fault_stop_the_arm(cell: Cell, switch: str, cause: str) -> None:
+    _stops_within_three_ticks(cell, switch, cause)
+
+
+def _stops_within_three_ticks(cell: Cell, switch: str, cause: str) -> None:
     """The controller's time stands but for three ticks: the node may need no more of it to stop."""
     cell.robot.throw("restore")
     cell.arm()
@@ -150,7 +160,7 @@ def test_first_states_that_tell_of_a_fault_stop_the_arm(cell: Cell, switch: str,
     cell.robot.step(_TICKS)
     status = cell.await_state(messages.ArmStatus.STATE_STOPPED, since)
     assert status.stop_cause == cause, "it noticed only that no states came"
-    assert cell.robot.state()["time_s"] - thrown_s == pytest.approx(_TICKS / _TICKS_PER_S)
+    assert cell.robot.state()["time_s"] - thrown_s == pytest.approx(_TICKS / cell.model.rate_hz)
 
 
 def test_arm_that_cannot_be_armed_reports_why(cell: Cell) -> None:
@@ -174,3 +184,8 @@ def test_dead_controller_stops_the_arm_and_the_node_lives_on(cell: Cell) -> None
     reply = cell.call(services.StopArm)
     assert reply.success
     assert cell.process.poll() is None
+
+
+@pytest.mark.parametrize("cell", ["ur5e"], indirect=True)
+def test_e_series_stops_within_three_of_its_ticks(cell: Cell) -> None:
+    _stops_within_three_ticks(cell, "protective-stop", "protective stop")
