@@ -18,7 +18,12 @@ from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.offline.headless_options import HeadlessOptions
 
 TTL = "gate_node.judge.lease.ttl_s"
-REAL = {"camera_node.source": "realsense", "arm_node.robot": "ur5", "arm_node.ur.ip": "192.0.2.1"}
+REAL = {
+    "camera_node.source": "realsense",
+    "arm_node.robot": "ur5",
+    "arm_node.model": "ur5",
+    "arm_node.ur.ip": "192.0.2.1",
+}
 REAL_POLICY = {"vla_node.subject": "classical-vla"}
 
 
