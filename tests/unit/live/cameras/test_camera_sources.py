@@ -51,6 +51,7 @@ def test_a_camera_goes_with_the_arms_that_it_can_see(source: str, robots: set[st
         overrides = {
             "camera_node.source": source,
             "arm_node.robot": robot,
+            "arm_node.model": "ur5",
             "arm_node.ur.ip": "127.0.0.1" if robot == "sim" else "192.0.2.1",
             "vla_node.subject": "panel-vla-query" if robot == "sim" else "classical-vla",
         }
