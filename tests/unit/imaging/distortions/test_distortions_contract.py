@@ -100,9 +100,9 @@ class Wall:
     def find_spec(self, name, path=None, target=None):
         root = name.partition(".")[0]
         allowed = root in sys.stdlib_module_names or root in {"numpy", "cv2", "embodied_iqa"}
-        room = (name.split(".") + [""])[1] if root == "embodied_iqa" else ""
-        below = {"", "distortions", "errors", "files", "lazy", "onnx_session", "images", "units", "user_code"}
-        if not allowed or room not in below:
+        wing, room = (name.split(".") + ["", ""])[1:3] if root == "embodied_iqa" else ("", "")
+        below = {"", "errors", "files", "lazy", "onnx_session", "units", "user_code", "distortions", "images"}
+        if not allowed or wing not in {"", "base", "imaging"} or room not in below:
             raise ImportError(f"blocked: {name}")
 sys.meta_path.insert(0, Wall())
 import numpy as np
