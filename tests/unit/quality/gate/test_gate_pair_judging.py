@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from embodied_iqa.data.database.lock import locked
 
 from database_folders import write_database
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.locks import locked
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import PAIRS, Pair
 from embodied_iqa.data.database.store import DatabaseStore, write_table
