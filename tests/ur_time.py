@@ -34,7 +34,8 @@ class SteppedTime:
         robot: The emulator.
 
     Attributes:
-        clock: The drivers' clock: it follows the controller's while the arm is armed, else it stands still.
+        clock: The drivers' clock: it follows the controller's while the arm is armed, and for the state after
+            that, which may be the one that says why it is not. Otherwise it stands still.
         passes: Whether a tick passes whenever a driver waits and has answered the newest state.
     """
 
@@ -93,7 +94,7 @@ class _Process(UrProcess):
         super().__init__(options, clock)
         self._owner = owner
         self._seen_s: float | None = None
-        self._owes_tick = self._is_armed = False
+        self._owes_tick = self._is_armed = self._was_armed = False
 
     def receive(self) -> list[bytes]:
         return [self._restamped(message) for message in super().receive()]
@@ -112,8 +113,8 @@ class _Process(UrProcess):
             return message
         state, clock = UrState.unpack(message), self._owner.clock
         passed_s = 0.0 if self._seen_s is None else state.controller_s - self._seen_s
-        self._is_armed = UrFlags.ARMED in state.flags
-        if self._is_armed:
+        self._was_armed, self._is_armed = self._is_armed, UrFlags.ARMED in state.flags
+        if self._is_armed or self._was_armed:
             clock.advance(passed_s)
         self._owes_tick |= passed_s > 0.0 or self._seen_s is None
         self._seen_s = state.controller_s

@@ -143,14 +143,18 @@ def test_fault_stops_the_arm_until_it_is_armed_again(
 
 
 @pytest.mark.parametrize(
-    ("switch", "cause"), [("protective-stop", "protective stop"), ("stop-program", "program ended")]
+    ("switch", "cause"), [("protective-stop", "protective stop"), ("emergency-stop", "emergency stop")]
 )
 def test_first_states_that_tell_of_a_fault_stop_the_arm(cell: Cell, switch: str, cause: str) -> None:
     _stops_within_three_ticks(cell, switch, cause)
 
 
 def _stops_within_three_ticks(cell: Cell, switch: str, cause: str) -> None:
-    """The controller's time stands but for three ticks: the node may need no more of it to stop."""
+    """The controller's time stands but for three ticks: the node may need no more of it to stop.
+
+    An ended program is told by the second state that shows it, and states that come at once may be read as
+    one: `test_ur_faults` has its ticks one by one.
+    """
     cell.robot.throw("restore")
     cell.arm()
     since = len(cell.statuses)

@@ -57,7 +57,7 @@ def _refusal(controller: Controller, *, may_pass: bool = True, model: ArmModel =
     with _driver(controller, log, model) as arm:
         with pytest.raises(RefusedArmError) as error:
             arm.connect()
-        assert error.value.may_pass == may_pass
+        assert error.value.refusal.may_pass == may_pass
         assert not arm.is_connected
         with pytest.raises(InputError):
             arm.rearm("test")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from embodied_iqa.arm.robot.ur_messages import Refusal
 from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.live.ros.ur_robot import UrRobot
@@ -87,7 +88,7 @@ def test_a_fault_is_retried_every_second(bench_of: Make) -> None:
 
 
 def test_another_arm_is_refused_once_and_for_good(bench_of: Make) -> None:
-    bench = bench_of(lambda start: RefusedArmError(f"a UR5e, {start}", may_pass=False))
+    bench = bench_of(lambda start: RefusedArmError(f"a UR5e, {start}", Refusal.ANOTHER_ARM))
     bench.pass_time(3600.0)
     assert bench.arm.starts == 1
     assert bench.logged == [bench.robot.problem] == ["a UR5e, 1"]
@@ -95,11 +96,12 @@ def test_another_arm_is_refused_once_and_for_good(bench_of: Make) -> None:
 
 
 def test_a_refused_arm_is_connected_to_again_when_the_node_is_configured(bench_of: Make) -> None:
-    bench = bench_of(lambda start: RefusedArmError(f"a UR5e, {start}", may_pass=False))
+    bench = bench_of(lambda start: RefusedArmError(f"a UR5e, {start}", Refusal.ANOTHER_ARM))
     bench.pass_time(10.0)
     bench.robot.retry()
     assert bench.pass_time(100.0) == 0
-    assert (bench.arm.starts, bench.robot.problem, bench.logged) == (2, "a UR5e, 2", ["a UR5e, 1"])
+    assert (bench.arm.starts, bench.robot.problem) == (2, "a UR5e, 2")
+    assert bench.logged == ["a UR5e, 1", "a UR5e, 2"], "who configures the node is told again"
 
 
 def test_configuring_does_not_disturb_an_arm_that_was_not_refused(bench_of: Make) -> None:
@@ -109,7 +111,7 @@ def test_configuring_does_not_disturb_an_arm_that_was_not_refused(bench_of: Make
 
 
 def test_a_refusal_that_may_pass_is_retried_with_growing_pauses(bench_of: Make) -> None:
-    bench = bench_of(lambda start: RefusedArmError(f"not powered, {start}", may_pass=True))
+    bench = bench_of(lambda start: RefusedArmError(f"not powered, {start}", Refusal.GEOMETRY))
     bench.pass_time(0.5)
     assert bench.arm.starts == 1
     pauses = [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
@@ -118,9 +120,19 @@ def test_a_refusal_that_may_pass_is_retried_with_growing_pauses(bench_of: Make) 
     assert bench.logged == ["not powered, 1"]
 
 
+def test_a_refusal_for_another_reason_is_reported(bench_of: Make) -> None:
+    """The arm is powered on meanwhile: now the controller says where it is, and it is not a UR5."""
+    bench = bench_of(
+        lambda start: RefusedArmError(f"refused, {start}", Refusal.NO_POSE if start < 3 else Refusal.GEOMETRY)
+    )
+    bench.pass_time(300.0)
+    assert bench.arm.starts > 4
+    assert bench.logged == ["refused, 1", "refused, 3"]
+
+
 def test_a_fault_after_a_refusal_is_retried_every_second(bench_of: Make) -> None:
     bench = bench_of(
-        lambda start: RefusedArmError("refused", may_pass=True) if start == 1 else InputError("cut")
+        lambda start: RefusedArmError("refused", Refusal.GEOMETRY) if start == 1 else InputError("cut")
     )
     bench.pass_time(3.0)
     assert bench.pass_time(10.0) == 10

@@ -16,7 +16,8 @@ def connected(ip: str, port: int, deadline_s: float, clock: Clock) -> socket.soc
     Args:
         ip: Address of the controller, or a name.
         port: The port.
-        deadline_s: For connecting; the look-up of a name takes as long as the system likes.
+        deadline_s: For connecting; the look-up of a name takes as long as the system likes. Where a name has
+            several addresses, each gets an equal share of the time that is left.
         clock: Of the deadline.
 
     Raises:
@@ -24,16 +25,13 @@ def connected(ip: str, port: int, deadline_s: float, clock: Clock) -> socket.soc
     """
     until_s = clock.now_s() + deadline_s
     problem = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
-    for family, kind, protocol, _name, where in socket.getaddrinfo(ip, port, type=socket.SOCK_STREAM):
-        made = socket.socket(family, kind, protocol)
+    found = socket.getaddrinfo(ip, port, type=socket.SOCK_STREAM)
+    for left, (family, kind, protocol, _name, where) in zip(range(len(found), 0, -1), found, strict=True):
+        now_s = clock.now_s()
         try:
-            made.setblocking(False)
-            _connect(made, where, until_s, clock)
-        except OSError as error:
-            made.close()
+            return _opened((family, kind, protocol), where, now_s + (until_s - now_s) / left, clock)
+        except OSError as error:  # also of an address family that this machine does not have
             problem = error
-        else:
-            return made
     raise problem
 
 
@@ -46,6 +44,17 @@ def await_readable(connection: socket.socket, until_s: float, clock: Clock) -> N
     while not clock.wait_readable(connection, until_s - clock.now_s()):
         if clock.now_s() >= until_s:
             raise TimeoutError("timed out")
+
+
+def _opened(kind: tuple[int, int, int], where: Any, until_s: float, clock: Clock) -> socket.socket:
+    made = socket.socket(*kind)
+    try:
+        made.setblocking(False)
+        _connect(made, where, until_s, clock)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def _connect(made: socket.socket, where: Any, until_s: float, clock: Clock) -> None:

@@ -21,10 +21,10 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from embodied_iqa.arm.robot.messages import ArmState, GripperState, RobotFault, StopCause
+from embodied_iqa.arm.robot.messages import ArmState, GripperState
 from embodied_iqa.arm.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.arm.robot.ur_link import UrLink
-from embodied_iqa.arm.robot.ur_messages import Command, UrFlags, UrState
+from embodied_iqa.arm.robot.ur_messages import Command, UrState
 from embodied_iqa.arm.robot.ur_options import SessionOptions, UrOptions
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import pose_to_transform, transform_to_pose
@@ -142,7 +142,7 @@ class UrArm:
             q_rad=np.array(state.q_rad),
             qd_radps=np.array(state.qd_radps),
             gripper=self._read_gripper(),
-            fault=self._fault(state),
+            fault=self._link.fault_of(state),
         )
 
     def _read_gripper(self) -> GripperState:
@@ -154,20 +154,6 @@ class UrArm:
         state = self._gripper.read()
         self._gripper_moves &= state.moving
         return state
-
-    def _fault(self, state: UrState) -> RobotFault | None:
-        if state.emergency_stop:
-            return RobotFault(StopCause.EMERGENCY, f"the emergency stop is pressed ({state.safety_words})")
-        if state.protective_stop:
-            reason = f"the robot made a protective stop ({state.safety_words})"
-            return RobotFault(StopCause.PROTECTIVE, reason)
-        if UrFlags.WATCHDOG in state.flags:
-            limit_ms = 1e3 / self._session.arm.watchdog_hz
-            reason = f"the robot's watchdog stopped the arm: the driver was silent for {limit_ms:.0f} ms"
-            return RobotFault(StopCause.WATCHDOG, reason)
-        if UrFlags.HALTED in state.flags:
-            return RobotFault(StopCause.PROGRAM_ENDED, "the robot's program ended, not by its watchdog")
-        return None
 
     def stream(self, q_rad: NDArray[np.float64]) -> None:
         """Send the joint target ``(6,)`` (rad) of this period.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from embodied_iqa.arm.robot.messages import RobotFault, StopCause
 from embodied_iqa.arm.robot.ur_messages import (
     NOTE,
-    REFUSED,
     REPLY,
     STATE,
-    WRONG_ARM,
     Answer,
     Command,
     Reply,
@@ -26,6 +25,8 @@ from embodied_iqa.base.units import SECOND_NS
 
 _HEARTBEAT_S = 0.02
 _EXIT_S = 0.5
+_OLDER_STATES = 1
+"""So many states that come after a reply may have been read before it, in the worker's other thread."""
 
 
 class UrLink:
@@ -58,7 +59,7 @@ class UrLink:
         self.state: UrState | None = None
         self.armed = False
         self._replies: dict[int, Reply] = {}
-        self._number = 0
+        self._number = self._since_reply = 0
         self._started_ns = self._sent_ns = 0
 
     @property
@@ -93,9 +94,11 @@ class UrLink:
             kind = message[:1]
             if kind == STATE:
                 self.state = UrState.unpack(message)
+                self._since_reply += 1
             elif kind == REPLY:
                 reply = Reply.unpack(message)
                 self._replies[reply.number] = reply
+                self._since_reply = 0
             elif kind == NOTE:
                 self._log(message[1:].decode("utf-8", "replace"))
         self._check_age(process)
@@ -103,15 +106,28 @@ class UrLink:
             self.armed = False
             what = "is not connected" if self.state is None else "is lost"
             problem = f"the arm at {self._options.arm.ip} {what}: {process.reason}"
-            if process.farewell in {REFUSED, WRONG_ARM}:
-                raise RefusedArmError(problem, may_pass=process.farewell == REFUSED)
+            if process.refusal is not None:
+                raise RefusedArmError(problem, process.refusal)
             raise InputError(problem)
         state = self.state
-        if state is not None and (
-            state.protective_stop or state.emergency_stop or UrFlags.HALTED in state.flags
-        ):
+        if state is not None and self.fault_of(state) is not None:
             self.armed = False
         return state
+
+    def fault_of(self, state: UrState) -> RobotFault | None:
+        """Return why the robot does not follow joint targets; None where it does or was never armed."""
+        if state.emergency_stop:
+            return RobotFault(StopCause.EMERGENCY, f"the emergency stop is pressed ({state.safety_words})")
+        if state.protective_stop:
+            reason = f"the robot made a protective stop ({state.safety_words})"
+            return RobotFault(StopCause.PROTECTIVE, reason)
+        if UrFlags.WATCHDOG in state.flags:
+            limit_ms = 1e3 / self._options.arm.watchdog_hz
+            reason = f"the robot's watchdog stopped the arm: the driver was silent for {limit_ms:.0f} ms"
+            return RobotFault(StopCause.WATCHDOG, reason)
+        if UrFlags.HALTED in state.flags:
+            return RobotFault(StopCause.PROGRAM_ENDED, "the robot's program ended, not by its watchdog")
+        return None
 
     def wait(self, seconds: float) -> None:
         """Wait until the worker sends something, at most so long."""
@@ -152,13 +168,16 @@ class UrLink:
             raise InputError(f"the arm did not complete '{command}': {error}")
 
     def wait_armed(self) -> None:
-        """Wait for a state in which the worker accepts joint targets.
+        """Wait for a state in which the worker accepts joint targets, after its reply that it does.
 
         Raises:
-            InputError: None arrives within ``reply_s``.
+            InputError: The robot has stopped again, or no such state arrives within ``reply_s``.
         """
         deadline = self._clock.now_s() + self._options.arm.reply_s
         while (state := self.receive()) is None or UrFlags.ARMED not in state.flags:
+            fault = None if state is None else self.fault_of(state)
+            if fault is not None and self._since_reply > _OLDER_STATES:
+                raise InputError(f"the arm was armed and stopped again: {fault.reason}")
             if self._clock.now_s() > deadline:
                 raise InputError("the arm was armed, but no state confirms it")
             self.wait(_HEARTBEAT_S)

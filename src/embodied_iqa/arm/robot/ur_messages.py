@@ -10,16 +10,15 @@ import json
 import math
 import struct
 from dataclasses import asdict, dataclass
-from enum import IntFlag, StrEnum
+from enum import Enum, IntFlag, StrEnum
 from typing import Any
 
 ANSWER, REQUEST = b"A", b"C"
 STATE, REPLY, NOTE = b"T", b"R", b"N"
-FAREWELL, REFUSED, WRONG_ARM = b"F", b"X", b"W"
-"""First byte of each message: two kinds to the worker, six kinds from it.
+FAREWELL = b"F"
+"""First byte of each message: two kinds to the worker, four from it and those of `Refusal`.
 
-After the last three the worker ends. REFUSED: the arm is refused as it is now. WRONG_ARM: it is refused
-whatever is done at its pendant. FAREWELL: any other reason.
+The worker ends after a refusal, and after FAREWELL for any other reason.
 """
 
 LONGEST_MESSAGE = 65536
@@ -37,6 +36,22 @@ _EMERGENCY = (1 << 5) | (1 << 6) | (1 << 7)
 Six = tuple[float, float, float, float, float, float]
 
 
+class Refusal(Enum):
+    """The check that an arm has not passed, as the first byte of the worker's last message."""
+
+    ANOTHER_ARM = b"W"
+    """Its controller is of another generation, whatever is done at its pendant."""
+    NO_POSE = b"P"
+    """The controller does not report where the arm is."""
+    GEOMETRY = b"X"
+    """The arm is not where the kinematics of the expected one have it."""
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it can become right while the same controller stays."""
+        return self is not Refusal.ANOTHER_ARM
+
+
 class Command(StrEnum):
     """Requests that the worker carries out."""
 
@@ -52,8 +67,9 @@ class Command(StrEnum):
 class UrFlags(IntFlag):
     """State of the worker.
 
-    ARMED: joint targets are accepted. HALTED: the robot's program ended while the arm was armed. WATCHDOG: it
-    ended because the driver was silent.
+    ARMED: joint targets are accepted. HALTED: the robot's program ended while the arm was armed; the first
+    state that shows its end has neither, because its cause may come with the next. WATCHDOG: it ended because
+    the driver was silent.
     """
 
     ARMED = 1

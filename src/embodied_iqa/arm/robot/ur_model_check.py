@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.rtde_snapshot import RtdeSnapshot
+from embodied_iqa.arm.robot.ur_messages import Refusal
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics.models import (
     UR_MODELS,
@@ -40,14 +41,13 @@ class RefusedArmError(InputError):
 
     Args:
         message: What is wrong, without a full stop.
-        may_pass: Whether it can become right while the same controller stays: at the pendant, or once its
-            joints are powered.
+        refusal: The check that it has not passed.
         details: Expected, received and available values, see `InputError`.
     """
 
-    def __init__(self, message: str, *, may_pass: bool, **details: Any) -> None:
+    def __init__(self, message: str, refusal: Refusal, **details: Any) -> None:
         super().__init__(message, **details)
-        self.may_pass = may_pass
+        self.refusal = refusal
 
 
 def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...], model: ArmModel) -> str:
@@ -75,12 +75,12 @@ def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...], model: ArmMode
         software = "5 or later" if model.is_e_series else "3.x"
         raise RefusedArmError(
             f"the controller is that of {series or 'no known series'}; {_best_fit(seen, T_base_flange)}",
-            may_pass=False,
+            Refusal.ANOTHER_ARM,
             expected=f"{named} (software {software})",
             got=f"software {version}",
         )
     if deviation.distance_m > LARGEST_DISTANCE_M or deviation.angle_rad > LARGEST_ANGLE_RAD:
-        raise RefusedArmError(_refusal(seen, model, T_expected, T_base_flange), may_pass=True)
+        raise RefusedArmError(_refusal(seen, model, T_expected, T_base_flange), Refusal.GEOMETRY)
     name = model.geometry.name
     return f"{name}, software {version}: its flange deviates from the standard geometry by {deviation}"
 
@@ -98,7 +98,7 @@ def _reported_flange(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> NDArra
     if not np.isfinite(numbers).all() or not np.any(numbers[1]):
         raise RefusedArmError(
             "the controller does not report where the arm is, so its model cannot be checked",
-            may_pass=True,
+            Refusal.NO_POSE,
             expected="six joint angles, the pose of the tool and its offset, finite",
             got=numbers.tolist(),
         )

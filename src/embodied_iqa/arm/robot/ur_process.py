@@ -8,13 +8,14 @@ import socket
 import subprocess
 import sys
 
-from embodied_iqa.arm.robot.ur_messages import FAREWELL, LONGEST_MESSAGE, REFUSED, WRONG_ARM
+from embodied_iqa.arm.robot.ur_messages import FAREWELL, LONGEST_MESSAGE, Refusal
 from embodied_iqa.arm.robot.ur_options import SessionOptions
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import values_of
 from embodied_iqa.base.errors import InputError
 
 _BUFFER_BYTES = 1 << 18
+_REFUSALS = {refusal.value: refusal for refusal in Refusal}
 
 
 class UrProcess:
@@ -26,7 +27,7 @@ class UrProcess:
 
     Attributes:
         reason: Why the worker is gone; empty while it is not.
-        farewell: Kind of its last message, where it has ended by itself: FAREWELL, REFUSED or WRONG_ARM.
+        refusal: Why the worker has refused the arm; None where it has not.
 
     Raises:
         InputError: The process cannot be started.
@@ -55,7 +56,7 @@ class UrProcess:
         finally:
             theirs.close()
         self.reason = ""
-        self.farewell = b""
+        self.refusal: Refusal | None = None
 
     @property
     def pid(self) -> int:
@@ -95,8 +96,8 @@ class UrProcess:
                 break
             if not message:
                 self.end(f"the arm's worker process ended with code {self._process.poll()}")
-            elif message[:1] in {FAREWELL, REFUSED, WRONG_ARM}:
-                self.farewell = message[:1]
+            elif message[:1] in {FAREWELL, *_REFUSALS}:
+                self.refusal = _REFUSALS.get(message[:1])
                 self.end(message[1:].decode("utf-8", "replace"))
             else:
                 messages.append(message)

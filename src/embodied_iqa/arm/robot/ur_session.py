@@ -40,7 +40,8 @@ class UrSession:
     Attributes:
         options: Options of the worker.
         armed: Whether targets are accepted.
-        halted: HALTED if the program ended while the arm was armed, and WATCHDOG if by its watchdog.
+        halted: HALTED if the program ended while the arm was armed, and WATCHDOG if by its watchdog; states
+            have it from the second one on that shows the end, see `state`.
     """
 
     def __init__(self, options: SessionOptions, clock: Clock = MONOTONIC) -> None:
@@ -56,6 +57,7 @@ class UrSession:
         self.armed = self._servoing = self._started = False
         self.halted = UrFlags(0)
         self._kicked_s = 0.0
+        self._ended_s = math.nan
         limit_s = 1.0 / self._arm.watchdog_hz
         self._silence = Silence(limit_s, lambda: self.controller_s)
         # states may be read late, so the silence on this machine's clock explains an ended program too
@@ -90,8 +92,11 @@ class UrSession:
         return bool(self._receive.getRuntimeState() == _PLAYING)
 
     def state(self) -> UrState:
-        """Return the newest state, read from a single package."""
-        flags = UrFlags.ARMED if self.armed else self.halted
+        """Return the newest state, read from a single package.
+
+        A controller may report that the program has ended one package before the protective stop that ended
+        it: targets are ignored from the first state on, and the next one says that the program ended.
+        """
         receive, lockstep = self._receive, self.options.lockstep
         while True:
             stamp = receive.getTimestamp()
@@ -108,16 +113,21 @@ class UrSession:
                 safety_bits=receive.getSafetyStatusBits(),
                 robot_mode=receive.getRobotMode(),
                 speed_fraction=receive.getTargetSpeedFraction(),
-                flags=flags,
+                flags=self._flags(stamp),
                 silence_s=self._silence.longest_s,
                 near_misses=self._silence.near_misses,
             )
             if receive.getTimestamp() == stamp:
                 break
         if self.armed and state.runtime != _PLAYING:
-            self._halt()
-            return replace(state, flags=self.halted)  # this state tells of it, not only the next one
+            self._halt(stamp)
+            return replace(state, flags=self._flags(stamp))
         return state
+
+    def _flags(self, stamp_s: float) -> UrFlags:
+        if self.armed:
+            return UrFlags.ARMED
+        return UrFlags(0) if stamp_s == self._ended_s else self.halted
 
     def servo(self, q_rad: list[float]) -> None:
         """Stream a joint target; has no effect unless armed."""
@@ -128,7 +138,7 @@ class UrSession:
         if self._control.servoJ(q_rad, 0.5, 0.5, period_s, arm.servo_lookahead_s, arm.servo_gain):
             self._servoing = True
         else:
-            self._halt()
+            self._halt(self.controller_s)
 
     def kick(self) -> None:
         """Kick the program's watchdog, at most every 20 ms."""
@@ -184,8 +194,9 @@ class UrSession:
         self.stop()
         return False
 
-    def _halt(self) -> None:
-        """Disarm because the robot's program ended."""
+    def _halt(self, stamp_s: float) -> None:
+        """Disarm because the robot's program ended, as the state of this time shows."""
+        self._ended_s = stamp_s
         by_watchdog = self._silence.is_exceeded() or self._waited.is_exceeded()
         self.halted = UrFlags.HALTED | (UrFlags.WATCHDOG if by_watchdog else UrFlags(0))
         self.armed = self._servoing = False

@@ -21,9 +21,7 @@ from embodied_iqa.arm.robot.ur_messages import (
     FAREWELL,
     LONGEST_MESSAGE,
     NOTE,
-    REFUSED,
     REQUEST,
-    WRONG_ARM,
     Answer,
     Reply,
     Request,
@@ -131,7 +129,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         session = _connect(driver, build(SessionOptions, json.loads(arguments.options), "worker options"))
     except RefusedArmError as error:
-        _send_text(driver, REFUSED if error.may_pass else WRONG_ARM, str(error))
+        _send_text(driver, error.refusal.value, str(error))
         os._exit(1)
     except (RuntimeError, ValueError, OSError, ImportError, UserError) as error:
         _send_text(driver, FAREWELL, str(error))

@@ -12,6 +12,7 @@ from rclpy.node import Node
 
 from embodied_iqa.arm.robot.messages import ArmState
 from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur_messages import Refusal
 from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError
@@ -26,8 +27,8 @@ class UrRobot:
 
     A thread only waits for data and wakes the node; everything else happens in callbacks of the node.
     A lost connection is retried every second; the arm stays disarmed until it is armed again. An arm that is
-    refused is reported once and retried with growing pauses, up to a minute; one that is refused for a reason
-    that cannot pass by itself only by `retry`.
+    refused is reported once for each check that it has not passed, and retried with growing pauses, up to a
+    minute; one that is refused for a reason that cannot pass by itself only by `retry`.
 
     Args:
         node: Node of the callbacks.
@@ -58,7 +59,8 @@ class UrRobot:
         self._problem = ""
         self._retry_at_s: float | None = 0.0
         self._pause_s = _RETRY_S
-        self._is_told = self._is_refused = False
+        self._is_refused = False
+        self._told: Refusal | None = None
         self._handled = threading.Event()
         self._ending = threading.Event()
         self._arrived = node.create_guard_condition(self._handle)
@@ -104,9 +106,9 @@ class UrRobot:
         self._state = self._arm.read()
 
     def retry(self) -> None:
-        """Connect at once to an arm that was refused."""
+        """Connect at once to an arm that was refused; where it is refused again, that is reported."""
         if self._is_refused:
-            self._pause_s = _RETRY_S
+            self._told, self._pause_s = None, _RETRY_S
             self._start()
 
     def answer(self) -> None:
@@ -157,7 +159,7 @@ class UrRobot:
         state = self._arm.read()
         if self._problem and state is not None:
             self._node.get_logger().info("the arm is back")
-            self._problem, self._is_told, self._pause_s = "", False, _RETRY_S
+            self._problem, self._told, self._pause_s = "", None, _RETRY_S
         seen_s = -1.0 if self._arm.state is None else self._arm.state.controller_s
         if state is None or seen_s == self._seen_s:
             self._on_silence("")
@@ -166,26 +168,27 @@ class UrRobot:
         self._on_state(state)
 
     def _note_problem(self, error: InputError) -> None:
-        is_told = self._is_told and isinstance(error, RefusedArmError)
-        if str(error) != self._problem and not is_told:
+        refusal = error.refusal if isinstance(error, RefusedArmError) else None
+        if str(error) != self._problem if refusal is None else refusal is not self._told:
             self._node.get_logger().error(str(error))
+        self._told = refusal
         self._problem = str(error)
         if self._arm.is_connected:
             return
-        if isinstance(error, RefusedArmError):
-            self._note_refusal(error)
+        if refusal is None:
+            self._pause_s = _RETRY_S
         else:
-            self._is_told, self._pause_s = False, _RETRY_S
+            self._note_refusal(refusal)
         if self._retry_at_s is not None and self._clock.now_s() >= self._retry_at_s:
             self._start()
 
-    def _note_refusal(self, error: RefusedArmError) -> None:
+    def _note_refusal(self, refusal: Refusal) -> None:
         """Plan the next connection, once for each: the same refusal is read again until then."""
         if self._is_refused:
             return
-        self._is_told = self._is_refused = True
+        self._is_refused = True
         self._pause_s = min(2.0 * self._pause_s, _LONGEST_RETRY_S)
-        self._retry_at_s = self._clock.now_s() + self._pause_s if error.may_pass else None
+        self._retry_at_s = self._clock.now_s() + self._pause_s if refusal.may_pass else None
 
     def _start(self) -> None:
         self._is_refused = False

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.arm.robot.rtde_snapshot import RtdeSnapshot
+from embodied_iqa.arm.robot.ur_messages import Refusal
 from embodied_iqa.arm.robot.ur_model_check import RefusedArmError, check_model
 from embodied_iqa.arm.robot.ur_options import UrOptions
 from embodied_iqa.base.errors import InputError, UsageError
@@ -74,7 +75,7 @@ def test_another_generation_is_refused_by_its_version(version: tuple[int, int, i
         RefusedArmError, match=rf"that of a UR5e.*expected a CB3, as of the UR5.*'software {text}'"
     ) as error:
         check_model(replace(_seen("UR5e"), version=version), TOOL, ArmModel.UR5)
-    assert not error.value.may_pass, "nothing at its pendant makes it a CB3"
+    assert not error.value.refusal.may_pass, "nothing at its pendant makes it a CB3"
     with pytest.raises(InputError, match="expected a CB3, as of the UR5"):
         check_model(replace(_seen("UR5"), version=version), TOOL, ArmModel.UR5)
 
@@ -97,14 +98,15 @@ def test_controller_that_does_not_report_its_tool_must_have_ours() -> None:
     ],
 )
 def test_state_that_says_nothing_is_refused(changes: dict[str, tuple[float, ...]]) -> None:
-    with pytest.raises(InputError, match="does not report where the arm is"):
+    with pytest.raises(RefusedArmError, match="does not report where the arm is") as error:
         check_model(replace(_seen(), **changes), TOOL, ArmModel.UR5)
+    assert error.value.refusal is Refusal.NO_POSE
 
 
 def test_joints_without_power_are_named_as_a_cause() -> None:
     with pytest.raises(RefusedArmError, match=r"not powered \(robot mode 3\)") as error:
         check_model(replace(_seen("UR3"), robot_mode=3), TOOL, ArmModel.UR5)
-    assert error.value.may_pass
+    assert error.value.refusal is Refusal.GEOMETRY
 
 
 VERSIONS = {False: (3, 15, 8, 106339), True: (5, 15, 0, 126346)}
@@ -121,7 +123,7 @@ def test_every_model_is_accepted_by_its_own_name_only(actual: ArmModel, named: A
     with pytest.raises(RefusedArmError, match=rf"that of a {name} \(0\.0 mm and 0\.00 degrees\)") as error:
         check_model(seen, TOOL, named)
     assert named.geometry.name in str(error.value)
-    assert error.value.may_pass == (actual.is_e_series == named.is_e_series)
+    assert error.value.refusal.may_pass == (actual.is_e_series == named.is_e_series)
 
 
 def test_load_beyond_the_model_is_refused() -> None:
