@@ -13,7 +13,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.hand_eye import IDENTITY
 from embodied_iqa.models.subjects.catalogue import Backend
 from embodied_iqa.models.subjects.reference import SubjectReference
-from embodied_iqa.runs.graph.camera_sources import CameraSource
+from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.faults import FaultRates
 
@@ -105,6 +105,12 @@ class CameraParameters:
     horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the images were made before: files, or a recording in place of connected cameras."""
+        kind = self.source.kind
+        return kind is CameraKind.STORED or (kind is CameraKind.LIVE and bool(self.path))
 
     def needed_path(self) -> str:
         """Return the path for a source that cannot do without.

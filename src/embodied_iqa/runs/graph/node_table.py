@@ -22,7 +22,7 @@ from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import refuse_real_arm
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
-from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, cameras_of
+from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_judge
 from embodied_iqa.runs.graph.lease_parameters import check_leases, link_leases
@@ -180,7 +180,7 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     check_leases(graph)
     if robot is RobotKind.UR5 and vla.subject.simulation_only:
         refuse_real_arm(vla.subject)
-    _check_source(source, robot)
+    _check_camera(graph.camera_node, robot)
     has_arm = robot is not RobotKind.NONE
     if has_arm:
         graph.arm_node.timed_controller(graph.arm_node.check_model())
@@ -202,22 +202,24 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     )
 
 
-def _check_source(source: CameraSource, robot: RobotKind) -> None:
+def _check_camera(camera: CameraParameters, robot: RobotKind) -> None:
     """Refuse a camera that does not see the arm: a real arm must not move on stored images."""
+    source, recording = camera.source, "a recording (camera_node.path)"
     if source.kind is CameraKind.WORLD:
         agrees = robot.is_simulated
-    elif source.kind is CameraKind.STORED:
+    elif camera.is_stored:
         agrees = robot is RobotKind.NONE
     else:
         agrees = not robot.is_simulated
     if not agrees:
         seeing = CameraSource.of_kind(CameraKind.LIVE, CameraKind.OWN)
+        played = f", {recording}," if camera.is_stored and source.kind is CameraKind.LIVE else ""
         raise UsageError(
-            f"camera {source} does not go with robot {robot}",
+            f"camera {source}{played} does not go with robot {robot}",
             available=[
                 f"camera {CameraSource.of_kind(CameraKind.WORLD)} with robot sim",
                 f"camera {seeing} with robot ur5 or none",
-                f"camera {CameraSource.of_kind(CameraKind.STORED)} with robot none",
+                f"camera {CameraSource.of_kind(CameraKind.STORED)} or {recording} with robot none",
             ],
         )
 

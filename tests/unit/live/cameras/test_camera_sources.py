@@ -64,6 +64,24 @@ def test_a_camera_goes_with_the_arms_that_it_can_see(source: str, robots: set[st
             resolve(overrides=overrides)
 
 
+def test_a_real_arm_does_not_move_on_a_recording_of_a_live_camera() -> None:
+    stored = {
+        "camera_node.source": "realsense",
+        "camera_node.path": "recordings",
+        "arm_node.model": "ur5",
+        "arm_node.ur.ip": "127.0.0.1",
+        "vla_node.subject": "classical-vla",
+    }
+    words = (
+        r"camera realsense, a recording \(camera_node\.path\), does not go with robot ur5; "
+        r".*files or bag or a recording \(camera_node\.path\) with robot none"
+    )
+    with pytest.raises(UsageError, match=words):
+        resolve(overrides=stored | {"arm_node.robot": "ur5"})
+    graph = resolve(overrides=stored | {"arm_node.robot": "none"})
+    assert not graph.camera_node.in_runs, "it sets the pace, as the camera did"
+
+
 def test_the_newest_image_wins_where_a_source_is_live() -> None:
     for source in CameraSource:
         if source.kind is not CameraKind.WORLD:
