@@ -117,9 +117,8 @@ def check_values(config_class: type[ConfigT], values: Mapping[str, object], wher
     former = former_names(config_class)
     for name in values:
         if name in former:
-            raise UsageError(
-                f"a parameter in {where} has a new name and unit", expected=former[name], got=name
-            )
+            expected = f"{former[name]} (units: docs/reference/lease.md)"
+            raise UsageError(f"a parameter in {where} has a new name", expected=expected, got=name)
         if name not in known:
             raise UsageError(f"unknown parameter in {where}", got=name, available=sorted(known))
     return {name: _checked(known[name], value, where) for name, value in values.items()}

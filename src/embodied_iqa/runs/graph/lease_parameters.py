@@ -15,22 +15,25 @@ LEASE_GROUPS: Final = {"gate_node": "judge.lease", "arm_node": "controller.lease
 """Nodes that have the times of a lease, with the group of each: it grants, obeys, and waits for leases."""
 
 
-def link_leases(merged: dict[str, dict[str, object]]) -> None:
+def link_leases(layer: dict[str, dict[str, object]]) -> None:
     """Copy the times that one node sets to the others.
 
     Args:
-        merged: Node name to flat parameter names with values, changed in place.
+        layer: What one source sets: node name to flat parameter names with values, changed in place. Each
+            source is linked before a later one replaces its times, whichever nodes they name.
 
     Raises:
         UsageError: A value is of another type or out of range, or two nodes set different values.
     """
     for name in (parameter.name for parameter in parameters_of(LeaseOptions)):
         places = {node: f"{group}.{name}" for node, group in LEASE_GROUPS.items()}
-        given = {node: merged[node][place] for node, place in places.items() if place in merged[node]}
+        values = {node: layer.get(node, {}) for node in places}
+        given = {node: values[node][place] for node, place in places.items() if place in values[node]}
+        for node, value in given.items():
+            check_values(LeaseOptions, {name: value}, f"{node}.{LEASE_GROUPS[node]}")
         for node, place in places.items() if given else ():
             first, value = next(iter(given.items()))
-            own = merged[node].setdefault(place, value)
-            check_values(LeaseOptions, {name: own}, f"{node}.{LEASE_GROUPS[node]}")
+            own = layer.setdefault(node, {}).setdefault(place, value)
             if own != value:
                 raise UsageError(
                     f"{node}.{place} is not {first}.{places[first]}", expected=str(value), got=own

@@ -111,20 +111,14 @@ def resolve(
     """
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     for path in (shared_file(_DEFAULT_FILE), *files):
-        for node, values in _values_by_node(path).items():
-            merged[node].update(values)
+        _merge(merged, _values_by_node(path))
         _locate_calibration(merged["gate_node"], path.parent)
-    for name, value in (overrides or {}).items():
-        node, dot, parameter = name.partition(".")
-        if node not in _CLASSES or not dot:
-            raise UsageError("unknown node in an override", got=name, available=_CLASSES)
-        merged[node][parameter] = value
+    _merge(merged, _overrides_by_node(overrides or {}))
     _locate_calibration(merged["gate_node"], Path())
     _link_robot(merged)
     _link_views(merged, policies)
     _link_tool(merged)
     _link_time(merged)
-    link_leases(merged)
     if _MODE not in merged["gate_node"]:
         simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
@@ -298,6 +292,23 @@ def _locate_calibration(gate: dict[str, object], folder: Path) -> None:
 def _session_address() -> str:
     """Return a loopback address of this process: other sessions emulate other robots."""
     return f"127.0.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
+
+
+def _merge(merged: dict[str, dict[str, object]], layer: dict[str, dict[str, object]]) -> None:
+    """Let what one source sets win over the earlier ones, also where it sets a time for all nodes in one."""
+    link_leases(layer)
+    for node, values in layer.items():
+        merged[node].update(values)
+
+
+def _overrides_by_node(overrides: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for name, value in overrides.items():
+        node, dot, parameter = name.partition(".")
+        if node not in _CLASSES or not dot:
+            raise UsageError("unknown node in an override", got=name, available=_CLASSES)
+        found.setdefault(node, {})[parameter] = value
+    return found
 
 
 def _values_by_node(path: Path) -> dict[str, dict[str, object]]:

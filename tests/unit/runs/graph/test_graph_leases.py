@@ -38,11 +38,23 @@ def test_the_shipped_file_has_the_defaults() -> None:
 @pytest.mark.parametrize(("node", "group"), LEASE_GROUPS.items())
 def test_a_time_that_one_node_sets_holds_for_all(tmp_path: Path, node: str, group: str) -> None:
     file = tmp_path / "own.yaml"
-    file.write_text(yaml.safe_dump({node: {"ros__parameters": {f"{group}.overrun_s": 0.05}}}))
+    times = {f"{group}.overrun_s": 0.05, f"{group}.ttl_s": 0.2}  # the shipped file sets a ttl_s too
+    file.write_text(yaml.safe_dump({node: {"ros__parameters": times}}))
     graph = resolve((file,), {f"{node}.{group}.wait_s": 0.3})
-    assert of_each_node(graph) == [LeaseOptions(overrun_s=0.05, wait_s=0.3)] * 3
+    assert of_each_node(graph) == [LeaseOptions(overrun_s=0.05, ttl_s=0.2, wait_s=0.3)] * 3
     written = graph.values()
     assert [written[name][f"{place}.overrun_s"] for name, place in LEASE_GROUPS.items()] == [0.05] * 3
+
+
+def test_an_override_of_one_node_replaces_a_time_that_a_file_sets_for_another(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    times = {"judge.lease.ttl_s": 0.2, "judge.lease.wait_s": 0.4}
+    file.write_text(yaml.safe_dump({"gate_node": {"ros__parameters": times}}))
+    graph = resolve((file,), {"sim_node.lease.ttl_s": 0.3})
+    assert of_each_node(graph) == [LeaseOptions(ttl_s=0.3, wait_s=0.4)] * 3
+    later = tmp_path / "later.yaml"
+    later.write_text(yaml.safe_dump({"arm_node": {"ros__parameters": {"controller.lease.ttl_s": 0.25}}}))
+    assert of_each_node(resolve((file, later))) == [LeaseOptions(ttl_s=0.25, wait_s=0.4)] * 3
 
 
 def test_two_nodes_that_set_different_times_are_refused() -> None:
@@ -79,7 +91,7 @@ def test_a_former_name_is_refused_in_one_line_with_the_new_one(
     assert old not in known
     file = tmp_path / "old.yaml"
     file.write_text(yaml.safe_dump({node: {"ros__parameters": {old: value}}}))
-    with pytest.raises(UsageError, match=f"new name.* expected {new}; got '{old}'") as caught:
+    with pytest.raises(UsageError, match=rf"new name; expected {new} \(units: .*; got '{old}'") as caught:
         resolve((file,))
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
@@ -89,6 +101,11 @@ def test_a_former_name_is_refused_in_one_line_with_the_new_one(
     ("overrides", "words"),
     [
         ({TTL: 10.0}, r"ttl_s in gate_node\.judge\.lease; expected 0\.001 to 1\.0; got 10\.0"),
+        ({"sim_node.lease.ttl_s": 10.0}, r"ttl_s in sim_node\.lease; expected 0\.001 to 1\.0; got 10\.0"),
+        (
+            {TTL: 0.2, "arm_node.controller.lease.ttl_s": "long"},
+            r"ttl_s in arm_node\.controller\.lease; expected a value of type float; got 'long'",
+        ),
         ({TTL: 120}, r"expected 0\.001 to 1\.0; got 120"),
         (
             {TTL: 0.5, "gate_node.judge.lease.longest_s": 0.4},
