@@ -54,14 +54,12 @@ def test_who_comes_after_the_number_was_reached_is_killed_too(folder: Path, tmp_
 def test_a_process_counts_its_rename_once_the_other_has_counted_its_own(folder: Path, tmp_path: Path) -> None:
     """This process holds the count while it counts, as another of the program would."""
     variables = fail_point(2, folder, tmp_path / "notes")
-    with (
-        (tmp_path / "notes" / "renames").open("ab") as counted,
-        running_program(_words(folder, 1), tmp_path / "logs", variables) as program,
-    ):
-        fcntl.flock(counted, fcntl.LOCK_EX)
-        program.wait_until(lambda: "ready" in program.stdout, "it is ready", DEADLINE_S)
-        counted.write(b".")
-        counted.flush()
-        fcntl.flock(counted, fcntl.LOCK_UN)
-        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+    with (tmp_path / "notes" / "renames").open("ab") as counted:
+        fcntl.flock(counted, fcntl.LOCK_EX)  # before the program starts, which would count first
+        with running_program(_words(folder, 1), tmp_path / "logs", variables) as program:
+            program.wait_until(lambda: "ready" in program.stdout, "it is ready", DEADLINE_S)
+            counted.write(b".")
+            counted.flush()
+            fcntl.flock(counted, fcntl.LOCK_UN)
+            assert program.wait(DEADLINE_S) == -signal.SIGKILL
     assert not list(folder.glob("*.txt"))
