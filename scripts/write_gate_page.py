@@ -32,15 +32,8 @@ from embodied_iqa.runs.experiment.plan import TASKS, ExperimentPlan
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.peers.stored import ComparedDetectors, read_detectors
 
-_NOT_SET: Final = {
-    "world",
-    "engine",
-    "vlm",
-    "embodied_iqa",
-    "vla_node.subject",
-    "gate_node.calibration.sha256",
-}
-"""Recorded parameters that no `--set` sets."""
+_NOT_SET: Final = {"vla_node.subject"}
+"""Recorded parameters of nodes that other options set."""
 _TITLE: Final = "What the gate prevents"
 _ENOUGH_SCENES: Final = 100
 _POLICIES: Final = (
@@ -145,12 +138,13 @@ def command_of(plan: ExperimentPlan, parameters: dict[str, Any]) -> str:
 
 
 def _settings(parameters: dict[str, Any]) -> list[str]:
+    """Return what `--set` sets; names that no parameter has, such as former ones, would be refused."""
     values = resolve((), {"gate_node.judge.mode": "off"}).values()
     usual = {f"{node}.{name}": value for node, own in values.items() for name, value in own.items()}
     return [
         f"{name}={_word(value)}"
         for name, value in parameters.items()
-        if name not in _NOT_SET and value != usual.get(name)
+        if name in usual and name not in _NOT_SET and value != usual[name]
     ]
 
 

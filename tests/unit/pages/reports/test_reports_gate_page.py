@@ -99,6 +99,15 @@ def test_the_command_repeats_the_plan_and_the_parameters() -> None:
     assert arguments.set == ["gate_node.views=[top]"]
 
 
+def test_the_command_has_no_names_that_would_be_refused() -> None:
+    stored = {"gate_node.judge.ttl_ms": 200.0, "sim_node.lease_window_s": 0.02, "engine": "mujoco 3"}
+    words = command_of(
+        PLAN, stored | {"vla_node.subject": "panel-vla-side", "gate_node.judge.trip_frames": 4}
+    )
+    _, arguments = parse(shlex.split(words)[1:])
+    assert arguments.set == ["gate_node.judge.trip_frames=4"]
+
+
 def test_an_unfinished_experiment_gives_its_finished_scenes(tmp_path: Path) -> None:
     folder = ExperimentFolder(tmp_path, {}, PLAN)
     row = gate_runs()[0]
