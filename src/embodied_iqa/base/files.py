@@ -75,10 +75,14 @@ def write_text_whole(path: Path, text: str) -> None:
     write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
 
 
+def json_text(tree: Any) -> str:
+    """Return JSON with sorted keys: the same tree gives the same bytes."""
+    return json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_json_whole(path: Path, tree: Any) -> None:
-    """Write JSON with sorted keys: the same tree gives the same bytes."""
-    text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-    write_text_whole(path, text)
+    """Write JSON as `json_text` makes it."""
+    write_text_whole(path, json_text(tree))
 
 
 def remove_parts(folder: Path) -> int:

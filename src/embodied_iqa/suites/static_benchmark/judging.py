@@ -10,9 +10,10 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.files import json_text, write_text_whole
 from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES
+from embodied_iqa.base.user_files.texts import check_size
 from embodied_iqa.data.database.building.members import Failure
 from embodied_iqa.imaging.images.frame import View, picture_frame
 from embodied_iqa.models.scoring.proportions import Share, wilson
@@ -25,6 +26,7 @@ from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.suites.static_benchmark.letters import Reading, read_letter
 from embodied_iqa.suites.static_benchmark.subjects import Answerer, Asked, load_answerer
 
+_WHAT: Final = "answers of a judge"
 _BLOCK: Final = 40
 """Answers that are judged before they are written."""
 _SIDE_PX: Final = 64
@@ -93,7 +95,7 @@ def judge_scores(
         Score by subject, for all of them.
 
     Raises:
-        UserError: It cannot judge, cannot be loaded or reached, or its file is damaged.
+        UserError: It cannot judge, cannot be loaded or reached, or its file is damaged or too large.
     """
     check_judge(judge)
     loaded = load_answerer(judge, options)
@@ -121,15 +123,21 @@ def _text(item: Item, answer: ItemAnswer) -> str:
 
 
 def _ask(judge: Answerer, file: Path, texts: Sequence[str]) -> Mapping[str, str]:
-    """Return the judge's answer to each text, and write it; a text without one is missing."""
+    """Return the judge's answer to each text, and write it; a text without one is missing.
+
+    Raises:
+        UserError: As `judge_scores`, or the file would be too large to be read again; it keeps what it held.
+    """
     known = _Known(judge.version)
     if file.is_file():
-        known = read_json(_Known, file, "answers of a judge", most_bytes=MOST_DATASET_BYTES)
+        known = read_json(_Known, file, _WHAT, most_bytes=MOST_DATASET_BYTES)
     answers = dict(known.answers) if known.version == judge.version else {}
     missing = [text for text in texts if text not in answers]
     for at in range(0, len(missing), _BLOCK):
         answers |= _answered(judge, missing[at : at + _BLOCK])
-        write_json_whole(file, unstructure(_Known(judge.version, answers)))
+        text = json_text(unstructure(_Known(judge.version, answers)))
+        check_size(text, file, _WHAT, most_bytes=MOST_DATASET_BYTES)
+        write_text_whole(file, text)
     return answers
 
 

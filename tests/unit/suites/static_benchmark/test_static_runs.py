@@ -16,6 +16,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.paired import mcnemar
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.scoring.proportions import wilson
+from embodied_iqa.suites.static_benchmark import judging
 from embodied_iqa.suites.static_benchmark.answered import answered_score
 from embodied_iqa.suites.static_benchmark.answers import ItemAnswer
 from embodied_iqa.suites.static_benchmark.benchmark import read_items, write_benchmark
@@ -205,6 +206,17 @@ def test_a_judge_reads_unparsed_answers_only_and_its_hits_are_counted_apart(
     for wrong in ("oracle", "panel-vlm-fine", "classical-vlm,classical-vlm-2"):
         assert main(["evaluate", "static", str(bench), "--vlm", "oracle", "--judge", wrong]) == 2
     assert main(["evaluate", "static", str(bench), "--vla", "still", "--judge", "oracle"]) == 2
+
+
+def test_answers_of_a_judge_that_could_not_be_read_again_are_not_written(
+    bench: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.setattr(judging, "MOST_DATASET_BYTES", 100)
+    words = ["--vlm", "python:test_static_runs:make", "--judge", "python:test_static_runs:make_judge"]
+    assert main(["evaluate", "static", str(bench), *words]) == 1
+    assert "would be too large to be read again; expected at most 100 bytes" in capsys.readouterr().err
+    assert not list((bench / "results" / "judged").glob("*.json"))
 
 
 def test_a_group_with_a_missing_rotation_is_never_a_hit() -> None:
