@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from rclpy.node import Node
 
-from embodied_iqa.imaging.images.frame import Frame
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.live.ros.node import Health
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+
+
+class Closable(Protocol):
+    """An open camera of any kind."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+CameraT = TypeVar("CameraT", bound=Closable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +55,25 @@ class CameraFeed(Protocol):
     def close(self) -> None:
         """Close its cameras; called once no callback of the node runs any more."""
         ...
+
+
+def open_views(config: CameraParameters, open_view: Callable[[View], CameraT]) -> list[CameraT]:
+    """Open a camera for each view; where one fails, those before it are closed and its error is the one told.
+
+    Args:
+        config: The views.
+        open_view: Opens the camera of a view; what it raises is passed on.
+    """
+    opened: list[CameraT] = []
+    with ExitStack() as undo:
+        for view in config.views:
+            camera = open_view(view)
+            undo.callback(_close, camera)
+            opened.append(camera)
+        undo.pop_all()
+    return opened
+
+
+def _close(camera: Closable) -> None:
+    with suppress(UserError):
+        camera.close()

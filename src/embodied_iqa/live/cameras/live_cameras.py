@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import Image
 
-from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.errors import UserError, first_line
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.live_camera import LiveCamera, RgbdFrame
@@ -72,6 +72,10 @@ class LiveCameras:
         if both.depth is not None and both.frame.view in self._depths:
             self._depths[both.frame.view].publish(depth_to_msg(both))
 
+    def _fail(self, view: View, words: str) -> None:
+        self._failed[view] = words
+        self._inform(f"{view}: {words}")
+
     def _work(self, camera: LiveCamera) -> None:
         try:
             while not self._stop.is_set():
@@ -81,7 +85,11 @@ class LiveCameras:
         except EndOfFramesError as end:
             self._inform(f"{camera.view}: {end}")
         except UserError as error:
-            self._failed[camera.view] = str(error)
-            self._inform(f"{camera.view}: {error}")
+            self._fail(camera.view, str(error))
+        except Exception as error:
+            self._fail(
+                camera.view, f"camera {camera.view} failed: {type(error).__name__}: {first_line(error)}"
+            )
+            raise  # a bug: its traceback is shown
         finally:
             camera.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from embodied_iqa.base.user_code import load_factory, own_code
 from embodied_iqa.imaging.images.frame import Camera, Frame, View
-from embodied_iqa.live.cameras.camera_rig import CameraRig
+from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
 from embodied_iqa.live.cameras.timed_cameras import TimedCameras
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
@@ -16,7 +16,7 @@ def open_own(rig: CameraRig) -> TimedCameras:
     return TimedCameras(rig, own_cameras(rig.config, rig.now_ns))
 
 
-def own_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[Camera]:
+def own_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[_OwnCamera]:
     """Open one camera of the user's code for each view.
 
     Args:
@@ -30,7 +30,7 @@ def own_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[C
     path = config.needed_path()
     factory = load_factory(path)
     with own_code(f"{path} failed"):
-        return [_OwnCamera(factory(view, clock_ns), view) for view in config.views]
+        return open_views(config, lambda view: _OwnCamera(factory(view, clock_ns), view))
 
 
 class _OwnCamera:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
@@ -17,7 +16,7 @@ from embodied_iqa.imaging.images.realsense import (
     RecordedRealSense,
 )
 from embodied_iqa.live.cameras.camera_poses import follow_tool, pose_functions
-from embodied_iqa.live.cameras.camera_rig import CameraRig
+from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
@@ -46,14 +45,7 @@ def realsense_cameras(
         MissingDependencyError: librealsense is not installed.
     """
     settings, poses = realsense_options(config), pose_functions(config, tool_poses)
-    opened: list[LiveCamera] = []
-    with ExitStack() as undo:  # closes the open cameras where the next one fails
-        for view in config.views:
-            camera = _realsense(config, view, settings, poses[view], clock_ns)
-            undo.callback(camera.close)
-            opened.append(camera)
-        undo.pop_all()
-    return opened
+    return open_views(config, lambda view: _realsense(config, view, settings, poses[view], clock_ns))
 
 
 def realsense_options(config: CameraParameters) -> RealSenseOptions:

@@ -13,7 +13,7 @@ from embodied_iqa.imaging.images.file_camera import FileCamera, intrinsics_of_fo
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.run_playback import RunPlayback, StoredCamera
 from embodied_iqa.live.cameras.camera_poses import stated_pose
-from embodied_iqa.live.cameras.camera_rig import CameraRig
+from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
 from embodied_iqa.live.cameras.timed_cameras import TimedCameras
 from embodied_iqa.live.ros.node import Health
 from embodied_iqa.live.ros.qos import EVENT
@@ -33,7 +33,7 @@ def open_bag(rig: CameraRig) -> TimedCameras:
 def _open(
     rig: CameraRig, camera_of: Callable[[CameraParameters, View, Callable[[], int]], StoredCamera]
 ) -> TimedCameras:
-    cameras = [camera_of(rig.config, view, rig.now_ns) for view in rig.config.views]
+    cameras = open_views(rig.config, lambda view: camera_of(rig.config, view, rig.now_ns))
     if not rig.config.in_runs:
         return TimedCameras(rig, cameras)
     return RunCameras(rig, [RunPlayback(camera, rig.now_ns) for camera in cameras])

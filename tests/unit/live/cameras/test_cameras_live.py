@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,12 +16,14 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.file_camera import EndOfFramesError
+from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.file_camera import EndOfFramesError, FileCamera
 from embodied_iqa.imaging.images.frame import Frame, View, picture_frame
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.live.cameras.own_cameras import own_cameras
+from embodied_iqa.live.cameras.stored_cameras import open_files
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 
@@ -117,6 +121,21 @@ def test_a_camera_that_fails_is_closed_and_reported_and_the_others_go_on(
     assert (out.topics, out.depths.empty()) == ([], True)
 
 
+def test_a_bug_in_a_camera_is_reported_too(
+    opened: Callable[..., LiveCameras], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: queue.Queue[threading.ExceptHookArgs] = queue.Queue()
+    monkeypatch.setattr(threading, "excepthook", ended.put)
+    out, top = Published(), QueueCamera(View.TOP)
+    feed = opened(out, top)
+    top.shows.put(ZeroDivisionError("no exposure\nat all"))
+    assert ended.get(timeout=PATIENCE_S).exc_type is ZeroDivisionError
+    words = "camera top failed: ZeroDivisionError: no exposure"
+    assert (feed.health().level, feed.health().message) == (DiagnosticStatus.ERROR, words)
+    assert out.words[-1] == f"top: {words}"
+    assert top.closed.is_set()
+
+
 def test_an_own_camera_that_fails_to_close_is_one_line(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,3 +146,43 @@ def test_an_own_camera_that_fails_to_close_is_one_line(
     (camera,) = own_cameras(config, lambda: 0)
     with pytest.raises(InputError, match=r"camera top failed to close: ZeroDivisionError"):
         camera.close()
+
+
+OWN = """
+closed = []
+
+class OnlyTop:
+    def __init__(self, view, clock_ns):
+        if view != "top":
+            raise OSError("no such device")
+        self.view = view
+
+    def close(self):
+        closed.append(self.view)
+        raise OSError("it hangs")
+"""
+
+
+def test_own_cameras_are_closed_where_a_further_one_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_top.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    views = (View.TOP, View.WRIST)
+    config = CameraParameters(source=CameraSource.PYTHON, path="only_top:OnlyTop", views=views)
+    with pytest.raises(InputError, match=r"^only_top:OnlyTop failed: OSError: no such device$"):
+        own_cameras(config, lambda: 0)
+    assert importlib.import_module("only_top").closed == [View.TOP]
+
+
+def test_recordings_are_closed_where_a_view_is_not_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[View] = []
+    monkeypatch.setattr(FileCamera, "close", lambda camera: closed.append(camera.view))
+    write_picture(tmp_path / "top" / "1.png", RGB)
+    (tmp_path / "wrist").mkdir()
+    config = CameraParameters(source=CameraSource.FILES, path=str(tmp_path), views=(View.TOP, View.WRIST))
+    with pytest.raises(InputError, match="no "):
+        open_files(replace(Published().rig(), config=config))
+    assert closed == [View.TOP]
