@@ -1,4 +1,4 @@
-"""Adds up the closing lines of several runs of pytest: `closing_line.py LOG` prints one like pytest's."""
+"""Adds up the closing lines of runs side by side: `closing_line.py LOG` prints one like pytest's."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ CLOSING = re.compile(r"^=+ (\d+ .*) in ([\d.]+)s(?: \([\d:]+\))? =+$", re.MULTIL
 
 
 def closing_line(log: str) -> str:
-    """The sum of all closing lines of a log.
+    """The counts of all closing lines of a log together, and the time of the longest run.
 
     Args:
-        log: Output of any number of runs of pytest.
+        log: Output of any number of runs of pytest that began together.
     """
     counts: Counter[str] = Counter()
     seconds = 0.0
     for outcome, duration_s in CLOSING.findall(log):
-        seconds += float(duration_s)
+        seconds = max(seconds, float(duration_s))
         for part in outcome.split(", "):
             number, word = part.split()[:2]
             counts[{"error": "errors", "warning": "warnings"}.get(word, word)] += int(number)
