@@ -101,7 +101,7 @@ def test_a_former_name_is_refused_in_one_line_with_the_new_one(
     ("overrides", "words"),
     [
         ({TTL: 10.0}, r"ttl_s in gate_node\.judge\.lease; expected 0\.001 to 1\.0; got 10\.0"),
-        ({"sim_node.lease.ttl_s": 10.0}, r"ttl_s in sim_node\.lease; expected 0\.001 to 1\.0; got 10\.0"),
+        ({"sim_node.lease.wait_s": 11.0}, r"wait_s in sim_node\.lease; expected 0\.0 to 10\.0; got 11\.0"),
         (
             {TTL: 0.2, "arm_node.controller.lease.ttl_s": "long"},
             r"ttl_s in arm_node\.controller\.lease; expected a value of type float; got 'long'",
