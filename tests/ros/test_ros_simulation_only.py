@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,18 @@ def test_a_node_refuses_it_in_configure(
     with pytest.raises(UserError, match=REFUSED):
         configure(tmp_path / "graph", subject=subject)
     assert (tmp_path / "closed").exists() is (way == "python"), "what was loaded is closed"
+
+
+def test_a_node_refuses_joints_of_another_arm(tmp_path: Path) -> None:
+    """A node started by hand does not know its arm unless it is told."""
+    subject = serve_vla(parse_vla("classical-vla"))
+    with serving(replace(subject, info=replace(subject.info, joints_of="ur5"))) as port:
+        server = f"openpi://127.0.0.1:{port}"
+        for place, model in enumerate(("unset", "ur5e")):
+            said = f"commands the joints of a UR5 with a tool of 0.2 m; expected .* got '{model}, 0.2 m'"
+            with pytest.raises(UserError, match=said):
+                configure(tmp_path / str(place), subject=server, arm_model=model)
+        configure(tmp_path / "fits", subject=server, arm_model="ur5")
 
 
 def test_a_node_accepts_it_for_a_simulated_arm(tmp_path: Path) -> None:

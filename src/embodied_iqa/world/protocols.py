@@ -27,6 +27,8 @@ class SubjectInfo:
         simulation_only: A VLA that must not move a real arm: it was trained on simulated images only.
         rate_hz: Rate at which the increments of a VLA's chunks follow each other; None for waypoints, which
             the arm reaches at its own speed, and where it is unknown.
+        joints_of: Arm whose joints a VLA commands, as in its action convention; empty where it commands the
+            tool.
         parts: Policies of which each can decide with its own cameras, the preferred one first; empty for a
             single subject.
     """
@@ -38,6 +40,7 @@ class SubjectInfo:
     any_view: bool = False
     simulation_only: bool = False
     rate_hz: float | None = None
+    joints_of: str = ""
     parts: tuple[SubjectInfo, ...] = ()
 
     def at_turn(self, turn: int) -> SubjectInfo:

@@ -24,7 +24,7 @@ from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
 from embodied_iqa.models.subjects.inference import Outcome
-from embodied_iqa.models.subjects.registry import make_vla, refuse_real_arm
+from embodied_iqa.models.subjects.registry import check_moves, make_vla
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk
@@ -62,10 +62,14 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        subject = make_vla(self.config.subject, self.config.options, self.progress)
-        if subject.info.simulation_only and self.config.has_arm and not self.config.simulated:
-            close_subject(subject)
-            refuse_real_arm(self.config.subject)
+        config = self.config
+        subject = make_vla(config.subject, config.options, self.progress)
+        if config.has_arm and not config.simulated:
+            try:
+                check_moves(config.subject, subject.info, config.arm_model, config.tool_length_m)
+            except UsageError:
+                close_subject(subject)
+                raise
         self._subject = subject
         self._input = FrameInput(
             self,

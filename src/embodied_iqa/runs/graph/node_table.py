@@ -191,7 +191,12 @@ def _completed(graph: GraphParameters) -> GraphParameters:
         gate_node=replace(graph.gate_node, policy=vla.subject.text),
         trial_node=trial,
         vla_node=replace(
-            vla, has_arm=has_arm, simulated=robot.is_simulated, repaired=graph.gate_node.judge.repairs
+            vla,
+            has_arm=has_arm,
+            simulated=robot.is_simulated,
+            arm_model=graph.arm_node.model,
+            tool_length_m=graph.arm_node.tool_length_m,
+            repaired=graph.gate_node.judge.repairs,
         ),
     )
 

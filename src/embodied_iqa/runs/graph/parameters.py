@@ -11,7 +11,8 @@ from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.ur_options import CB3_RATE_HZ
 from embodied_iqa.base.config import Scalar, parsed, ranged, values_of
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics import HOME_Q_RAD
+from embodied_iqa.base.kinematics import HOME_Q_RAD, TOOL_2F140_M
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.data.recording.compression import Compression
 from embodied_iqa.imaging.distortions.time_course import canonical_schedule
 from embodied_iqa.imaging.images.frame import View
@@ -162,6 +163,9 @@ class VlaParameters:
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
         simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
             the robot.
+        arm_model: Model of a real arm; a policy for the joints of another does not move it. Follows from
+            arm_node.
+        tool_length_m: From the flange of that arm to the tool centre point [m]. Follows from arm_node.
         repaired: Its pictures come through the gate, which repairs some. Follows from gate_node.
         assumed_q_rad: Joint angles given to the subject without an arm [rad].
         loading: Options for loading a checkpoint.
@@ -177,6 +181,8 @@ class VlaParameters:
     answer_deadline_s: float = ranged(60.0, 0.05, 3600.0)
     has_arm: bool = True
     simulated: bool = False
+    arm_model: ArmModel = ArmModel.UNSET
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
     repaired: bool = False
     assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
     newest_only: bool = False

@@ -164,5 +164,6 @@ def check_subjects(graph: GraphParameters) -> GraphParameters:
     check_backend(vla.subject)
     check_cameras(vla.subject.text, cameras_of(vla.subject), graph.camera_node.views)
     if graph.arm_node.robot is RobotKind.UR5:
-        check_real_arm(vla.subject, vla.options)
+        arm = graph.arm_node
+        check_real_arm(vla.subject, vla.options, arm.model, arm.tool_length_m)
     return graph

@@ -10,6 +10,8 @@ import pytest
 
 from embodied_iqa.api import load_vla
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics import TOOL_2F140_M
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.cli.subjects.calibrating import calibrate
 from embodied_iqa.data.database.building.members import load_member
@@ -114,7 +116,7 @@ def test_it_is_no_vlm_and_moves_no_real_arm_where_one_must_not() -> None:
     with pytest.raises(UsageError, match="alternatives are different policies"):
         parse_vlm(NAME)
     with pytest.raises(UsageError, match="panel-vla-side is for simulation only"):
-        check_real_arm(parse_vla("classical-vla or panel-vla-side"), VlaOptions())
+        check_real_arm(parse_vla("classical-vla or panel-vla-side"), VlaOptions(), ArmModel.UR5, TOOL_2F140_M)
 
 
 @pytest.mark.parametrize(

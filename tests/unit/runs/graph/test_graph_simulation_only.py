@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from embodied_iqa.models.subjects.registry import info_of, make_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.session_plan import check_subjects
-from wire_servers import serving
+from wire_servers import reference_server, serving
 
 PANEL = "panel-vla-query"
 REAL = {
@@ -26,6 +28,8 @@ REAL = {
     "arm_node.ur.ip": "192.168.1.10",
     "camera_node.source": "realsense",
 }
+SLOW = {"arm_node.limits.joint_speed_radps": 1.0}
+JOINTS = "commands the joints of a UR5 with a tool of 0.2 m; expected that arm and that tool .*; got '{}'"
 REFUSED = "is for simulation only and must not move a real arm; expected vla_node.subject"
 
 
@@ -82,6 +86,53 @@ def test_behind_our_own_server(served: str) -> None:
     refuse({"vla_node.subject": served})
     refuse({"vla_node.subject": f"pi0-droid={served}"})
     check_subjects(resolve((), {"vla_node.subject": served}))
+
+
+@pytest.mark.parametrize(
+    ("joints_of", "overrides", "said"),
+    [
+        ("ur5", {}, ""),
+        ("ur5", {"arm_node.model": "ur5e"}, JOINTS.format("ur5e, 0.2 m")),
+        ("ur5", {"arm_node.tool_length_m": 0.17}, JOINTS.format("ur5, 0.17 m")),
+        ("", {"arm_node.model": "ur5e"}, ""),
+        ("panda", {"arm_node.model": "ur5e"}, ""),
+        ("a later arm", {}, "does not say which arm's joints it commands"),
+    ],
+)
+def test_joints_of_another_arm_behind_our_own_server(
+    joints_of: str, overrides: dict[str, object], said: str
+) -> None:
+    """The server computes motions of the tool, with the table of the arm that it declares."""
+    subject = serve_vla(parse_vla("classical-vla"))
+    with serving(replace(subject, info=replace(subject.info, joints_of=joints_of))) as port:
+        reference = f"openpi://127.0.0.1:{port}"
+        assert info_of(parse_vla(reference)).joints_of == joints_of
+        graph = resolve((), REAL | overrides | {"vla_node.subject": reference})
+        assert (graph.vla_node.arm_model, graph.vla_node.tool_length_m) == (
+            graph.arm_node.model,
+            graph.arm_node.tool_length_m,
+        )
+        with pytest.raises(UsageError, match=said) if said else nullcontext():
+            check_subjects(graph)
+
+
+@pytest.mark.parametrize("name", ["pi0-base", "pi0-base-raw"])
+def test_joints_of_a_ur5_behind_a_server_of_another_project(name: str) -> None:
+    """Whichever side states the convention."""
+    with reference_server({"convention": name}, dict) as port:
+        overrides = REAL | {"vla_node.subject": f"openpi://127.0.0.1:{port}"}
+        check_subjects(resolve((), overrides))
+        with pytest.raises(UsageError, match=JOINTS.format("ur10e, 0.2 m")):
+            check_subjects(resolve((), overrides | {"arm_node.model": "ur10e", **SLOW}))
+
+
+@pytest.mark.parametrize("metadata", [{}, {"joints_of": None}])
+def test_an_older_server_of_ours_moves_no_real_arm(metadata: dict[str, object]) -> None:
+    told = {"protocol": "embodied-iqa/1", "role": "vla", "simulation_only": False, **metadata}
+    with reference_server(told, dict) as port:
+        graph = resolve((), REAL | {"vla_node.subject": f"openpi://127.0.0.1:{port}"})
+        with pytest.raises(UsageError, match="does not say which arm's joints it commands"):
+            check_subjects(graph)
 
 
 def test_a_server_that_cannot_be_asked_moves_no_real_arm() -> None:

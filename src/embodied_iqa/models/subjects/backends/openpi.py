@@ -35,6 +35,7 @@ from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, 
 
 _DEFAULT_VIEWS: Final = (View.TOP,)
 _MOST_CHARACTERS: Final = 200
+_UNKNOWN_ARM: Final = "unknown"
 
 
 class OpenPiVla:
@@ -59,7 +60,7 @@ class OpenPiVla:
             self._convention = _convention(request, metadata)
             self._statistics = _statistics(request, self._convention)
             self._offers_features = metadata.get("features") is True
-            self.info = _info(request, metadata, _rate_hz(metadata, self._convention), self._statistics)
+            self.info = _info(request, metadata, self._convention, self._statistics)
         except BaseException:
             self._client.close()
             raise
@@ -139,7 +140,10 @@ def _rate_hz(metadata: Mapping[str, Any], convention: ActionConvention) -> float
 
 
 def _info(
-    request: VlaRequest, metadata: Mapping[str, Any], rate_hz: float | None, statistics: Statistics | None
+    request: VlaRequest,
+    metadata: Mapping[str, Any],
+    convention: ActionConvention,
+    statistics: Statistics | None,
 ) -> SubjectInfo:
     """Return the description of the subject.
 
@@ -160,8 +164,21 @@ def _info(
         description=_word(metadata, "description") or f"A policy that runs at {reference.target}.",
         views=views_for(request, _DEFAULT_VIEWS, _views(metadata)),
         simulation_only=reference.simulation_only or _simulation_only(metadata),
-        rate_hz=rate_hz,
+        rate_hz=_rate_hz(metadata, convention),
+        joints_of=_joints_of(metadata) if _is_own(metadata) else convention.arm,
     )
+
+
+def _joints_of(metadata: Mapping[str, Any]) -> str:
+    """Return the arm whose joints the policy behind our own server commands.
+
+    Our own server gives motions of the tool, but computes them from joints. It always declares whose: without
+    the key, or with another value than a string, the arm is unknown, and a real one is not moved.
+    """
+    stated = metadata.get("joints_of")
+    if not isinstance(stated, str):
+        return _UNKNOWN_ARM
+    return stated and one_line(stated)[:_MOST_CHARACTERS]
 
 
 def _simulation_only(metadata: Mapping[str, Any]) -> bool:

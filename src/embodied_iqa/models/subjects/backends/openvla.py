@@ -59,6 +59,7 @@ class OpenVlaHttp:
             views=views_for(request, (View.TOP,)),
             simulation_only=reference.simulation_only,
             rate_hz=self._convention.rate_hz,
+            joints_of=self._convention.arm,
         )
         self._stop = Event()
         request.progress(f"connecting to {address}")

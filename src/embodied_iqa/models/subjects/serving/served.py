@@ -63,6 +63,7 @@ class ServedSubject:
             "views": [str(view) for view in self.info.views],
             "simulation_only": self.info.simulation_only,
             "rate_hz": self.info.rate_hz,
+            "joints_of": self.info.joints_of,
             "features": self.features,
             "description": self.info.description,
         }

@@ -72,6 +72,7 @@ def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
         views=views_for(request, _VIEWS),
         simulation_only=reference.simulation_only,
         rate_hz=convention.rate_hz,
+        joints_of=convention.arm,
     )
     return Pi0Vla(info, loaded, convention, normalisation, policy)
 
