@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from ipaddress import ip_address
 from typing import ClassVar
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
@@ -60,8 +61,8 @@ class ArmParameters:
         """Return the model of the arm that moves.
 
         Raises:
-            UsageError: That of a real arm is unset, the simulated arm is to be another than a UR5, or the
-                limits do not go with the model.
+            UsageError: That of a real arm is unset, the simulated arm is to be another than a UR5 or has an
+                address at which a real one could answer, or the limits do not go with the model.
         """
         if self.robot is RobotKind.UR5 and self.model is ArmModel.UNSET:
             raise UsageError(
@@ -71,6 +72,12 @@ class ArmParameters:
             )
         if self.robot.is_simulated and self.model not in {ArmModel.UNSET, ArmModel.UR5}:
             raise UsageError("the simulated arm is a UR5", expected="arm_node.model ur5", got=self.model)
+        if self.robot.is_simulated and self.ur.ip and not _is_loopback(self.ur.ip):
+            raise UsageError(
+                "the simulated arm is on this machine, and a real one is not moved as if it were simulated",
+                expected="a loopback address in arm_node.ur.ip, or arm_node.robot ur5 with its model",
+                got=self.ur.ip,
+            )
         model = ArmModel.UR5 if self.model is ArmModel.UNSET else self.model
         self.limits.check_model(model)
         return model
@@ -90,3 +97,11 @@ class ArmParameters:
                 got=self.controller.dt_s,
             )
         return replace(self.controller, dt_s=1.0 / model.rate_hz)
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether it is a loopback address; another name than localhost may lead to another machine."""
+    try:
+        return address == "localhost" or ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from embodied_iqa.arm.robot.ur_options import UrOptions
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.node_table import nodes_of, nodes_with, resolve
 
 
@@ -66,6 +68,18 @@ def test_named_address_and_deadlines_are_kept() -> None:
     graph = resolve(overrides=overrides)
     assert graph.sim_node.emulator_ip == "127.0.0.9"
     assert graph.arm_node.ur.state_timeout_s == 3.0
+
+
+@pytest.mark.parametrize("address", ["192.168.1.10", "ur5.lab", "0.0.0.0", "::ffff:192.168.1.10"])
+def test_a_simulated_arm_is_not_looked_for_on_another_machine(address: str) -> None:
+    """`arm_node -p ur.ip:=...` alone would move a real arm, as a UR5 whatever it is."""
+    said = "a real one is not moved as if it were simulated; expected a loopback address"
+    with pytest.raises(UsageError, match=said):
+        ArmParameters(ur=UrOptions(ip=address)).check_model()
+    with pytest.raises(UsageError, match=said):
+        resolve(overrides={"arm_node.ur.ip": address})
+    for own in ("127.0.0.9", "localhost"):
+        assert ArmParameters(ur=UrOptions(ip=own)).check_model() is ArmModel.UR5
 
 
 def test_the_cameras_views_are_those_of_every_node() -> None:
