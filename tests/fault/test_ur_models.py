@@ -97,13 +97,15 @@ def test_every_model_connects_by_its_name_and_moves(model: ArmModel) -> None:
     tool, name = tool_along_z(0.2), model.geometry.name
     with emulator("--model", str(model), "--plant", "kinematic", "--watchdog-margin", "20") as robot:
         assert _dashboard(robot.host, "get robot model") == name.removesuffix("e")
-        assert read_snapshot(robot.host, LIMIT_S).version[0] == (5 if model.is_e_series else 3)
+        seen = read_snapshot(robot.host, LIMIT_S)
+        assert (seen.version[0], seen.address) == (5 if model.is_e_series else 3, robot.host)
         log: list[str] = []
         options = UrOptions(ip=robot.host, connect_s=LIMIT_S, state_timeout_s=5.0)
         arm = UrArm(options, tool, model=model, log=log.append)
         try:
             arm.connect()
             assert any(line.startswith(f"{name}, software ") for line in log), log
+            assert f"; its dashboard says {name.removesuffix('e')}" in " ".join(log)
             period_s = 1.0 / model.rate_hz
             assert _closest_states_s(arm, period_s) == pytest.approx(period_s, abs=1e-6)
             arm.rearm("test")

@@ -47,6 +47,7 @@ class RtdeSnapshot:
         tool_offset: That point in the flange's frame, likewise; None where the controller does not report it,
             as older software does not.
         robot_mode: RTDE's robot_mode; 7 is running.
+        address: Number of the address that answered: a name may lead to several controllers.
     """
 
     version: tuple[int, int, int, int]
@@ -54,6 +55,7 @@ class RtdeSnapshot:
     tool_pose: Six
     tool_offset: Six | None
     robot_mode: int
+    address: str
 
 
 def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeSnapshot:
@@ -70,7 +72,7 @@ def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeS
     until_s = clock.now_s() + deadline_s
     try:
         with connected(ip, RTDE_PORT, deadline_s, clock) as connection:
-            return _read(_Dialogue(connection, until_s, clock))
+            return _read(_Dialogue(connection, until_s, clock), str(connection.getpeername()[0]))
     except TimeoutError:
         raise InputError(f"the controller sent no state within {deadline_s:g} s") from None
     except OSError as error:
@@ -114,7 +116,7 @@ class _Dialogue:
         return taken
 
 
-def _read(dialogue: _Dialogue) -> RtdeSnapshot:
+def _read(dialogue: _Dialogue, address: str) -> RtdeSnapshot:
     if dialogue.ask(Kind.REQUEST_VERSION, struct.pack(">H", RTDE_VERSION)) != b"\x01":
         raise ValueError(f"the controller does not speak version {RTDE_VERSION} of RTDE")
     major, minor, fix, build = struct.unpack(">4I", dialogue.ask(Kind.CONTROLLER_VERSION))
@@ -134,6 +136,7 @@ def _read(dialogue: _Dialogue) -> RtdeSnapshot:
         tool_pose=_six(found["actual_TCP_pose"]),
         tool_offset=_six(found[_OFFSET]) if _OFFSET in found else None,
         robot_mode=int(str(found["robot_mode"])),
+        address=address,
     )
 
 

@@ -40,7 +40,7 @@ class Refusal(Enum):
     """The check that an arm has not passed, as the first byte of the worker's last message."""
 
     ANOTHER_ARM = b"W"
-    """Its controller is of another generation, whatever is done at its pendant."""
+    """Its controller is of another generation or model, whatever is done at its pendant."""
     NO_POSE = b"P"
     """The controller does not report where the arm is."""
     GEOMETRY = b"X"

@@ -14,7 +14,9 @@ import os
 import socket
 import sys
 import threading
+from dataclasses import replace
 
+from embodied_iqa.arm.robot.dashboard_model import check_model_number, read_model_number
 from embodied_iqa.arm.robot.rtde_snapshot import read_snapshot
 from embodied_iqa.arm.robot.ur_messages import (
     ANSWER,
@@ -34,6 +36,7 @@ from embodied_iqa.base.errors import UserError
 
 _HEARTBEAT_S = 0.05
 _SEND_S = 1.0
+_DASHBOARD_S = 1.0
 
 
 class UrWorker:
@@ -151,9 +154,14 @@ def main(words: list[str] | None = None) -> int:
 def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
     """Check which arm it is, and only then open the connections through which it can be armed."""
     arm = options.arm
-    note = check_model(read_snapshot(arm.ip, arm.connect_s), options.tool_pose, options.model)
+    seen = read_snapshot(arm.ip, arm.connect_s)
+    note = check_model(seen, options.tool_pose, options.model)
+    if not options.lockstep:  # the simulated cell has a UR5
+        limit_s = min(_DASHBOARD_S, arm.connect_s / 4.0)
+        note += f"; {check_model_number(read_model_number(seen.address, limit_s), options.model)}"
     _send_text(driver, NOTE, note)
-    return UrSession(options)
+    # the client library looks a name up again, which may lead to another controller than the checked one
+    return UrSession(replace(options, arm=replace(arm, ip=seen.address)))
 
 
 def _leave_after(seconds: float) -> None:

@@ -27,7 +27,7 @@ def _seen(
     """A controller of a model whose flange is displaced by ``change`` in its own axes."""
     T_base_flange = flange_pose(UR_MODELS[model], Q) @ pose_to_transform(change)
     pose = transform_to_pose(T_base_flange @ pose_to_transform(offset))
-    return RtdeSnapshot((3, 15, 8, 106339), Q, tuple(pose.tolist()), offset, 7)
+    return RtdeSnapshot((3, 15, 8, 106339), Q, tuple(pose.tolist()), offset, 7, "192.0.2.1")
 
 
 @pytest.mark.parametrize("offset", [FLANGE, TOOL, TILTED])
