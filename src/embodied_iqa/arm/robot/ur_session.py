@@ -27,6 +27,8 @@ _POLL_S = 0.002
 _DASHBOARD_MS = 1000
 _PLAYING = 2
 _RUNNING_MODE = 7
+_LATEST_END = 2.5
+"""So many periods after a refused target the program counts as ended, even where states say that it plays."""
 _UNLOCK_FIRST = "a protective stop is active: unlock it first"
 
 
@@ -57,7 +59,7 @@ class UrSession:
         self.armed = self._servoing = self._started = False
         self.halted = UrFlags(0)
         self._kicked_s = 0.0
-        self._ended_s = math.nan
+        self._halted_s = self._ended_s = math.nan
         limit_s = 1.0 / self._arm.watchdog_hz
         self._silence = Silence(limit_s, lambda: self.controller_s)
         # states may be read late, so the silence on this machine's clock explains an ended program too
@@ -99,6 +101,7 @@ class UrSession:
         """
         receive, lockstep = self._receive, self.options.lockstep
         while True:
+            was_armed = self.armed  # the other thread may arm on a newer state than the one that is read here
             stamp = receive.getTimestamp()
             state = UrState(
                 arrived_ns=self._clock.now_ns(),
@@ -113,20 +116,25 @@ class UrSession:
                 safety_bits=receive.getSafetyStatusBits(),
                 robot_mode=receive.getRobotMode(),
                 speed_fraction=receive.getTargetSpeedFraction(),
-                flags=self._flags(stamp),
+                flags=UrFlags(0),
                 silence_s=self._silence.longest_s,
                 near_misses=self._silence.near_misses,
             )
             if receive.getTimestamp() == stamp:
                 break
-        if self.armed and state.runtime != _PLAYING:
+        if was_armed and self.armed and state.runtime != _PLAYING:
             self._halt(stamp)
-            return replace(state, flags=self._flags(stamp))
-        return state
+        return replace(state, flags=self._flags(stamp, is_playing=state.runtime == _PLAYING))
 
-    def _flags(self, stamp_s: float) -> UrFlags:
+    def _flags(self, stamp_s: float, *, is_playing: bool) -> UrFlags:
+        """Return the flags of a state; after an end that no state shows, it is told some periods later."""
         if self.armed:
             return UrFlags.ARMED
+        if math.isnan(self._ended_s):
+            if is_playing:
+                is_late = (stamp_s - self._halted_s) * self.options.rate_hz > _LATEST_END
+                return self.halted if is_late else UrFlags(0)
+            self._ended_s = stamp_s
         return UrFlags(0) if stamp_s == self._ended_s else self.halted
 
     def servo(self, q_rad: list[float]) -> None:
@@ -195,8 +203,8 @@ class UrSession:
         return False
 
     def _halt(self, stamp_s: float) -> None:
-        """Disarm because the robot's program ended, as the state of this time shows."""
-        self._ended_s = stamp_s
+        """Disarm because the robot's program ended: this state shows it, or a later one will."""
+        self._halted_s, self._ended_s = stamp_s, math.nan
         by_watchdog = self._silence.is_exceeded() or self._waited.is_exceeded()
         self.halted = UrFlags.HALTED | (UrFlags.WATCHDOG if by_watchdog else UrFlags(0))
         self.armed = self._servoing = False

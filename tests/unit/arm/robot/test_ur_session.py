@@ -25,11 +25,13 @@ class Library:
 
     Attributes:
         targets: Joint targets that the robot was sent.
+        refuses: Whether it takes no more of them, because the program has ended.
     """
 
     def __init__(self) -> None:
         self.stamp_s, self.runtime, self.safety = 1.0, STOPPED, NORMAL
         self.targets: list[list[float]] = []
+        self.refuses = False
 
     def send(self, runtime: int, safety: int = NORMAL) -> None:
         """Send a package."""
@@ -37,7 +39,7 @@ class Library:
 
     def servoJ(self, q_rad: list[float], *_: float) -> bool:
         self.targets.append(q_rad)
-        return True
+        return not self.refuses
 
     def reuploadScript(self) -> None:
         self.send(PLAYING)
@@ -116,3 +118,57 @@ def test_a_cause_in_the_same_package_is_told_at_once(
     fault = _fault(session.state())
     assert fault is not None
     assert fault.cause is cause
+
+
+@pytest.mark.parametrize(
+    ("safety", "cause"),
+    [
+        (PROTECTIVE, StopCause.PROTECTIVE),
+        (EMERGENCY, StopCause.EMERGENCY),
+        (NORMAL, StopCause.PROGRAM_ENDED),
+    ],
+)
+def test_a_target_that_is_refused_first_leaves_the_cause_as_much_time(
+    library: Library, session: UrSession, safety: int, cause: StopCause
+) -> None:
+    """It counts from the first state that shows the end, not from the one in which the library noticed it."""
+    library.refuses = True
+    session.servo(list(SIX))
+    assert session.state().flags is UrFlags(0), "the newest state is older than the end"
+    library.send(STOPPED)
+    assert session.state().flags is UrFlags(0), "the first that shows it, still without its cause"
+    assert session.state().flags is UrFlags(0), "the same package, read again"
+    library.send(STOPPED, safety)
+    fault = _fault(session.state())
+    assert fault is not None
+    assert fault.cause is cause
+    session.servo(list(SIX))
+    assert len(library.targets) == 1
+
+
+def test_an_end_that_no_state_shows_is_told_nevertheless(library: Library, session: UrSession) -> None:
+    library.refuses = True
+    session.servo(list(SIX))
+    for _ in range(2):
+        library.send(PLAYING)
+        assert session.state().flags is UrFlags(0)
+    library.send(PLAYING)
+    fault = _fault(session.state())
+    assert fault is not None
+    assert fault.cause is StopCause.PROGRAM_ENDED
+
+
+def test_arming_while_a_state_is_read_is_not_undone_by_it(
+    library: Library, session: UrSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """States are read in another thread than the one that arms."""
+    session.stop()
+    library.send(STOPPED)
+
+    def bits() -> int:  # read after the state of the program
+        session.armed = True
+        return NORMAL
+
+    monkeypatch.setattr(library, "getSafetyStatusBits", bits, raising=False)
+    session.state()
+    assert session.armed
