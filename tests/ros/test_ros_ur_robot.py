@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -137,3 +138,23 @@ def test_a_fault_after_a_refusal_is_retried_every_second(bench_of: Make) -> None
     bench.pass_time(3.0)
     assert bench.pass_time(10.0) == 10
     assert bench.logged == ["refused", "cut"]
+
+
+def test_states_that_were_not_handled_are_counted(bench_of: Make) -> None:
+    """Not those of the time without a connection."""
+    bench = bench_of(lambda _start: InputError("no connection"))
+    arm, handled = cast("Any", bench.arm), []
+    arm.rate_hz = 500.0
+    bench.robot._on_state = handled.append
+
+    def see(controller_s: float) -> object:
+        arm.state = SimpleNamespace(controller_s=controller_s, silence_s=0.0, near_misses=0)
+        arm.read = object
+        bench.pass_time(0.5)
+        return bench.robot.counts()["missed states"]
+
+    assert [see(second) for second in (7.0, 7.002, 7.0041, 7.010, 7.010)] == [0, 0, 0, 2, 2]
+    assert len(handled) == 4
+    del arm.read
+    bench.pass_time(2.0)
+    assert see(99.0) == 2

@@ -42,6 +42,11 @@ Array = NDArray[np.float64]
 _REGULAR_Q_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 """A configuration far from every singularity."""
 
+_REMEMBERED = 16
+"""So many states, about as many as come while a CB3 brakes, decide how fast they come."""
+_LONGEST_GAP = 10
+"""A longer gap, in periods, counts as one of these: states that were lost for good stop the arm anyway."""
+
 Stepped = tuple[ControllerState, tuple[GoalReport, ...], StopEvent | None]
 
 
@@ -121,6 +126,7 @@ class ArmController:
             q_command_rad=q,
             qd_command_radps=np.zeros(6),
             tool_m=self.planner.kinematics.forward(q)[:3, 3],
+            pace=1.0,
             sequence=-1,  # the policy may have restarted; old goals are recognised by their frames
             gripper_target=None,  # someone may have moved it while disarmed: its measured position counts
             oldest_frame_ns=now_ns,
@@ -190,7 +196,11 @@ def _with_inputs(
     oldest_ns = -1 if state.measured is None else state.measured.stamp_ns + (not inputs.arm)
     if measured is None or measured.stamp_ns < oldest_ns:
         return state if book is state.book else replace(state, book=book)
-    return replace(state, book=book, measured=measured, seen_ns=now_ns)
+    pace = state.pace
+    if state.measured is not None:
+        periods = round((measured.stamp_ns - state.measured.stamp_ns) / (1e9 * options.dt_s))
+        pace += (min(periods, _LONGEST_GAP) - pace) / _REMEMBERED
+    return replace(state, book=book, measured=measured, seen_ns=now_ns, pace=pace)
 
 
 def _stopped(state: ControllerState, event: StopEvent) -> Stepped:

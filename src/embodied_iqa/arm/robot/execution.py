@@ -75,8 +75,9 @@ def _move(
 ) -> Advanced:
     motion = run.segment.motion
     if motion is not None and run.progress.u_s < motion.end_s - 1e-9:
-        left_s = (permission.expires_ns - now_ns + options.lease.overrun_ns) / 1e9 - options.dt_s
-        if brake_time_s(motion, run.progress) > left_s:
+        pace = max(1.0, state.pace)  # where states are missed, braking takes as many of them, but longer
+        left_s = (permission.expires_ns - now_ns + options.lease.overrun_ns) / 1e9 - options.dt_s * pace
+        if brake_time_s(motion, run.progress) * pace > left_s:
             state = replace(state, reason="slows down: the lease is about to run out")
             progress = brake(motion, run.progress, options.dt_s)
         else:

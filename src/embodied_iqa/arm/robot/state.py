@@ -65,6 +65,8 @@ class ControllerState:
         book: The gate's leases.
         measured: The newest measured state.
         seen_ns: Its arrival.
+        pace: Periods that passed from one handled state to the next, lately; 1 where none is missed. The path
+            advances by one period with each.
         q_command_rad: ``(6,)``, the last command; None before the first arming.
         qd_command_radps: ``(6,)``, its velocity.
         tool_m: ``(3,)``, position of the tool at the last command; None before the first arming.
@@ -86,6 +88,7 @@ class ControllerState:
     book: LeaseBook = field(default_factory=LeaseBook)
     measured: ArmState | None = None
     seen_ns: int = 0
+    pace: float = 1.0
     q_command_rad: Array | None = None
     qd_command_radps: Array = field(default_factory=lambda: np.zeros(6))
     tool_m: Array | None = None

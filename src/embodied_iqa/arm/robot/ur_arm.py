@@ -98,6 +98,11 @@ class UrArm:
         return self._link.state
 
     @property
+    def rate_hz(self) -> float:
+        """States a second."""
+        return self._session.rate_hz
+
+    @property
     def T_base_tool(self) -> NDArray[np.float64] | None:
         """``(4, 4)``, measured pose of the tool (m); None before the first state."""
         return None if self.state is None else pose_to_transform(self.state.tool_pose)

@@ -54,6 +54,7 @@ class UrRobot:
         self._clock = clock
         self._state: ArmState | None = None
         self._seen_s = -1.0
+        self._missed = 0
         self._q_target: NDArray[np.float64] | None = None
         self._gripper_target: float | None = None
         self._problem = ""
@@ -73,11 +74,15 @@ class UrRobot:
         return self._problem
 
     def counts(self) -> dict[str, object]:
-        """Return how close the driver came to the robot's watchdog."""
+        """Return how close the driver came to the robot's watchdog, and how many states it has missed."""
         state = self._arm.state
         if state is None:
             return {}
-        return {"longest silence [ms]": round(1e3 * state.silence_s), "near misses": state.near_misses}
+        return {
+            "longest silence [ms]": round(1e3 * state.silence_s),
+            "near misses": state.near_misses,
+            "missed states": self._missed,
+        }
 
     def read(self) -> ArmState | None:
         """Return the newest state, or None where the arm is unavailable."""
@@ -164,6 +169,8 @@ class UrRobot:
         if state is None or seen_s == self._seen_s:
             self._on_silence("")
             return
+        if self._seen_s >= 0.0:
+            self._missed += max(round((seen_s - self._seen_s) * self._arm.rate_hz) - 1, 0)
         self._state, self._seen_s = state, seen_s
         self._on_state(state)
 
@@ -191,7 +198,7 @@ class UrRobot:
         self._retry_at_s = self._clock.now_s() + self._pause_s if refusal.may_pass else None
 
     def _start(self) -> None:
-        self._is_refused = False
+        self._is_refused, self._seen_s = False, -1.0
         self._retry_at_s = self._clock.now_s() + _RETRY_S
         self._arm.start()
 

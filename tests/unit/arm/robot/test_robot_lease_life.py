@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from arm_bench import MS, TICK_NS, Bench, straight
 from hypothesis import given, settings
 
@@ -116,3 +117,45 @@ def test_an_arm_whose_gate_falls_silent_stands_in_time(
         if now_ns > end_ns + options.overrun_ns + FORECAST_NS:
             assert not has_moved(bench), f"{(now_ns - end_ns) / MS:.0f} ms after the end of the last lease"
     assert not bench.state.run or bench.outputs[-1].status.mode is ArmMode.HOLDING
+
+
+@dataclass
+class Busy(Bench):
+    """A computer that handles every `every`-th state only; the arm is where that one's command had it."""
+
+    every: int = 1
+
+    @property
+    def tick_ns(self) -> int:
+        return self.every * TICK_NS
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_an_arm_whose_states_are_missed_brakes_sooner(every: int) -> None:
+    """The path advances by one period with each handled state, so braking takes longer than it foresees."""
+    ttl_ns, controller = 600 * MS, CONTROLLER
+    bench = Busy(controller, gate=False, every=every).armed()
+    for _ in range(40):  # how fast they come is known by then
+        bench.tick()
+    bench.send(straight(dx=0.14, count=4))
+    assert bench.state.sequence == 1
+    bench.tick(leases=(bench.lease(ttl_ns=ttl_ns),))
+    end_ns = bench.now_ns - bench.tick_ns + ttl_ns
+    fastest = 0.0
+    while bench.now_ns <= end_ns + controller.options.lease.overrun_ns + every * FORECAST_NS:
+        bench.tick()
+        fastest = max(fastest, bench.outputs[-1].status.tool_speed_mps)
+    bench.tick()
+    assert fastest > 0.05, "it was under way"
+    assert not has_moved(bench)
+    assert bench.state.run is not None, "the end of its path is not why it stands"
+    assert (bench.state.pace == 1.0) is (every == 1), "exactly, where none is missed"
+    assert bench.state.pace == pytest.approx(every, rel=0.1)
+
+
+def test_a_state_that_comes_late_is_made_up_for_by_the_next() -> None:
+    bench = Bench(gate=False).armed()
+    for late_ns in (3 * MS, -3 * MS) * 50:
+        bench.now_ns += late_ns
+        bench.tick()
+    assert bench.state.pace == pytest.approx(1.0)
