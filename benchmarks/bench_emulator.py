@@ -32,6 +32,7 @@ from embodied_iqa.arm.robot.ur_arm import UrArm
 from embodied_iqa.arm.robot.ur_options import UrOptions
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel
 
 T = TypeVar("T")
 
@@ -39,12 +40,14 @@ HOST = "127.0.7.2"
 FAULT_PORT = 29990
 RATE_HZ = 500.0
 AMPLITUDE_RAD, WAVE_S = 0.1, 4.0
+E_SERIES = ("--model", "ur5e", "--plant", "kinematic")
+"""The simulated cell has a UR5, which the driver takes for no arm of this rate."""
 
 
 @contextlib.contextmanager
-def emulator(plant: str) -> Iterator[subprocess.Popen[str]]:
+def emulator(*options: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "emulator", "--host", HOST]
-    command += ["--series", "e", "--plant", plant, "--unlock-after", "0"]
+    command += [*options, "--unlock-after", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         if process.stdout is None or "ready" not in process.stdout.readline():
@@ -114,7 +117,7 @@ def known(value: T | None) -> T:
 
 
 def new_arm() -> UrArm:
-    arm = UrArm(UrOptions(ip=HOST), tool_along_z(0.2), rate_hz=RATE_HZ)
+    arm = UrArm(UrOptions(ip=HOST), tool_along_z(0.2), model=ArmModel.UR5E, rate_hz=RATE_HZ)
     arm.connect()
     arm.rearm("benchmark")
     return arm
@@ -186,7 +189,7 @@ def faults(count: int) -> dict[str, float]:
         ("protective-stop", "restore"),
     ):
         times = []
-        with emulator("kinematic"):
+        with emulator(*E_SERIES):
             for _ in range(count):
                 arm = new_arm()
                 times.append(noticed_ms(arm, partial(throw, switch)))
@@ -195,7 +198,7 @@ def faults(count: int) -> dict[str, float]:
         result |= _spread(switch, times)
     times = []
     for _ in range(count):
-        with emulator("kinematic") as process:
+        with emulator(*E_SERIES) as process:
             arm = new_arm()
             times.append(noticed_ms(arm, partial(os.kill, process.pid, signal.SIGKILL)))
             arm.close()
@@ -218,8 +221,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     result = timer(min(arguments.seconds, 5.0))
-    with emulator("mujoco"):
+    with emulator("--series", "e", "--plant", "mujoco"):
         result |= client(arguments.seconds)
+    with emulator(*E_SERIES):
         result |= driver(arguments.seconds)
         result |= lines(20)
     result |= faults(arguments.injections)

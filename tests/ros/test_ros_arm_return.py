@@ -14,6 +14,7 @@ from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
+from embodied_iqa.live.ros.trial_commands import TrialCommands
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 
 GONE = "the client of the trial has gone"
@@ -111,6 +112,24 @@ def test_the_arm_is_stopped_when_a_command_is_not_answered(fails: type[Command])
     with pytest.raises(NoResponseError):
         bench.arm.go()
     assert bench.done[-2:] == [fails, StopArm]
+
+
+def test_an_interrupted_return_does_not_arm() -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: bool(bench.arm.interrupt()))
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    assert bench.arm.go() == "the arm is not back at its start: the return was interrupted"
+    assert bench.done == [StopArm]
+
+
+def test_an_arm_that_does_not_arm_is_not_asked_again_for_nobody() -> None:
+    asked: list[Command] = []
+    commands = TrialCommands.__new__(TrialCommands)
+    commands._deadline_s, commands._rearm = LIMIT_S, None  # type: ignore[assignment]
+    commands._unwanted = lambda: GONE if len(asked) == 2 else ""
+    commands._send = lambda command, *_: (asked.append(command), Reply(command, ok=False))[1]  # type: ignore[method-assign]
+    assert commands._do(Rearm(0)) == Reply(Rearm(0), ok=False, message=GONE)
+    assert len(asked) == 2
 
 
 def test_an_arm_at_its_start_does_not_move() -> None:

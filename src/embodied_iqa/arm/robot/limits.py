@@ -129,7 +129,7 @@ class ArmLimits:
         if self.joint_speed_radps > model.joint_speed_radps:
             raise UsageError(
                 f"a {model.geometry.name} does not reach limits.joint_speed_radps",
-                expected=f"at most {model.joint_speed_radps:.4f} rad/s",
+                expected=f"at most {math.floor(1e4 * model.joint_speed_radps) / 1e4:.4f} rad/s",
                 got=self.joint_speed_radps,
             )
 

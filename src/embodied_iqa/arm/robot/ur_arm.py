@@ -203,15 +203,21 @@ class UrArm:
         one may date from before a scene reset.
 
         Raises:
-            InputError: A stop is active, the controller refuses, or the gripper is silent.
+            InputError: A stop is active, the controller refuses, or the gripper is silent. The robot then
+                takes no targets either: the worker may have armed it before the failure.
         """
         self._link.receive()
         self._log(f"arming the arm: {reason}")
         options = self._session.arm
-        self._link.ask(Command.REARM, (options.unlock_on_rearm,))
-        self._link.wait_armed()
-        if self._gripper is not None:
-            self._gripper.wait_fresh(options.gripper.reply_s + _GRIPPER_S)
+        try:
+            self._link.ask(Command.REARM, (options.unlock_on_rearm,))
+            self._link.wait_armed()
+            if self._gripper is not None:
+                self._gripper.wait_fresh(options.gripper.reply_s + _GRIPPER_S)
+        except InputError:
+            self._link.armed = False
+            self._link.post(Command.STOP)
+            raise
         self._link.armed = True
 
     def unlock(self) -> None:

@@ -102,7 +102,7 @@ class ArmReturn:
 
     def _begin(self) -> str:
         for command in (SetDistortion(None, 0), Rearm(0)):
-            if reason := self._unwanted():
+            if reason := self._unwanted() or ("the return was interrupted" if self._interrupted else ""):
                 return reason
             reply = self._do(command)
             if not reply.ok:

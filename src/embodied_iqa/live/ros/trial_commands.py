@@ -200,10 +200,15 @@ class TrialCommands:
             call(self._pause, SetBool.Request(data=paused), _HURRY_S)
 
     def _rearm_from(self, command: Command, from_ns: int) -> Reply:
-        """Rearm, again until the deadline: the arm may not have reached the stamp yet."""
+        """Rearm, again until the deadline: the arm may not have reached the stamp yet.
+
+        An arm is not armed for a trial that nobody wants any more.
+        """
         request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
         until = time.monotonic() + self._deadline_s
         while True:
+            if reason := self._why_unwanted():
+                return Reply(command, ok=False, message=reason)
             reply = self._send(command, self._rearm, request)
             if reply.ok or time.monotonic() > until:
                 return reply

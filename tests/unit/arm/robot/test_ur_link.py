@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from embodied_iqa.arm.robot.ur_arm import UrArm
 from embodied_iqa.arm.robot.ur_link import UrLink
-from embodied_iqa.arm.robot.ur_messages import Command, Reply, UrFlags, UrState
-from embodied_iqa.arm.robot.ur_options import SessionOptions
+from embodied_iqa.arm.robot.ur_messages import REQUEST, Command, Reply, Request, UrFlags, UrState
+from embodied_iqa.arm.robot.ur_options import SessionOptions, UrOptions
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics.models import ArmModel
 from manual_clock import ManualClock
 
 PLAYING = 2
@@ -22,6 +25,7 @@ class Worker:
 
     def __init__(self, clock: ManualClock) -> None:
         self.messages: list[list[bytes]] = []
+        self.sent: list[bytes] = []
         self.waits = 0
         self._clock = clock
 
@@ -32,14 +36,14 @@ class Worker:
         self.waits += 1
         self._clock.advance(seconds)
 
-    def send(self, _message: bytes) -> None:
-        pass
+    def send(self, message: bytes) -> None:
+        self.sent.append(message)
 
 
-def _started() -> tuple[UrLink, Worker, ManualClock]:
+def _started(arm: UrOptions | None = None) -> tuple[UrLink, Worker, ManualClock]:
     clock = ManualClock()
     worker = Worker(clock)
-    link = UrLink(SessionOptions(), clock=clock, make_process=lambda *_: worker)  # type: ignore[arg-type,return-value]
+    link = UrLink(SessionOptions(arm or UrOptions()), clock=clock, make_process=lambda *_: worker)  # type: ignore[arg-type,return-value]
     link.start()
     return link, worker, clock
 
@@ -76,3 +80,34 @@ def test_a_state_from_before_the_reply_does_not_count() -> None:
     link.ask(Command.REARM)
     link.wait_armed()
     assert worker.messages == []
+
+
+class Silent:
+    """A gripper that sends no new state."""
+
+    def wait_fresh(self, _deadline_s: float) -> None:
+        raise InputError("the gripper is silent")
+
+
+@pytest.mark.parametrize("late", ["reply", "state", "gripper", ""])
+def test_a_robot_whose_arming_failed_late_is_stopped(late: str) -> None:
+    """The worker may have armed it: it would follow the targets of nobody, with its watchdog as the end."""
+    options = UrOptions(ip="192.0.2.1", state_timeout_s=30.0)
+    link, worker, clock = _started(options)
+    arm = UrArm(
+        options,
+        np.eye(4),
+        model=ArmModel.UR5,
+        gripper=Silent() if late == "gripper" else None,  # type: ignore[arg-type]
+        link=lambda *_: link,
+    )
+    state = _message(clock, UrFlags(0) if late == "state" else UrFlags.ARMED)
+    worker.messages = [[state], [state] if late == "reply" else [state, Reply(1).pack()], [state]]
+    if late:
+        with pytest.raises(InputError):
+            arm.rearm("test")
+    else:
+        arm.rearm("test")
+    assert arm.is_armed is not bool(late)
+    asked = [Request.unpack(message).command for message in worker.sent if message[:1] == REQUEST]
+    assert asked == [Command.REARM, *([Command.STOP] if late else [])]

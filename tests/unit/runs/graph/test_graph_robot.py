@@ -158,10 +158,13 @@ def test_a_real_arm_is_the_model_that_is_named_and_the_simulated_one_a_ur5() -> 
 
 
 def test_limits_beyond_the_model_are_refused() -> None:
+    """What the message allows is allowed: 120 degrees are 2.09439... rad."""
     fast = REAL | {"arm_node.limits.joint_speed_radps": 2.5}
     assert resolve(overrides=fast | {"arm_node.model": "ur3e"})
-    with pytest.raises(UsageError, match=r"a UR10e does not reach .* at most 2\.0944 rad/s; got 2\.5"):
+    with pytest.raises(UsageError, match=r"a UR10e does not reach .* at most 2\.0943 rad/s; got 2\.5"):
         resolve(overrides=fast | {"arm_node.model": "ur10e"})
+    named = {"arm_node.model": "ur10e", "arm_node.limits.joint_speed_radps": 2.0943}
+    assert resolve(overrides=REAL | named)
 
 
 def test_the_servo_rate_follows_from_the_model_of_a_real_arm() -> None:
