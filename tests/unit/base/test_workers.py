@@ -24,22 +24,21 @@ with Workers(1) as pool:
 """
 
 
-def ends(process: int, within_s: float) -> bool:
-    descriptor = os.pidfd_open(process)
-    try:
-        return bool(select.select([descriptor], [], [], within_s)[0])
-    finally:
-        os.close(descriptor)
+def ends(process_fd: int, within_s: float) -> bool:
+    return bool(select.select([process_fd], [], [], within_s)[0])
 
 
 @pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_worker_ends_with_its_parent_whatever_it_does(cause: signal.Signals, tmp_path: Path) -> None:
     command = [sys.executable, "-c", PARENT]
     with running_program(command, tmp_path, stdout=subprocess.PIPE, text=True) as parent:
-        worker = int(parent.process.stdout.readline())
-        assert not ends(worker, within_s=0.0)
-        parent.process.send_signal(cause)
-        assert ends(worker, DEADLINE_S)
+        worker = os.pidfd_open(int(parent.process.stdout.readline()))
+        try:
+            assert not ends(worker, within_s=0.0)
+            parent.process.send_signal(cause)
+            assert ends(worker, DEADLINE_S)
+        finally:
+            os.close(worker)
         parent.wait(DEADLINE_S)
 
 

@@ -1,6 +1,7 @@
 """Steps run once, again after a failure, and again when their inputs change."""
 
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workspace import system
+from workspace import commands, system
 from workspace.commands import alone, run_logged
 from workspace.interfaces import remove_installed
 from workspace.layout import Layout, SetupError
@@ -212,10 +213,12 @@ def test_make_runs_the_commands_of_the_environment(variables: dict[str, str], fo
 
 
 def test_set_up_waits_for_another_that_holds_the_lock(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
     file = tmp_path / "new" / "setup.lock"
+    said: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(commands, "say", said.put)
 
     def second() -> None:
         with alone(file, "waiting for the first"):
@@ -224,9 +227,7 @@ def test_set_up_waits_for_another_that_holds_the_lock(
     with alone(file, "nobody is there"):
         thread = threading.Thread(target=second)
         thread.start()
-        said = ""
-        while "waiting for the first" not in said:
-            said += capsys.readouterr().out
+        assert said.get(timeout=60.0) == "waiting for the first"
         order.append("first")
     thread.join(60.0)
     assert order == ["first", "second"]
