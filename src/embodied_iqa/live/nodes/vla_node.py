@@ -23,8 +23,9 @@ from embodied_iqa.live.ros.frames import FrameInput, tool_pose_of
 from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.models.subjects.actions.real_arm import check_moves
 from embodied_iqa.models.subjects.inference import Outcome
-from embodied_iqa.models.subjects.registry import check_moves, make_vla
+from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk

@@ -19,8 +19,8 @@ from embodied_iqa.base.config import build, parameters_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
+from embodied_iqa.models.subjects.actions.real_arm import refuse_real_arm
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
-from embodied_iqa.models.subjects.registry import refuse_real_arm
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource

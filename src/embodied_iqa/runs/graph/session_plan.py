@@ -9,7 +9,8 @@ from typing import Final
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec
-from embodied_iqa.models.subjects.registry import check_backend, check_real_arm
+from embodied_iqa.models.subjects.actions.real_arm import check_real_arm
+from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras

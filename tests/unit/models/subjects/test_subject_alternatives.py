@@ -16,13 +16,14 @@ from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.cli.subjects.calibrating import calibrate
 from embodied_iqa.data.database.building.members import load_member
 from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.models.subjects.actions.real_arm import check_real_arm
 from embodied_iqa.models.subjects.alternative_names import policies_in
 from embodied_iqa.models.subjects.backends.alternatives import Alternatives
 from embodied_iqa.models.subjects.catalogue import Backend, Role
 from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.readiness import check_readiness
 from embodied_iqa.models.subjects.reference import parse_reference, parse_vla, parse_vlm, role_of
-from embodied_iqa.models.subjects.registry import check_backend, check_real_arm, make_vla
+from embodied_iqa.models.subjects.registry import check_backend, make_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla
 from embodied_iqa.quality.metrics.policy.distance import make as make_policy_distance
 from embodied_iqa.runs.graph.camera_parameters import cameras_of
