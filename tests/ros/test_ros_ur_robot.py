@@ -158,3 +158,6 @@ def test_states_that_were_not_handled_are_counted(bench_of: Make) -> None:
     del arm.read
     bench.pass_time(2.0)
     assert see(99.0) == 2
+    arm.rearm = lambda _reason: None
+    bench.robot.rearm("a new run")
+    assert [see(second) for second in (100.3, 100.302, 100.306)] == [2, 2, 3], "arming takes states"

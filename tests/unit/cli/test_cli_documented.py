@@ -172,12 +172,26 @@ def test_every_setting_exists_and_has_a_legal_value(number: int, tmp_path: Path)
         ".robot",
         ".model",
         ".ip",
-    )  # they depend on each other: checked as a whole elsewhere
+    )  # they depend on each other: the next test
     alone = {name: value for name, value in overrides.items() if not name.endswith(together)}
     config = resolve((), alone)
     for name, value in alone.items():
         node, _, parameter = name.partition(".")
         assert config.values()[node][parameter] == value
+
+
+def test_the_settings_of_the_robot_guide_go_together(tmp_path: Path) -> None:
+    files = []
+    for number, block in enumerate(blocks("docs/robot-guide.md", "yaml")):
+        files.append(tmp_path / f"{number}.yaml")
+        files[-1].write_text(block, encoding="utf-8")
+    graph = resolve(files, {"vla_node.subject": "classical-vla"})
+    assert (graph.arm_node.robot, graph.arm_node.model, graph.arm_node.ur.ip) == (
+        "ur5",
+        "ur5e",
+        "192.168.1.10",
+    )
+    assert graph.camera_node.source == "realsense"
 
 
 @pytest.mark.parametrize("page", PAGES)

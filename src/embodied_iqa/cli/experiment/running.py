@@ -54,6 +54,8 @@ _RESULT_FREE: Final = ("recorder_node", "playback_node")
 _NO_RESULT: Final = {
     ("vla_node", "subject"),
     ("vla_node", "simulated"),
+    ("vla_node", "arm_model"),
+    ("vla_node", "tool_length_m"),
     ("sim_node", "emulator_ip"),
     ("arm_node", "ur.ip"),
     ("gate_node", "judge.mode"),

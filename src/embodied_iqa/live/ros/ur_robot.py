@@ -53,7 +53,7 @@ class UrRobot:
         self._on_silence = on_silence
         self._clock = clock
         self._state: ArmState | None = None
-        self._seen_s = -1.0
+        self._seen_s = self._counted_s = -1.0
         self._missed = 0
         self._q_target: NDArray[np.float64] | None = None
         self._gripper_target: float | None = None
@@ -107,6 +107,7 @@ class UrRobot:
         Raises:
             InputError: The arm does not arm.
         """
+        self._counted_s = -1.0  # arming takes states, whether it succeeds or not
         self._arm.rearm(reason)
         self._state = self._arm.read()
 
@@ -169,9 +170,9 @@ class UrRobot:
         if state is None or seen_s == self._seen_s:
             self._on_silence("")
             return
-        if self._seen_s >= 0.0:
-            self._missed += max(round((seen_s - self._seen_s) * self._arm.rate_hz) - 1, 0)
-        self._state, self._seen_s = state, seen_s
+        if self._counted_s >= 0.0:
+            self._missed += max(round((seen_s - self._counted_s) * self._arm.rate_hz) - 1, 0)
+        self._state, self._seen_s, self._counted_s = state, seen_s, seen_s
         self._on_state(state)
 
     def _note_problem(self, error: InputError) -> None:
@@ -198,7 +199,7 @@ class UrRobot:
         self._retry_at_s = self._clock.now_s() + self._pause_s if refusal.may_pass else None
 
     def _start(self) -> None:
-        self._is_refused, self._seen_s = False, -1.0
+        self._is_refused, self._seen_s, self._counted_s = False, -1.0, -1.0
         self._retry_at_s = self._clock.now_s() + _RETRY_S
         self._arm.start()
 
