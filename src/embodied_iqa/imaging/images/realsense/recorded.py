@@ -19,7 +19,7 @@ from embodied_iqa.imaging.images.realsense.options import RealSenseOptions
 
 RECORDING_SUFFIXES: Final = (".bag", ".db3")
 _SLICE_S: Final = 0.1
-_LAST_S: Final = 1.0
+_LAST_S: Final = 5.0
 """At the end of a file that is read without loss: pictures may still be on their way through the library."""
 
 
