@@ -127,7 +127,7 @@ class UrSession:
         return replace(state, flags=self._flags(stamp, is_playing=state.runtime == _PLAYING))
 
     def _flags(self, stamp_s: float, *, is_playing: bool) -> UrFlags:
-        """Return the flags of a state; after an end that no state shows, it is told some periods later."""
+        """Return the flags of a state; an end that no state shows is reported a few periods later."""
         if self.armed:
             return UrFlags.ARMED
         if math.isnan(self._ended_s):

@@ -58,7 +58,7 @@ class CameraFeed(Protocol):
 
 
 def open_views(config: CameraParameters, open_view: Callable[[View], CameraT]) -> list[CameraT]:
-    """Open a camera for each view; where one fails, those before it are closed and its error is the one told.
+    """Open a camera for each view; if one fails, close those already open and raise its error.
 
     Args:
         config: The views.

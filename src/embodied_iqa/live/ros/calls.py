@@ -84,7 +84,7 @@ def _exchange(
     again_s: float | None,
     check: Callable[[], None],
 ) -> ResponseT:
-    """Send a request, again where there is no response, and return the first response."""
+    """Send a request, repeat it while no response comes, and return the first response."""
     responses: queue.SimpleQueue[Future[ResponseT]] = queue.SimpleQueue()
     began = time.monotonic()
     futures = [begin_call(client, request, responses.put)]
