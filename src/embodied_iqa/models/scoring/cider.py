@@ -17,6 +17,7 @@ from embodied_iqa.models.scoring.frequencies import MAX_ORDER, DocumentFrequenci
 
 CIDER_MAX: Final = 10.0
 _LENGTH_SIGMA: Final = 6.0
+_EQUAL_WEIGHTS: Final = DocumentFrequencies(2, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ def normalised_cider(
     """Return CIDEr-D divided by the score of the reference against itself, times 10.
 
     A short or common reference cannot reach 10 in plain CIDEr-D; with this normalisation identical answers
-    always score 10. If the maximum is 0 because every n-gram of the reference occurs in every document, all
-    other answers score 0.
+    always score 10. Where every n-gram of the reference occurs in every document (a corpus of one answer, or
+    of equal ones), the frequencies weigh nothing and CIDEr is undefined: all n-grams then weigh the same.
 
     Returns:
         In [0, 10], higher is better; 0 if either answer is empty.
@@ -79,5 +80,6 @@ def normalised_cider(
         return CIDER_MAX
     best = cider_d(reference, reference, frequencies)
     if best == 0.0:
-        return 0.0
+        frequencies = _EQUAL_WEIGHTS
+        best = cider_d(reference, reference, frequencies)
     return CIDER_MAX * min(1.0, cider_d(candidate, reference, frequencies) / best)

@@ -18,8 +18,8 @@ COGNITION_RECIPE: Final = (
     "case-folded words without punctuation; "
     "sentence BLEU-4, effective order, exponential smoothing (sacrebleu); ROUGE-L F1; "
     "CIDEr-D, n = 1..4, document frequencies over the subject's reference answers, divided by the reference "
-    "answer's own maximum; score = (BLEU + ROUGE + 0.1 CIDEr) / 3; identical answers score 1; "
-    "the first 10,000 words count"
+    "answer's own maximum, with equal weights where that is 0; score = (BLEU + ROUGE + 0.1 CIDEr) / 3; "
+    "identical answers score 1; the first 10,000 words count"
 )
 """Choices that the paper leaves open, stated in every result file."""
 

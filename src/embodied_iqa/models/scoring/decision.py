@@ -17,8 +17,8 @@ Array = NDArray[np.float64]
 DECISION_RECIPE: Final = (
     "poses after the whole chunk, increments chained from the same start; position 1 - clip(d / d_max), "
     "d_max the 95th percentile of distances between random pairs of the subject's reference actions; "
-    "rotation (1 + cos) / 2 of the rotation vectors, below 0.001 rad no direction; state 1 - |dg|; "
-    "score = mean of the three"
+    "rotation (1 + cos) / 2 of the rotation vectors, the opposite one too near half a turn, below 0.001 rad "
+    "no direction; state 1 - |dg|; score = mean of the three"
 )
 """Choices that the paper leaves open, stated in every result file."""
 
@@ -166,7 +166,12 @@ def _poses(increments: Array, gripper: float, n_steps: int) -> _Poses:
 
 
 def _direction_agreement(rotvec_rad: Array, reference_rad: Array) -> float:
-    """``(1 + cos) / 2`` of two rotation vectors; 1 if neither turns noticeably, 0.5 if only one does."""
+    """``(1 + cos) / 2`` of two rotation vectors; 1 if neither turns noticeably, 0.5 if only one does.
+
+    A turn just beyond half a turn has the opposite vector of one just below it. The opposite direction
+    therefore counts too, the more the closer one of the two is to half a turn, and not at all where together
+    they are less than half a turn: without a jump, and the same for both vectors of half a turn.
+    """
     if np.array_equal(rotvec_rad, reference_rad):
         return 1.0
     norms = np.linalg.norm(rotvec_rad), np.linalg.norm(reference_rad)
@@ -175,5 +180,8 @@ def _direction_agreement(rotvec_rad: Array, reference_rad: Array) -> float:
         return 1.0
     if any(still):
         return 0.5
-    cosine = float(rotvec_rad @ reference_rad / (norms[0] * norms[1]))
-    return (1.0 + min(1.0, max(-1.0, cosine))) / 2
+    cosine = min(1.0, max(-1.0, float(rotvec_rad @ reference_rad / (norms[0] * norms[1]))))
+    if cosine >= 0.0:
+        return (1.0 + cosine) / 2
+    around = min(1.0, max(0.0, float((sum(norms) - np.pi) / min(norms))))
+    return max((1.0 + cosine) / 2, (1.0 - cosine) / 2 * around)

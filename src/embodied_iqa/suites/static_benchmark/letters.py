@@ -7,6 +7,7 @@ short option does not match inside a longer word, and logging has no effect.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,17 +26,31 @@ _FREE: Final = r"(?![\w'-])"
 _ARTICLE: Final = r"(?!(?<=\bA)\s+(?!is\b|because\b|since\b|as\b|seems\b|and\b|or\b)[a-z])"
 """After a letter: an "A" before a word in lower case is the article."""
 _LETTER: Final = rf"[(\[\"']*([A-Z]){_FREE}{_ARTICLE}"
-_STATED: Final = (
-    re.compile(r"\"(?:answer|option|choice|letter)\"\s*:\s*\"\(?([A-Z])\)?(?:[.):][^\"]*)?\""),
-    re.compile(
-        r"\b(?i:(?:correct |right |best |final |my )*(?:answer|option|choice))"
-        r"\s*(?i:is|would be|must be|:|=|-)+"
-        rf"\s*:?\s*(?i:the )?(?i:option |letter |choice )?{_LETTER}"
-    ),
-    re.compile(rf"\b(?i:choose|select|pick|go with|answer with)\s+(?i:option |letter |choice )?{_LETTER}"),
-    re.compile(rf"{_LETTER}[)\]\"']*\s+(?i:is|seems)\s+(?i:the )?(?i:correct|right|best|answer|true)\b"),
+_SMALL: Final = r"[(\[\"']*([a-z])(?=[)\]\"'.,;:!?]|\s*\Z|\s*\n)"
+"""A letter in lower case: only where nothing but a mark or the end follows, as "a" may be the article."""
+_AFTER_STATEMENT: Final = (
+    r"\b(?i:(?:correct |right |best |final |my )*(?:answer|option|choice))"
+    r"\s*(?i:is|would be|must be|:|=|-)+\s*:?\s*(?i:the )?(?i:option |letter |choice )?"
 )
-"""A sentence that states the answer; the first group is the letter."""
+_STATED: Final = (
+    re.compile(
+        r"[\"'](?:answer|option|choice|letter)[\"']\s*:\s*[\"']\(?([A-Za-z])\)?(?:[.):][^\"']*)?[\"']"
+    ),
+    re.compile(_AFTER_STATEMENT + _LETTER),
+    re.compile(_AFTER_STATEMENT + _SMALL),
+    re.compile(rf"\b(?i:choose|select|pick|go with|answer with)\s+(?i:option |letter |choice )?{_LETTER}"),
+    re.compile(
+        rf"{_LETTER}[)\]\"']*(?:\s*:\s*|\s+(?i:is|seems)\s+)(?i:the )?(?i:correct|right|best|answer|true)\b"
+    ),
+    re.compile(rf"\A{_LETTER}[)\]\"'.:]*\s*[,;:-]?\s+(?i:since|because|as|given)\b"),
+    re.compile(r"^[ \t(\[\"']*([A-Z])[)\]\"'.: \t]*$", re.MULTILINE),
+)
+"""A sentence, a field or a line of its own that states the answer; the first group is the letter."""
+_ALTERNATIVE: Final = re.compile(
+    r"[)\]\"']*\s*(?:,|/|\b(?i:or|and)\b)\s*(?i:(?:maybe|perhaps|possibly|also|even|rather|or|and)\s+)*"
+    r"(?i:option |letter |choice )?[(\[\"']*([A-Za-z])(?=[)\]\"'.,;:!?]|\s*\Z|\s*\n|\s+(?i:or|and)\b)"
+)
+"""A further letter right after a stated one: "A or maybe B"."""
 _FORMS: Final = (
     re.compile(r"\(([A-Z])\)"),
     re.compile(r"(?:\A|(?<=\n)|(?<=\s))([A-Z])[.):](?=\s|\Z)"),
@@ -46,7 +61,8 @@ _NEGATED: Final = re.compile(
     r"\b(?:not|isn't|never|neither|nor)\s+(?i:option |the |a |an )*[(\[]*[A-Z](?![\w'-])", re.MULTILINE
 )
 _DENIED: Final = re.compile(
-    r"[(\[]*\b[A-Z]\b[)\]]*\s+(?:is|seems|looks)\s+(?:not|wrong|incorrect|false)\b|[(\[]*\b[A-Z]\b[)\]]*\s+isn't\b"
+    r"[(\[]*\b[A-Z]\b[)\]]*(?:\s*:|\s+(?:is|seems|looks))\s+(?:not|wrong|incorrect|false)\b"
+    r"|[(\[]*\b[A-Z]\b[)\]]*\s+isn't\b"
 )
 _REFUSAL: Final = re.compile(
     r"\b(?:i(?:'m| am) sorry|i (?:can(?:no|')t|can not|am (?:unable|not able)|won't|do not|don't)\b"
@@ -86,8 +102,9 @@ class LetterAnswer:
 def read_letter(text: str, options: Sequence[str]) -> LetterAnswer:
     """Return the option that an answer states.
 
-    In this order: a sentence that states a letter, a letter in the form of an option, the only letter of an
-    option that stands alone, the text of exactly one option. Two different letters of one kind are unparsed.
+    In this order: a sentence or a line of its own that states a letter, a letter in the form of an option,
+    the only letter of an option that stands alone, the text of exactly one option. Two different letters of
+    one kind are unparsed, and so is a statement with an alternative.
 
     Args:
         text: The answer.
@@ -98,9 +115,8 @@ def read_letter(text: str, options: Sequence[str]) -> LetterAnswer:
         return LetterAnswer(Reading.EMPTY)
     letters = LETTERS[: len(options)]
     affirmed = _DENIED.sub(" ", _NEGATED.sub(" ", said))
-    for patterns in (_STATED, _FORMS):
-        found = {letter for pattern in patterns for letter in pattern.findall(affirmed)}
-        if found:
+    for read in (_stated, _formed):
+        if found := read(affirmed):
             return _only(found & set(letters) if len(found) == 1 else set())
     alone = _alone(affirmed, letters)
     if alone:
@@ -111,6 +127,21 @@ def read_letter(text: str, options: Sequence[str]) -> LetterAnswer:
     return _only({letters[place] for place in named})
 
 
+def _stated(text: str) -> set[str]:
+    """Return the letters that sentences, fields or lines state, with the alternatives that follow them."""
+    found = set()
+    for statement in (match for pattern in _STATED for match in pattern.finditer(text)):
+        letter: re.Match[str] | None = statement
+        while letter is not None:
+            found.add(letter.group(1).upper())
+            letter = _ALTERNATIVE.match(text, letter.end(1))
+    return found
+
+
+def _formed(text: str) -> set[str]:
+    return {letter for pattern in _FORMS for letter in pattern.findall(text)}
+
+
 def _only(letters: set[str]) -> LetterAnswer:
     if len(letters) != 1:
         return LetterAnswer(Reading.UNPARSED)
@@ -118,7 +149,8 @@ def _only(letters: set[str]) -> LetterAnswer:
 
 
 def _plain(text: str) -> str:
-    """Return an answer without thoughts, code fences and markup."""
+    """Return an answer without thoughts, code fences and markup, full-width characters folded."""
+    text = unicodedata.normalize("NFKC", text)
     text = _THOUGHTS.sub(" ", text)
     text = _ORPHANED_END.sub(" ", text)[-_MOST_CHARACTERS:]
     return _MARKUP.sub("", _LATEX.sub(r" \1 ", _FENCE.sub("", text))).strip()

@@ -230,11 +230,17 @@ def test_words_beyond_ascii_count():
     assert 0 < score_cognition("gr\u00fcne Schale", "gr\u00fcne Kugel", FREQUENCIES).rouge < 1
 
 
-def test_a_reference_without_information_is_all_or_nothing():
+def test_where_frequencies_weigh_nothing_all_words_weigh_the_same():
     frequencies = document_frequencies(["red cube", "red cube"])
     assert cider_d(["red", "cube"], ["red", "cube"], frequencies) == 0.0
     assert normalised_cider(["red", "cube"], ["red", "cube"], frequencies) == 10.0
-    assert normalised_cider(["red"], ["red", "cube"], frequencies) == 0.0
+    assert normalised_cider(["blue", "ball"], ["red", "cube"], frequencies) == 0.0
+    # By hand: of one word in common, the cosine is 1 / (1 * sqrt 2), of two orders; the maximum is 2 / 4
+    # of 10, and the lengths differ by one bigram.
+    expected = 10 * (1 / np.sqrt(2)) / 2 * np.exp(-1 / 72)
+    assert normalised_cider(["red"], ["red", "cube"], frequencies) == pytest.approx(expected)
+    alone = document_frequencies(["red cube"])
+    assert normalised_cider(["red"], ["red", "cube"], alone) == pytest.approx(expected)
 
 
 def test_rare_words_weigh_more_than_common_ones():

@@ -98,6 +98,34 @@ def test_rotation_compares_directions_above_a_milliradian(ours: float, theirs: f
     assert score_decision(row(rx=ours), row(rx=theirs), 1.0).rotation == pytest.approx(expected)
 
 
+def turn(*rotvec_rad: float) -> NDArray[np.float64]:
+    """Return a chunk that turns by a rotation vector of any length, in quarters."""
+    rx, ry, rz = (angle / 4 for angle in rotvec_rad)
+    return np.concatenate([row(rx=rx, ry=ry, rz=rz)] * 4)
+
+
+@pytest.mark.parametrize("other", [(0.0, 0.0, 1.0), (0.0, 0.0, 3.13), (0.3, -0.4, -2.0), (2.0, 1.0, 0.5)])
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (0.6, 0.0, 0.8), (0.0, -1.0, 0.0)])
+def test_the_score_of_a_rotation_does_not_jump_at_half_a_turn(
+    axis: tuple[float, ...], other: tuple[float, ...]
+):
+    below, beyond = (turn(*(angle * part for part in axis)) for angle in (np.pi - 1e-4, np.pi + 1e-4))
+    scores = [score_decision(chunk, turn(*other), 1.0).rotation for chunk in (below, beyond)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
+@pytest.mark.parametrize(("a", "b"), [(3.13, 3.15), (3.13, -3.13), (-3.0, 3.25), (1.0, 1.02)])
+def test_orientations_that_nearly_agree_score_nearly_one_near_half_a_turn_too(a: float, b: float):
+    assert score_decision(turn(0, 0, a), turn(0, 0, b), 1.0).rotation > 0.98
+
+
+@given(st.floats(0.01, np.pi - 0.01), st.floats(0.0, 1.0))
+def test_opposite_turns_of_less_than_half_a_turn_together_score_zero(both_rad: float, share: float):
+    ours, theirs = turn(both_rad * share, 0, 0), turn(-both_rad * (1 - share), 0, 0)
+    if min(both_rad * share, both_rad * (1 - share)) > 2e-3:
+        assert score_decision(ours, theirs, 1.0).rotation == pytest.approx(0.0, abs=1e-9)
+
+
 def test_position_falls_linearly_to_zero_at_the_scale():
     scores = [score_decision(row(x=x), row(), 0.2).position for x in (0, 0.05, 0.1, 0.2, 0.3)]
     assert scores == pytest.approx([1, 0.75, 0.5, 0, 0])
