@@ -15,6 +15,8 @@ from embodied_iqa.imaging.distortions.image import Image
 
 _SMALLEST_JPEG2000_PX = 32
 """OpenCV asks for six resolutions: five halvings of the shorter side."""
+_SMALLEST_JPEG2000_AREA_PX = 224 * 224
+"""Below it the header alone, of about 200 bytes, is more than the highest ratio leaves."""
 _RATES_PER_RATIO = 1000
 """OpenCV takes JPEG2000 rates as whole thousandths of the raw size."""
 
@@ -35,13 +37,15 @@ def jpeg2000(image: Image, _: Generator, ratio: float) -> Image:
     """Encode with OpenJPEG to ``1 / ratio`` of the raw size (5-3 wavelet, one layer) and decode.
 
     OpenCV does not transform the components; the standard's transform to YCbCr is done here. Rates are whole
-    thousandths of the raw size; the nearest is used, so that a ratio of 400 is 333. Pictures under 32 px are
-    padded with their mirror image.
+    thousandths of the raw size; the nearest is used, so that a ratio of 400 is 333. Images under 32 px or
+    with fewer pixels than 224x224 are continued with their mirror image to that many before, so that the
+    ratio is that of the image data and not of the header.
     """
     rate = max(1, math.floor(_RATES_PER_RATIO / ratio + 0.5))
     height, width = image.shape[:2]
     pixels = cv2.cvtColor(image, cv2.COLOR_RGB2YCrCb)
-    below, right = (max(0, _SMALLEST_JPEG2000_PX - side) for side in (height, width))
+    scale = max(1.0, math.sqrt(_SMALLEST_JPEG2000_AREA_PX / (height * width)))
+    below, right = (max(_SMALLEST_JPEG2000_PX, math.ceil(scale * side)) - side for side in (height, width))
     if below or right:
         pixels = cv2.copyMakeBorder(pixels, 0, below, 0, right, cv2.BORDER_REFLECT)
     options = (cv2.IMWRITE_JPEG2000_COMPRESSION_X1000, rate)

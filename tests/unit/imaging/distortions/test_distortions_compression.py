@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 
 import cv2
@@ -66,6 +67,17 @@ def test_jpeg2000_of_the_smallest_pictures(photograph: Image):
     out = jpeg2000(small, np.random.default_rng(0), 4.0)
     assert out.shape == small.shape
     assert psnr(small, out) > 25
+
+
+@pytest.mark.parametrize("size", [(16, 16), (48, 64), (120, 160), (16, 600)])
+def test_levels_of_jpeg2000_rise_at_small_sizes_too(size: tuple[int, int], photograph: Image):
+    small = np.ascontiguousarray(photograph[100 : 100 + size[0], 20 : 20 + size[1]])
+    errors = [
+        float(np.abs(distort(small, "09", level, np.random.default_rng(0)).astype(float) - small).mean())
+        for level in (1, 2, 3, 4, 5)
+    ]
+    assert all(low < high for low, high in itertools.pairwise(errors)), errors
+    assert errors[-1] < 3 * errors[-2]
 
 
 def test_the_number_of_threads_does_not_show_in_jpeg2000(photograph: Image, monkeypatch: pytest.MonkeyPatch):
