@@ -19,6 +19,8 @@ _LENS_SIGMA_PX: Final = 0.6
 """Point spread of lens and pixel at 1280 pixels per row: F/2.0 diffracts to 0.9 px, the rest is defocus."""
 _SCALER_SIGMA_PX: Final = 0.35
 """Point spread of the device's scaler, in pixels of the smaller picture."""
+_WIDEST_OF_THREE_SAMPLES_PX: Final = 0.65
+"""Above it more samples are taken, which then have the variance of the whole; three have at most 0.82 px."""
 _CORNER_LIGHT: Final = 0.75
 """Light in the corners against the centre: cos^4 of the field angle, mostly corrected by the device."""
 
@@ -45,7 +47,7 @@ def picture_of(
     height_px, width_px, _ = rgb.shape
     if width_px % 2 or height_px % 2:
         raise UsageError("camera model d455 needs an even width and height", got=f"{width_px}x{height_px}")
-    blurred = np.asarray(cv2.GaussianBlur(rgb, (3, 3), _sampled(lens_sigma_px(width_px))))
+    blurred = _through_lens(rgb, lens_sigma_px(width_px))
     sensor = Sensor(view, width_px, height_px)
     raw = sensor.expose(blurred, exposure, noise_seed, _vignette(width_px, height_px))
     return _chroma_422(_developed(raw, exposure, mosaic=sensor.is_mosaic))
@@ -58,8 +60,17 @@ def lens_sigma_px(width_px: int) -> float:
     return math.hypot(_LENS_SIGMA_PX * width_px / NATIVE_WIDTH_PX, _SCALER_SIGMA_PX)
 
 
+def _through_lens(rgb: NDArray[np.uint8], sigma_px: float) -> NDArray[np.uint8]:
+    if sigma_px > _WIDEST_OF_THREE_SAMPLES_PX:
+        return np.asarray(cv2.GaussianBlur(rgb, (0, 0), sigma_px))
+    return np.asarray(cv2.GaussianBlur(rgb, (3, 3), _sampled(sigma_px)))
+
+
 def _sampled(sigma_px: float) -> float:
-    """Return the width for which three samples of a Gaussian, normalised, have the variance of the whole."""
+    """Return the width for which three samples of a Gaussian, normalised, have the variance of the whole.
+
+    Of less than 0.81 px: three equal samples have that.
+    """
     side = sigma_px**2 / 2
     return math.sqrt(-0.5 / math.log(side / (1 - 2 * side)))
 

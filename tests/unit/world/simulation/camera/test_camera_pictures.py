@@ -19,7 +19,11 @@ from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot, nominal_snapshot, object_position_m
 from embodied_iqa.world.simulation.camera import CameraModel
-from embodied_iqa.world.simulation.camera.development import lens_sigma_px, picture_of
+from embodied_iqa.world.simulation.camera.development import (
+    _through_lens,
+    lens_sigma_px,
+    picture_of,
+)
 from embodied_iqa.world.simulation.camera.exposure import FULL_SCALE_S, Exposure
 from embodied_iqa.world.simulation.camera.kernels import BLOCK_PX, smear
 from embodied_iqa.world.simulation.camera.simulated_cameras import Shot, SimulatedCameras
@@ -245,3 +249,13 @@ def test_exposure_follows_what_the_camera_sees(renderer: SceneRenderer) -> None:
     assert abs(math.log(scales[-1] / first.scale)) > 0.05, "another view has another brightness"
     assert steps.max() < abs(math.log(scales[-1] / first.scale)), "not at once"
     assert steps[-3:].max() < 0.01
+
+
+@pytest.mark.parametrize("width_px", [320, 640, 1280, 1386, 1388, 1750, 1920])
+def test_the_point_spread_has_its_variance_at_every_width_that_is_allowed(width_px: int):
+    sigma_px = lens_sigma_px(width_px)
+    line = np.zeros((41, 41, 3), np.uint8)
+    line[:, 20] = 255
+    row = _through_lens(line, sigma_px)[20, :, 0].astype(float)
+    variance = float(row @ (np.arange(41) - 20) ** 2 / row.sum())
+    assert variance == pytest.approx(sigma_px**2, rel=0.05)
