@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
@@ -62,7 +63,10 @@ def _source(arguments: argparse.Namespace) -> MiqaSource:
     if (arguments.coco is None) != (arguments.pictures is None):
         raise UsageError("pictures of the user need both", expected="--coco FILE and --pictures DIR")
     if arguments.coco is not None:
-        return CocoSource(arguments.coco, arguments.pictures)
+        source = CocoSource(arguments.coco, arguments.pictures)
+        for name, reason in source.unusable.items():
+            print(f"left out: {name}: {reason}", file=sys.stderr)
+        return source
     if arguments.database is not None:
         return DatabaseSource(arguments.database)
     return RenderedSource(arguments.seed, arguments.references or DEFAULT_REFERENCES)

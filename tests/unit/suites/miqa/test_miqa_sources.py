@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.codecs import write_picture
@@ -39,9 +41,46 @@ def test_compressed_runs_of_pycocotools() -> None:
 
 
 def test_polygons_are_filled() -> None:
-    mask = mask_of([[10, 10, 29, 10, 29, 19, 10, 19]], *SIZE)
+    mask = mask_of([[10, 10, 30, 10, 30, 20, 10, 20]], *SIZE)
     assert mask.sum() == 200
     assert mask[10:20, 10:30].all()
+
+
+@pytest.mark.parametrize(
+    ("rings", "pixels"),
+    [
+        ([[20, 20, 20, 29, 29, 29, 29, 20]], 81),
+        ([[50, 50, 51, 50, 51, 90, 50, 90]], 40),
+        ([[100, 20, 140, 60, 139, 61, 99, 21]], 80),
+        ([[20, 20, 120, 20, 120, 110, 20, 110]], 9000),
+        ([[150, 150, 200, 200, 200, 150, 150, 200]], 1250),
+        ([[0, 0, 10, 0, 10, 10, 0, 10], [10, 0, 20, 0, 20, 10, 10, 10]], 200),
+        ([[-9, -9, 400, -9, 400, 300, -9, 300]], 240 * 320),
+        ([[5.2, 5.2, 5.4, 5.2, 5.4, 5.4]], 0),
+    ],
+)
+def test_polygons_have_the_pixels_that_pycocotools_gives_them(rings: list[list[float]], pixels: int) -> None:
+    """Numbers of pycocotools 2.0.11."""
+    assert mask_of(rings, 240, 320).sum() == pixels
+
+
+@given(st.lists(st.tuples(st.floats(-20, 60), st.floats(-20, 50)), min_size=3, max_size=8))
+def test_a_polygon_covers_the_pixels_whose_centres_it_contains(points: list[tuple[float, float]]) -> None:
+    """Against the even-odd rule, but where a border passes within .3 px of a centre: COCO rounds to .2 px."""
+    mask = mask_of([[number for point in points for number in point]], 30, 40)
+    ring = np.array(points)
+    ends = np.roll(ring, -1, axis=0)
+    y, x = np.mgrid[0:30, 0:40] + 0.5
+    inside, near = np.zeros((30, 40), bool), np.zeros((30, 40), bool)
+    for (x0, y0), (x1, y1) in zip(ring, ends, strict=True):
+        if y0 != y1:
+            crosses = (y0 > y) != (y1 > y)
+            inside ^= crosses & (x < x0 + (y - y0) / (y1 - y0) * (x1 - x0))
+        along = np.clip(
+            ((x - x0) * (x1 - x0) + (y - y0) * (y1 - y0)) / max((x1 - x0) ** 2 + (y1 - y0) ** 2, 1e-12), 0, 1
+        )
+        near |= np.hypot(x - x0 - along * (x1 - x0), y - y0 - along * (y1 - y0)) < 0.3
+    assert np.array_equal(mask[~near], inside[~near])
 
 
 @pytest.mark.parametrize(
@@ -109,20 +148,68 @@ def test_an_annotation_without_a_box_is_the_class_of_the_picture(tmp_path: Path)
     assert found.whole.instances.masks is not None
 
 
+_RING = [[10, 10, 30, 10, 30, 20, 10, 20]]
+_GOOD = {"id": 8, "image_id": 1, "category_id": 5, "bbox": [10, 10, 20, 10], "segmentation": _RING}
+
+
 @pytest.mark.parametrize(
-    "annotation",
+    ("change", "reason"),
     [
-        {"image_id": 9, "category_id": 3, "bbox": [1, 1, 2, 2]},
-        {"image_id": 0, "category_id": 9, "bbox": [1, 1, 2, 2]},
-        {"image_id": 0, "category_id": 3, "bbox": [1, 1, 2]},
-        {"image_id": 0, "category_id": 3, "bbox": [1, 1, -2, 2]},
-        {"image_id": 0, "category_id": 3, "bbox": ["a", 1, 2, 2]},
-        {"category_id": 3},
+        ({"category_id": 9}, "unknown category"),
+        ({"category_id": None}, "unknown category"),
+        ({"bbox": [1, 1, 2]}, "its box has another form"),
+        ({"bbox": [1, 1, -2, 2]}, "its box has no area"),
+        ({"bbox": [1, 1, 0, 2]}, "its box has no area"),
+        ({"bbox": ["a", 1, 2, 2]}, "its box has another form"),
+        ({"bbox": [90, 10, 20, 10]}, "its box lies outside of the image"),
+        ({"bbox": [30, 20, 5, 5]}, "its box and its mask do not meet"),
+        ({"segmentation": [[10, 10, 30, 10]]}, "its mask has no area"),
+        ({"segmentation": [[10, 10, 30, 10, 20, 10]]}, "its mask has no area"),
+        ({"segmentation": [["a"]]}, "a polygon has another form"),
+        ({"segmentation": []}, "has no mask, but others of the image have one"),
+        ({"bbox": None, "segmentation": {"size": "large", "counts": []}}, "its mask has a wrong size"),
     ],
 )
-def test_damaged_annotations_are_refused(tmp_path: Path, annotation: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="not a COCO file"):
-        CocoSource(coco(tmp_path, [annotation]), tmp_path)
+def test_a_bad_annotation_leaves_out_its_picture_and_no_other(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    bad = {**_GOOD, "id": 7, "image_id": 0, **change}
+    file = coco(tmp_path, [bad, {**_GOOD, "image_id": 0}, _GOOD])
+    tree = json.loads(file.read_text())
+    tree["images"][0] |= {"width": SIZE[1], "height": SIZE[0]}
+    file.write_text(json.dumps(tree))
+    source = CocoSource(file, tmp_path)
+    assert source.names == ("a",)
+    assert list(source.unusable) == ["b.png"]
+    assert "annotation 7" in source.unusable["b.png"]
+    assert reason in source.unusable["b.png"]
+    assert source.read(0).whole.instances.labels == ("dog",)
+    with pytest.raises(InputError, match=r"no usable image.*b\.png.*annotation 7"):
+        CocoSource(coco(tmp_path / "alone", [bad, {**_GOOD, "image_id": 0}], ("b.png",)), tmp_path / "alone")
+
+
+@pytest.mark.parametrize("owner", [9, None, "x"])
+def test_an_annotation_of_no_image_is_refused_by_its_id(tmp_path: Path, owner: object) -> None:
+    with pytest.raises(InputError, match="annotation 7 belongs to no image"):
+        CocoSource(coco(tmp_path, [_GOOD, {**_GOOD, "id": 7, "image_id": owner}]), tmp_path)
+
+
+def test_ids_may_be_text_and_a_box_is_taken_from_the_mask(tmp_path: Path) -> None:
+    without = {key: value for key, value in _GOOD.items() if key != "bbox"}
+    runs = {"size": list(SIZE), "counts": [SIZE[0] * 4 + 2, 5, SIZE[0] * (SIZE[1] - 4) - 7]}
+    for segmentation, box in ((_RING, [10, 10, 30, 20]), (runs, [4, 2, 5, 7])):
+        row = {**without, "image_id": "1", "category_id": "5", "segmentation": segmentation}
+        found = CocoSource(coco(tmp_path, [row]), tmp_path).read(0)
+        assert found.whole.instances.boxes_px.tolist() == [box]
+
+
+def test_a_picture_of_another_size_than_its_annotations_is_refused(tmp_path: Path) -> None:
+    file = coco(tmp_path, [_GOOD])
+    tree = json.loads(file.read_text())
+    tree["images"][1] |= {"width": 640, "height": 480}
+    file.write_text(json.dumps(tree))
+    with pytest.raises(InputError, match=r"a\.png.*expected 640x480; got '80x60'"):
+        CocoSource(file, tmp_path).read(0)
 
 
 def test_hostile_and_equal_names_are_refused(tmp_path: Path) -> None:

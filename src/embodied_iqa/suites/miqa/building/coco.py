@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,18 +18,26 @@ from embodied_iqa.data.database.pictures import inside
 from embodied_iqa.imaging.images.codecs import read_picture
 from embodied_iqa.models.vision.predictions import Instances
 from embodied_iqa.models.vision.samples.truth import square_around
-from embodied_iqa.suites.miqa.building.masks import mask_of
+from embodied_iqa.suites.miqa.building.masks import mask_of, rings_of
 from embodied_iqa.suites.miqa.building.reference import MiqaReference, ReferenceView, crop_view, cut_view
 from embodied_iqa.suites.miqa.names import check_reference
 
 CROP_PX: Final = 224
 """Side of the pictures that classifiers see, cut around the largest object [px]."""
 
+_MOST_PIXELS: Final = 1 << 28
+
+_Box = tuple[float, float, float, float]
+"""Left, top, right and bottom [px]."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Object:
+    """An annotation; one without a box and a mask gives the class of its image."""
+
+    name: str
     label: str
-    box_px: tuple[float, float, float, float]
+    box_px: _Box | None
     segmentation: Any
     is_crowd: bool
 
@@ -39,11 +47,12 @@ class _Picture:
     file: str
     objects: tuple[_Object, ...]
     category: str
+    size_px: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class CocoSource:
-    """Pictures with instances; those without any are left out and counted.
+    """Pictures with instances; those without any are left out and counted, those with a bad annotation named.
 
     The region of interest is all instances that are no crowd. Classifiers see the whole picture where an
     annotation without a box gives its class, otherwise a cut of the largest object.
@@ -53,20 +62,28 @@ class CocoSource:
         folder: Contains the pictures.
         pictures: Sorted by name.
         left_out: Number of pictures without an instance.
+        unusable: Why others are left out, by name: one bad annotation makes the truth of its picture wrong.
     """
 
     file: Path
     folder: Path
     pictures: tuple[_Picture, ...] = field(init=False)
     left_out: int = field(init=False)
+    unusable: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        listed = _pictures_of(load_json(self.file, "the instances", most_bytes=MOST_DATASET_BYTES), self.file)
+        tree = load_json(self.file, "the instances", most_bytes=MOST_DATASET_BYTES)
+        listed, unusable = _listed(tree, self.file)
         usable = tuple(item for item in listed if any(not one.is_crowd for one in item.objects))
         if not usable:
-            raise InputError(f"{self.file} has no picture with an instance", expected="boxes or masks")
+            raise InputError(
+                f"{self.file} has no usable image with an instance",
+                expected="boxes or masks",
+                got="; ".join(f"{name}: {reason}" for name, reason in list(unusable.items())[:3]) or "none",
+            )
         object.__setattr__(self, "pictures", usable)
         object.__setattr__(self, "left_out", len(listed) - len(usable))
+        object.__setattr__(self, "unusable", unusable)
         names = [Path(item.file).stem for item in usable]
         twice = (
             next((name for name in names if names.count(name) > 1), None)
@@ -85,7 +102,8 @@ class CocoSource:
     def description(self) -> str:
         """The names of file and folder; names and sizes identify the pictures."""
         folder = self.folder.resolve().name
-        return f"pictures of {folder} with {self.file.name}, {self.left_out} without instances"
+        unusable = f", {len(self.unusable)} unusable" if self.unusable else ""
+        return f"pictures of {folder} with {self.file.name}, {self.left_out} without instances{unusable}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -101,9 +119,20 @@ class CocoSource:
         item = self.pictures[index]
         rgb = read_picture(inside(self.folder, item.file))
         try:
+            _check_size(rgb, item)
             return _reference(rgb, item)
         except InputError as error:
             raise InputError(f"{self.file}, picture {item.file}: {error}") from error
+
+
+def _check_size(rgb: Any, item: _Picture) -> None:
+    """Raise InputError where the annotations were made at another size, and lie elsewhere in this picture."""
+    height_px, width_px = rgb.shape[:2]
+    if item.size_px is not None and item.size_px != (width_px, height_px):
+        stated = "x".join(map(str, item.size_px))
+        raise InputError(
+            "size differs from that in the COCO file", expected=stated, got=f"{width_px}x{height_px}"
+        )
 
 
 def _reference(rgb: Any, item: _Picture) -> MiqaReference:
@@ -112,7 +141,7 @@ def _reference(rgb: Any, item: _Picture) -> MiqaReference:
     counted = np.array([not one.is_crowd for one in item.objects])
     has_masks = all(one.segmentation for one in item.objects)
     if has_masks:
-        masks = np.stack([mask_of(one.segmentation, height_px, width_px) for one in item.objects])
+        masks = np.stack([_mask(one, height_px, width_px) for one in item.objects])
     else:
         masks = np.stack([_boxed(box, height_px, width_px) for box in boxes.tolist()])
     instances = Instances(
@@ -133,6 +162,13 @@ def _reference(rgb: Any, item: _Picture) -> MiqaReference:
     return MiqaReference(whole, cut_view(rgb, masks[largest], label, square, CROP_PX))
 
 
+def _mask(item: _Object, height_px: int, width_px: int) -> Any:
+    mask = mask_of(item.segmentation, height_px, width_px)
+    if not mask.any():
+        raise InputError(f"{item.name}: its mask has no area", expected="a pixel whose centre lies inside")
+    return mask
+
+
 def _boxed(box: Sequence[float], height_px: int, width_px: int) -> Any:
     left, top, right, bottom = (round(edge) for edge in box)
     mask = np.zeros((height_px, width_px), bool)
@@ -140,33 +176,138 @@ def _boxed(box: Sequence[float], height_px: int, width_px: int) -> Any:
     return mask
 
 
-def _pictures_of(tree: Any, file: Path) -> list[_Picture]:
-    """Return the pictures of a COCO file, sorted by name."""
+def _listed(tree: Any, file: Path) -> tuple[list[_Picture], dict[str, str]]:
+    """Return the images of a COCO file, sorted by name, and why others are unusable, by name.
+
+    Raises:
+        InputError: It is no COCO file, or an annotation belongs to no image.
+    """
     try:
         labels = {int(row["id"]): str(row["name"]) for row in tree["categories"]}
-        objects: dict[int, list[_Object]] = {int(row["id"]): [] for row in tree["images"]}
-        categories: dict[int, str] = {}
-        for row in tree["annotations"]:
-            owner, label = int(row["image_id"]), labels[row["category_id"]]
-            if row.get("bbox"):
-                objects[owner].append(_object(row, label))
-            else:
-                categories[owner] = label
-        found = [
-            _Picture(str(row["file_name"]), tuple(objects[row["id"]]), categories.get(row["id"], ""))
-            for row in tree["images"]
-        ]
+        images = {int(row["id"]): (str(row["file_name"]), _size_of(row)) for row in tree["images"]}
+        rows = [dict(row) for row in tree["annotations"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{file} is not a COCO file: {type(error).__name__} {error}",
             expected="images, annotations and categories",
         ) from error
-    return sorted(found, key=lambda item: item.file)
+    if len(images) < len(tree["images"]):
+        raise InputError(
+            f"{file} lists two images of one id", expected=f"{len(tree['images'])} different ids"
+        )
+    objects: dict[int, list[_Object]] = {number: [] for number in images}
+    categories: dict[int, str] = {}
+    unusable: dict[str, str] = {}
+    for place, row in enumerate(rows):
+        name = f"annotation {row.get('id', f'number {place}')}"
+        owner = _whole_number(row.get("image_id"))
+        if owner not in images:
+            raise InputError(
+                f"{file}: {name} belongs to no image", expected="an id of `images`", got=row.get("image_id")
+            )
+        try:
+            found = _object(row, name, labels, images[owner][1])
+        except InputError as error:
+            unusable.setdefault(images[owner][0], f"{name}: {error}")
+            continue
+        if found.box_px is None:
+            categories[owner] = found.label
+        else:
+            objects[owner].append(found)
+    pictures = []
+    for number, (name, size_px) in images.items():
+        masks = [bool(item.segmentation) for item in objects[number]]
+        if any(masks) and not all(masks):
+            without = objects[number][masks.index(False)].name
+            unusable.setdefault(name, f"{without} has no mask, but others of the image have one")
+        if name not in unusable:
+            pictures.append(_Picture(name, tuple(objects[number]), categories.get(number, ""), size_px))
+    return sorted(pictures, key=lambda item: item.file), unusable
 
 
-def _object(row: Any, label: str) -> _Object:
-    left, top, width, height = (float(number) for number in row["bbox"])
-    if not np.isfinite([left, top, width, height]).all() or width < 0 or height < 0:
-        raise ValueError(f"box {row['bbox']}")
-    box = (left, top, left + width, top + height)
-    return _Object(label, box, row.get("segmentation"), bool(row.get("iscrowd", 0)))
+def _size_of(row: Any) -> tuple[int, int] | None:
+    """Return width and height of an image as the file states them; None where it does not."""
+    if row.get("width") is None or row.get("height") is None:
+        return None
+    return int(row["width"]), int(row["height"])
+
+
+def _whole_number(value: Any) -> int | None:
+    """Return an id; annotation tools write some as text."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _object(row: Any, name: str, labels: dict[int, str], size_px: tuple[int, int] | None) -> _Object:
+    """Return one annotation.
+
+    Raises:
+        InputError: It has an unknown category, no area, or a box that does not fit its image or mask.
+    """
+    category = _whole_number(row.get("category_id"))
+    if category not in labels:
+        raise InputError("unknown category", expected="an id of `categories`", got=row.get("category_id"))
+    label = labels[category]
+    segmentation = row.get("segmentation")
+    box = _box(row["bbox"]) if row.get("bbox") else None
+    extent = _extent(segmentation, box)
+    box = box or extent
+    if box is None:
+        return _Object(name, label, None, None, False)
+    if size_px is not None and not _meet(box, (0.0, 0.0, *map(float, size_px))):
+        raise InputError(
+            "its box lies outside of the image", expected=f"within {size_px[0]}x{size_px[1]}", got=list(box)
+        )
+    if extent is not None and not _meet(box, extent):
+        raise InputError("its box and its mask do not meet", expected=list(extent).__repr__(), got=list(box))
+    return _Object(name, label, box, segmentation or None, bool(row.get("iscrowd", 0)))
+
+
+def _box(numbers: Any) -> _Box:
+    try:
+        left, top, width, height = (float(number) for number in numbers)
+    except (TypeError, ValueError):
+        raise InputError("its box has another form", expected="[x, y, width, height]", got=numbers) from None
+    if not np.isfinite([left, top, width, height]).all() or width <= 0 or height <= 0:
+        raise InputError("its box has no area", expected="[x, y, width, height], sizes above 0", got=numbers)
+    return left, top, left + width, top + height
+
+
+def _extent(segmentation: Any, box: _Box | None) -> _Box | None:
+    """Return the box around a mask; None without one, and for run lengths with a box: decoding takes long.
+
+    Raises:
+        InputError: The mask has no area.
+    """
+    if not segmentation:
+        return None
+    if isinstance(segmentation, dict):
+        if box is not None:
+            return None
+        height_px, width_px = _run_size(segmentation)
+        rows, columns = np.nonzero(mask_of(segmentation, height_px, width_px))
+        if not len(rows):
+            raise InputError("its mask has no area", expected="at least one pixel")
+        return float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
+    rings = rings_of(segmentation)
+    if all(len(ring) < 3 for ring in rings):
+        raise InputError("its mask has no area", expected="polygons of three points or more")
+    points = np.concatenate(rings)
+    low, high = points.min(axis=0), points.max(axis=0)
+    if not (high > low).all():
+        raise InputError("its mask has no area", expected="polygons with an area")
+    return float(low[0]), float(low[1]), float(high[0]), float(high[1])
+
+
+def _run_size(segmentation: dict[str, Any]) -> tuple[int, int]:
+    match segmentation.get("size"):
+        case [int(height_px), int(width_px)] if 0 < height_px * width_px <= _MOST_PIXELS:
+            return height_px, width_px
+        case other:
+            raise InputError("its mask has a wrong size", expected="[height, width] px", got=other)
+
+
+def _meet(first: _Box, second: _Box) -> bool:
+    return all(max(first[k], second[k]) < min(first[k + 2], second[k + 2]) for k in (0, 1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +12,7 @@ from embodied_iqa.base.errors import InputError
 
 _SHIFT = 48
 _MOST_POINTS = 100_000
+_FINER = 5
 
 
 def runs_of(mask: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -82,8 +82,12 @@ def mask_of(segmentation: Any, height_px: int, width_px: int) -> NDArray[np.bool
     return _filled(segmentation, height_px, width_px)
 
 
-def _filled(polygons: Any, height_px: int, width_px: int) -> NDArray[np.bool_]:
-    mask = np.zeros((height_px, width_px), np.uint8)
+def rings_of(polygons: Any) -> list[NDArray[np.float64]]:
+    """Return the rings of a segmentation, each ``(N, 2)`` px.
+
+    Raises:
+        InputError: They have another form, are not finite or have too many points.
+    """
     try:
         rings = [np.asarray(polygon, np.float64).reshape(-1, 2) for polygon in polygons]
     except (TypeError, ValueError):
@@ -91,9 +95,49 @@ def _filled(polygons: Any, height_px: int, width_px: int) -> NDArray[np.bool_]:
     total = sum(len(ring) for ring in rings)
     if total > _MOST_POINTS or any(not np.isfinite(ring).all() for ring in rings):
         raise InputError("a polygon is not usable", expected=f"finite, at most {_MOST_POINTS} points")
+    return rings
+
+
+def _filled(polygons: Any, height_px: int, width_px: int) -> NDArray[np.bool_]:
+    """Return the union of polygons as the COCO API fills them.
+
+    A pixel belongs to a ring where its centre does: rings that touch share no pixel, and a square of 9 px has
+    81. A ring that crosses itself is filled by parity.
+    """
+    rings = rings_of(polygons)
     limit = 4.0 * max(height_px, width_px)
+    mask = np.zeros((height_px, width_px), bool)
     for ring in rings:
-        points = np.clip(np.floor(ring), -limit, limit).astype(np.int32)
-        if len(points) >= 3:
-            cv2.fillPoly(mask, [points], 1)
-    return mask.astype(bool)
+        if len(ring) >= 3:
+            mask |= _inside(np.clip(ring, -limit, limit), height_px, width_px)
+    return mask
+
+
+def _inside(ring: NDArray[np.float64], height_px: int, width_px: int) -> NDArray[np.bool_]:
+    """Return the mask of one ring, ``(N, 2)`` px: the centre line of each column crosses its border."""
+    # Of `rleFrPoly` in cocoapi's maskApi.c: the border on a grid five times as fine.
+    points = np.trunc(_FINER * ring + 0.5).astype(np.int64)
+    border = np.concatenate(
+        [_line(start, end) for start, end in zip(points, np.roll(points, -1, axis=0), strict=True)]
+    )
+    (u, v), (u_before, v_before) = border[1:].T, border[:-1].T
+    x = (np.minimum(u, u_before) + 0.5) / _FINER - 0.5
+    on_centre = (u != u_before) & (x == np.floor(x)) & (x >= 0) & (x <= width_px - 1)
+    y = np.ceil(np.clip((np.minimum(v, v_before) + 0.5) / _FINER - 0.5, 0, height_px))
+    crossings = (x * height_px + y)[on_centre].astype(np.int64)
+    changes = np.bincount(crossings, minlength=height_px * width_px + 1)[:-1]
+    return np.asarray((np.cumsum(changes) % 2 == 1).reshape((height_px, width_px), order="F"))
+
+
+def _line(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the grid points from start to end, both included; the same ones in both directions."""
+    length = int(np.abs(end - start).max())
+    along = int(np.abs(end[0] - start[0]) < np.abs(end[1] - start[1]))
+    low, high = (start, end) if start[along] <= end[along] else (end, start)
+    steps = np.arange(length + 1)
+    across = 1 - along
+    slope = float(high[across] - low[across]) / max(length, 1)
+    line = np.empty((length + 1, 2), np.int64)
+    line[:, along] = low[along] + steps
+    line[:, across] = np.trunc(low[across] + slope * steps + 0.5)
+    return line if low is start else line[::-1]
