@@ -33,7 +33,7 @@ def read_reference(path: Path) -> Image:
     Raises:
         InputError: The file is missing, not an image, or too small to be distorted.
     """
-    return checked(read_picture(path, upright=True))
+    return checked(read_picture(path))
 
 
 def scikit_photographs() -> list[Reference]:

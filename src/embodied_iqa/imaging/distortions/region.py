@@ -19,6 +19,7 @@ from embodied_iqa.imaging.distortions.image import FloatImage, Image, checked
 from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.imaging.images.codecs import decode_file
 
+_INSIDE = 128
 FEATHER_PX = 32
 """Reach of the seam to either side of the region's border."""
 
@@ -52,12 +53,26 @@ def mask_of_labels(labels: NDArray[np.integer], wanted: Sequence[int]) -> NDArra
 
 
 def read_mask(path: Path) -> NDArray[np.bool_]:
-    """Read a mask from a picture file; values of 128 and more are inside.
+    """Read a mask from an opaque image file, upright; gray values of 128 and more are inside.
 
     Raises:
-        InputError: The file is missing or is not an image.
+        InputError: The file is missing or is not an image, has transparent pixels, or selects nothing, as
+            masks of labels do.
     """
-    return np.asarray(decode_file(path, cv2.IMREAD_GRAYSCALE) >= 128)
+    values = decode_file(path, cv2.IMREAD_UNCHANGED)
+    if values.ndim == 3 and values.shape[2] == 4 and values[..., 3].min(initial=255) < 255:
+        raise InputError(
+            f"the mask {str(path)!r} has transparent pixels", expected="white inside, black outside"
+        )
+    gray = decode_file(path, cv2.IMREAD_GRAYSCALE)
+    inside = np.asarray(gray >= _INSIDE)
+    if not inside.any():
+        raise InputError(
+            f"the mask {str(path)!r} selects nothing",
+            expected=f"pixels of {_INSIDE} or more",
+            got=f"highest value {gray.max(initial=0)}",
+        )
+    return inside
 
 
 def feathered(mask: Mask) -> FloatImage:

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import PICTURE_PART_SUFFIX
-from embodied_iqa.imaging.images.header_size import claims_too_much
+from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
 
 PICTURE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files, in any case."""
 
 
+_JPEG: Final = b"\xff\xd8\xff"
 _FORMATS: Final = {
-    b"\xff\xd8\xff": "JPEG",
+    _JPEG: "JPEG",
     b"\x89PNG": "PNG",
     b"RIFF": "WebP",
     b"BM": "BMP",
@@ -30,6 +31,8 @@ _FORMATS: Final = {
     b"MM\0*": "TIFF",
 }
 """First bytes of a file to its format."""
+
+_HALF_OF_16_BITS: Final = 32767
 
 # Errors of OpenCV's decoders are reported by `decode_file`.
 cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
@@ -90,7 +93,9 @@ def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
         InputError: It is truncated, damaged or not an image, as the message says.
     """
     try:
-        is_whole = bool(data) and not claims_too_much(data)
+        is_whole = (
+            bool(data) and not claims_too_much(data) and not (data.startswith(_JPEG) and jpeg_damage(data))
+        )
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if is_whole else None
     except cv2.error:  # such as a size in the header that no memory holds
         pixels = None
@@ -107,27 +112,64 @@ def _damage(data: bytes) -> str:
     if name is None:
         return "is not an image, or not of a known format"
     ends = {
-        "JPEG": b"\xff\xd9" in data[-64:],
+        "JPEG": b"\xff\xd9" in data,
         "PNG": b"IEND" in data[-64:],
         "WebP": len(data) >= 8 + int.from_bytes(data[4:8], "little"),
         "BMP": len(data) >= int.from_bytes(data[2:6], "little"),
     }
+    if name == "JPEG" and (damage := jpeg_damage(data)):
+        return f"is a truncated or damaged JPEG file: {damage}"
     if name in ends:
         return f"is a damaged {name} file" if ends[name] else f"is a truncated {name} file"
     return f"is a truncated or damaged {name} file"
 
 
-def read_picture(path: Path, *, upright: bool = False) -> NDArray[np.uint8]:
-    """Return an image file as ``(H, W, 3)`` uint8 RGB; gray becomes RGB, alpha is dropped.
-
-    Args:
-        path: The file.
-        upright: Apply the file's EXIF orientation.
+def read_picture(path: Path) -> NDArray[np.uint8]:
+    """Return an image file as ``(H, W, 3)`` uint8 RGB, as a viewer shows it; see `decode_rgb`.
 
     Raises:
-        InputError: The file is missing or is not an image.
+        InputError: The file is missing or is not such an image.
     """
-    return decode_file(path, cv2.IMREAD_COLOR_RGB | (0 if upright else cv2.IMREAD_IGNORE_ORIENTATION))
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    return decode_rgb(data, repr(str(path)))
+
+
+def decode_rgb(data: bytes, name: str) -> NDArray[np.uint8]:
+    """Return an encoded image as ``(H, W, 3)`` uint8 RGB; one rule for all commands.
+
+    It is turned upright by its EXIF orientation, gray becomes RGB, alpha is dropped. Of 16 bits a channel the
+    upper 8 are taken where the values fill their range; darker ones are those of a 10- to 14-bit camera or
+    depths, whose scale the file does not tell.
+
+    Args:
+        data: The content of an image file.
+        name: What the image is called in messages.
+
+    Raises:
+        InputError: It is damaged, not an image, holds floating-point values, or 16 bits of an unknown scale.
+    """
+    if is_deep(data):
+        _check_depth(decode(data, cv2.IMREAD_UNCHANGED, name), name)
+    return decode(data, cv2.IMREAD_COLOR_RGB, name)
+
+
+def _check_depth(pixels: NDArray[Any], name: str) -> None:
+    if pixels.dtype == np.uint8:
+        return
+    expected = "8 bits a channel, or 16 bits that fill their range"
+    if pixels.dtype != np.uint16:
+        kind = "floating-point" if pixels.dtype.kind == "f" else f"{8 * pixels.dtype.itemsize}-bit integer"
+        raise InputError(f"{name} holds {kind} values", expected=expected)
+    highest = int(pixels.max(initial=0))
+    if highest <= _HALF_OF_16_BITS:
+        raise InputError(
+            f"{name} holds 16-bit values of an unknown scale",
+            expected=expected,
+            got=f"highest value {highest} of 65535",
+        )
 
 
 def write_picture(path: Path, rgb: NDArray[np.uint8], options: Sequence[int] = ()) -> None:

@@ -1,8 +1,13 @@
-"""Size of an image as its header claims it: a file that cannot hold so many pixels is not decoded."""
+"""What the bytes of an image file say before it is decoded: its size, whether it is whole, how deep it is.
+
+A file that cannot hold the pixels that it claims is not decoded. libjpeg fills what is missing with gray and
+tells nobody, so that a JPEG file is checked for its end and for lost blocks here.
+"""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Final
 
 _DEFLATE: Final = 1032
@@ -13,6 +18,11 @@ _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """PNG colour type to channels."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _JPEG: Final = b"\xff\xd8"
+_JPEG_END: Final = b"\xff\xd9"
+_SCAN: Final = 0xDA
+_HUFFMAN: Final = 0xC4
+_LOST_BLOCK: Final = bytes(512)
+"""Of a disk: the least that is lost at once."""
 _IHDR: Final = struct.Struct(">4sIIBB")
 _NO_FRAME: Final = frozenset({0xC4, 0xC8, 0xCC})
 """JPEG markers between those of frame headers (SOF) that start no frame."""
@@ -36,6 +46,51 @@ def claimed_pixels(data: bytes) -> int:
         _name, width, height, _depth, _colour = _IHDR.unpack_from(data, 12)
         return int(width * height)
     return _jpeg_pixels(data) if data.startswith(_JPEG) else 0
+
+
+def is_deep(data: bytes) -> bool:
+    """Return whether an image file may hold more than 8 bits a channel."""
+    if data.startswith(_PNG):
+        return data[24:25] == b"\x10"
+    return data.startswith((b"II*\0", b"MM\0*", b"P5", b"P6"))
+
+
+def jpeg_damage(data: bytes) -> str:
+    """Return what is missing of the image data of a JPEG file; nothing where it seems whole."""
+    tables: dict[int, int] = {}
+    start = _jpeg_scan(data, tables)
+    if start is None:
+        return ""
+    end = data.rfind(_JPEG_END, start)
+    if end < 0:
+        return "no end marker FF D9" + (", the data ends in zeros" if data.endswith(bytes(16)) else "")
+    if data.find(_LOST_BLOCK, start, end) >= 0 and not _zeros_are_flat(tables):
+        return f"{len(_LOST_BLOCK)} zero bytes or more amid the image data"
+    return ""
+
+
+def _zeros_are_flat(tables: Mapping[int, int]) -> bool:
+    """Return whether zero bits are blocks of one colour in every Huffman table: such images may hold many."""
+    return all(symbol & (0x0F if table & 0x10 else 0xFF) == 0 for table, symbol in tables.items())
+
+
+def _jpeg_scan(data: bytes, tables: dict[int, int]) -> int | None:
+    """Return where the image data begins; None without any. Add what zero bits mean in each Huffman table."""
+    at = len(_JPEG)
+    while at + 4 <= len(data):
+        if data[at] != 0xFF or data[at + 1] in {0x00, 0x01, 0xFF} or 0xD0 <= data[at + 1] <= 0xD9:
+            at += 1
+            continue
+        marker, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
+        if marker == _SCAN:
+            return at + 2 + size
+        if marker == _HUFFMAN:
+            table = at + 4
+            while table + 18 <= at + 2 + size:
+                tables[data[table]] = data[table + 17] if table + 17 < len(data) else 0
+                table += 17 + sum(data[table + 1 : table + 17])
+        at += 2 + size
+    return None
 
 
 def _png_bytes(data: bytes) -> int:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.imaging.images.codecs import read_picture
 from embodied_iqa.imaging.images.frame import View
 
 _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm"})
@@ -67,10 +67,7 @@ class FolderFrames:
 
     def __iter__(self) -> Iterator[StoredFrame]:
         for view, path in self._files:
-            bgr = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
-            if bgr is None:
-                raise InputError(f"{path} cannot be decoded as a picture")
-            yield StoredFrame(view, path.name, None, cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB))
+            yield StoredFrame(view, path.name, None, read_picture(path))
 
 
 class RecordedFrames:

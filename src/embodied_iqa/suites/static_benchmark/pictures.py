@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.codecs import decode
+from embodied_iqa.imaging.images.codecs import decode_rgb
 from embodied_iqa.imaging.images.header_size import claimed_pixels
 
 MOST_PICTURE_CHARACTERS: Final = 32_000_000
@@ -32,7 +32,7 @@ def decode_picture(cell: str, where: str) -> NDArray[np.uint8]:
         InputError: It is not base64, not a picture, damaged, or claims more than `MOST_PIXELS` pixels.
     """
     data = picture_bytes(cell, where)
-    return decode(data, cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION, f"{where}: the picture")
+    return decode_rgb(data, f"{where}: the picture")
 
 
 def picture_bytes(cell: str, where: str) -> bytes:

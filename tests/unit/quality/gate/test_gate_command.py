@@ -109,7 +109,7 @@ def test_calibrating_again_writes_the_same_bytes(tmp_path: Path) -> None:
         (["calibrate", "{few}", "--view", "top", "--soft", "9", "--output", "{out}"], 2, "--soft"),
         (["calibrate", "{empty}", "--view", "top", "--output", "{out}"], 1, "no pictures"),
         (["calibrate", "{empty}/absent.mcap", "--output", "{out}"], 1, "absent.mcap"),
-        (["calibrate", "{bad}", "--view", "top", "--output", "{out}"], 1, "cannot be decoded as a picture"),
+        (["calibrate", "{bad}", "--view", "top", "--output", "{out}"], 1, "is not an image"),
         (["calibrate", "--sim", "--size", "huge", "--output", "{out}"], 2, "--size"),
         (["calibrate", "--sim", "--scenes", "0", "--output", "{out}"], 2, "--scenes"),
         (["calibrate", "{few}", "--topic", "top", "--output", "{out}"], 2, "--topic"),

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 import cv2
-import numpy as np
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_whole
+from embodied_iqa.imaging.images.codecs import decode_rgb
 
 _MOST_PX: Final = 1600
 _MOST_PIXELS: Final = 60_000_000
@@ -30,18 +30,17 @@ def store_photograph(folder: Path, content: bytes) -> str:
     """
     if not content.startswith(_SIGNATURES):
         raise InputError("the photograph cannot be read", expected="JPEG, PNG or WebP")
-    try:
-        picture = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
-    except cv2.error:
-        picture = None
-    if picture is None or picture.shape[0] * picture.shape[1] > _MOST_PIXELS:
+    picture = decode_rgb(content, "the photograph")
+    if picture.shape[0] * picture.shape[1] > _MOST_PIXELS:
         raise InputError(
             "the photograph cannot be read", expected=f"a picture of up to {_MOST_PIXELS} pixels"
         )
     scale = _MOST_PX / max(picture.shape[:2])
     if scale < 1:
         picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-    data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])[1].tobytes()
+    data = cv2.imencode(
+        ".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]
+    )[1].tobytes()
     name = f"{sha256(data).hexdigest()}.jpg"
     file = photograph_file(folder, name)
     if not file.is_file():
