@@ -21,7 +21,7 @@ from suite_cost import Cost
 from suite_order import Order
 from suite_skips import StrictSkips, permitted_here
 
-hypothesis.settings.register_profile("any machine", deadline=None)  # also a busy one
+hypothesis.settings.register_profile("any machine", deadline=None, derandomize=True)  # also a busy one
 hypothesis.settings.load_profile("any machine")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.distortions.batch import CleanPicture
+from embodied_iqa.imaging.distortions.manifest import Failure
 from embodied_iqa.imaging.images.codecs import picture_files
 
 _CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
@@ -27,8 +29,11 @@ def count_pictures(path: Path) -> int:
     return len(_files(path))
 
 
-def clean_pictures(path: Path) -> Iterator[CleanPicture]:
+def clean_pictures(path: Path) -> Iterator[CleanPicture | Failure]:
     """Iterate over the pictures, in the order of their names or of their time.
+
+    Files that would get one name, such as a.png and a.jpg, are failures. Frames of one topic and stamp are
+    numbered from the second on.
 
     Raises:
         InputError: As for ``count_pictures``, or a recording is damaged.
@@ -37,14 +42,19 @@ def clean_pictures(path: Path) -> Iterator[CleanPicture]:
         yield from _frames(path)
         return
     root = path if path.is_dir() else path.parent
-    names: dict[str, Path] = {}
+    names: dict[str, list[Path]] = {}
     for file in _files(path):
-        name = file.relative_to(root).with_suffix("").as_posix()
-        if name in names:
-            raise InputError("two pictures would get one name", got=f"{names[name].name}, {file.name}")
-        names[name] = file
-    for name, file in names.items():
-        yield CleanPicture(name, name, 0, file)
+        names.setdefault(file.relative_to(root).with_suffix("").as_posix(), []).append(file)
+    for name, files in names.items():
+        if len(files) == 1:
+            yield CleanPicture(name, name, 0, files[0])
+            continue
+        others = ", ".join(file.name for file in files)
+        for file in files:
+            error = InputError(
+                f"{str(file)!r} would get the name of another picture", expected="different names", got=others
+            )
+            yield Failure(str(file), str(error))
 
 
 def _files(path: Path) -> list[Path]:
@@ -58,10 +68,13 @@ def _files(path: Path) -> list[Path]:
 
 
 def _frames(path: Path) -> Iterator[CleanPicture]:
+    stamps: Counter[str] = Counter()
     with TrialReader(path) as reader:
         for recorded in reader.pictures():
             match = _CAMERA_TOPIC.fullmatch(recorded.topic)
             view = match["view"] if match else recorded.topic
             stamp_ns = recorded.picture.stamp_ns
             name = f"{recorded.topic.strip('/').replace('/', '-')}/{stamp_ns}"
-            yield CleanPicture(name, view, stamp_ns, recorded.picture.rgb)
+            stamps[name] += 1
+            number = f"_{stamps[name]}" if stamps[name] > 1 else ""
+            yield CleanPicture(name + number, view, stamp_ns, recorded.picture.rgb)

@@ -25,7 +25,7 @@ from embodied_iqa.imaging.distortions.batch import (
     random_level,
     run_jobs,
 )
-from embodied_iqa.imaging.distortions.manifest import Manifest, Record
+from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
 from embodied_iqa.imaging.distortions.region import read_mask
 
 _RANDOM = "random"
@@ -127,9 +127,15 @@ def _workers(arguments: argparse.Namespace) -> int:
     return workers or len(os.sched_getaffinity(0))
 
 
-def _jobs(batch: _Batch, pictures: Iterator[CleanPicture], wanted: list[_Wanted], seed: int) -> Iterator[Job]:
+def _jobs(
+    batch: _Batch, pictures: Iterator[CleanPicture | Failure], wanted: list[_Wanted], seed: int
+) -> Iterator[Job]:
     """Yield the missing outputs; existing ones that were made in the same way are kept."""
     for picture in pictures:
+        if isinstance(picture, Failure):
+            batch.manifest.add(picture)
+            batch.done += len(wanted)
+            continue
         specs = []
         for want in wanted:
             level = random_level(seed, want.id, picture.name) if want.level is None else want.level

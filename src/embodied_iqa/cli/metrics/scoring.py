@@ -90,7 +90,8 @@ def _scores(
                 undistorted = read_picture(_reference_of(name, reference))
             yield _Scored(str(name), metric.measure(read_picture(file), undistorted, context))
         except InputError as error:
-            yield _Scored(str(name), None, str(error))
+            reason = str(error)
+            yield _Scored(str(name), None, reason if str(file) in reason else f"{str(file)!r}: {reason}")
 
 
 def _reference_of(name: Path, reference: Path) -> Path:

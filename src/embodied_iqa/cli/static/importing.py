@@ -87,3 +87,6 @@ def _report(file: Path, table: ItemTable, md5: str) -> None:
         print(f"values without a meaning (see --category): {values}")
     if table.unknown_columns:
         print(f"columns that are not read: {', '.join(map(shown, table.unknown_columns[:40]))}")
+    if lost := table.missing_in_pandas:
+        first = ", ".join(str(item.index) for item in lost[:5]) + (", ..." if len(lost) > 5 else "")
+        print(f"items with an option that VLMEvalKit reads as a missing cell: {len(lost)} ({first})")

@@ -48,6 +48,11 @@ class ItemTable:
     unknown_columns: tuple[str, ...] = ()
     unmapped: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def missing_in_pandas(self) -> tuple[Item, ...]:
+        """Items with an option such as "None", which VLMEvalKit (pandas) takes for a missing cell."""
+        return tuple(item for item in self.items if not _MISSING_IN_PANDAS.isdisjoint(item.options))
+
     def picture(self, item: Item) -> NDArray[np.uint8]:
         """Return an item's picture, ``(H, W, 3)`` uint8 RGB.
 
@@ -102,7 +107,7 @@ def write_tsv(path: Path, items: Iterable[Item], pictures: Mapping[int, str]) ->
         pictures: Index of a row to base64 of its picture.
 
     Raises:
-        InputError: The file cannot be written, or an option would be read as a missing one.
+        InputError: The file cannot be written.
     """
     write_whole(path, lambda fresh: _write(fresh, tuple(items), pictures))
 
@@ -115,7 +120,6 @@ def _write(path: Path, items: tuple[Item, ...], pictures: Mapping[int, str]) -> 
         writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
         writer.writerow(["index", "question", "hint", *LETTERS[:most], "answer", *groups, "image"])
         for item in items:
-            _check_options(item)
             image = pictures[item.index] if item.picture == item.index else str(item.picture)
             options = [*item.options, *[""] * (most - len(item.options))]
             words = [*_groups(item), *([str(item.group)] if circular else [])]
@@ -126,16 +130,6 @@ def _groups(item: Item) -> tuple[str, str, str]:
     """Return the cells of the groups; a text without a meaning has the place of a missing one."""
     unknown = iter((*item.labels, "", ""))
     return item.dimension or next(unknown), item.person or next(unknown), item.source
-
-
-def _check_options(item: Item) -> None:
-    for option in item.options:
-        if option in _MISSING_IN_PANDAS:
-            raise InputError(
-                f"item {item.index}: VLMEvalKit reads this option as a missing cell",
-                expected="another text",
-                got=option,
-            )
 
 
 def _rows(path: Path) -> Iterator[list[str]]:

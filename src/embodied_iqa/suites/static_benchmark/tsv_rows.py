@@ -138,7 +138,7 @@ def _groups(
 
 def _image(cells: Mapping[str, str], where: str, folder: Path | None) -> str:
     """Return base64 of the picture or a reference; `image` comes before `image_path`."""
-    image = cells.get("image", "").strip()
+    image = "".join(cells.get("image", "").split())  # base64 may be wrapped
     if len(image) > _REFERENCE:
         picture_bytes(image, where)
         return image

@@ -212,12 +212,18 @@ def test_mistakes_are_reported_in_one_line(
     assert not (tmp_path / "o").exists()
 
 
-def test_two_pictures_of_one_name_are_refused(
+def test_two_pictures_of_one_name_are_left_out_and_the_others_done(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     (folder / "a.jpg").write_bytes((folder / "a.png").read_bytes())
+    others = len(list(folder.rglob("*.png"))) - 1
+    assert others
     assert main(["distort", str(folder), "--type", "01:1", "--out", str(tmp_path / "o")]) == 1
-    assert "one name" in capsys.readouterr().err
+    errors = capsys.readouterr().err
+    assert all(
+        f"{str(folder / name)!r} would get the name of another" in errors for name in ("a.jpg", "a.png")
+    )
+    assert len(list((tmp_path / "o" / "01_1").rglob("*.png"))) == others
 
 
 def _encoded(suffix: str) -> bytes:

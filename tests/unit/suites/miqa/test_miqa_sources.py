@@ -64,11 +64,11 @@ def test_polygons_have_the_pixels_that_pycocotools_gives_them(rings: list[list[f
     assert mask_of(rings, 240, 320).sum() == pixels
 
 
-@given(st.lists(st.tuples(st.floats(-20, 60), st.floats(-20, 50)), min_size=3, max_size=8))
-def test_a_polygon_covers_the_pixels_whose_centres_it_contains(points: list[tuple[float, float]]) -> None:
+@given(st.lists(st.tuples(st.integers(-200, 600), st.integers(-200, 500)), min_size=3, max_size=8))
+def test_a_polygon_covers_the_pixels_whose_centres_it_contains(points: list[tuple[int, int]]) -> None:
     """Against the even-odd rule, but where a border passes within .3 px of a centre: COCO rounds to .2 px."""
-    mask = mask_of([[number for point in points for number in point]], 30, 40)
-    ring = np.array(points)
+    ring = np.array(points) / 10
+    mask = mask_of([ring.ravel().tolist()], 30, 40)
     ends = np.roll(ring, -1, axis=0)
     y, x = np.mgrid[0:30, 0:40] + 0.5
     inside, near = np.zeros((30, 40), bool), np.zeros((30, 40), bool)
@@ -221,10 +221,17 @@ def test_hostile_and_equal_names_are_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(tree))
     with pytest.raises(InputError, match="outside"):
         CocoSource(file, tmp_path / "in").read(0)
-    names = ("x/a.png", "y/a.png")
+    names = ("x/a.png", "x/a.jpg")
     file = coco(tmp_path / "twice", [{"image_id": number, **box} for number in (0, 1)], names)
     with pytest.raises(InputError, match="two pictures of one name"):
         CocoSource(file, tmp_path / "twice")
+
+
+def test_files_of_one_name_in_different_folders_keep_their_folder(tmp_path: Path) -> None:
+    box = {"category_id": 3, "bbox": [1, 1, 9, 9]}
+    names = ("x/a.png", "y/a.png", "y/b.png")
+    source = CocoSource(coco(tmp_path, [{"image_id": k, **box} for k in range(3)], names), tmp_path)
+    assert source.names == ("x_a", "y_a", "b")
 
 
 def test_the_cell_gives_exact_truth() -> None:

@@ -91,10 +91,19 @@ def test_an_option_with_the_article_is_rotated() -> None:
     assert can_rotate(item(0, ("A red cube", "a cube marked B")))
 
 
-def test_an_option_that_pandas_reads_as_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="missing cell"):
-        write_tsv(tmp_path / "x.tsv", [item(0, ("None", "one"))], {0: PICTURE})
-    assert not list(tmp_path.iterdir())
+def test_an_option_that_pandas_reads_as_missing_is_kept_and_told(tmp_path: Path) -> None:
+    write_tsv(tmp_path / "x.tsv", [item(0, ("None", "one")), item(1)], {0: PICTURE, 1: PICTURE})
+    table = read_tsv(tmp_path / "x.tsv")
+    assert table.items[0].options == ("None", "one")
+    assert [found.index for found in table.missing_in_pandas] == [0]
+
+
+def test_base64_may_be_wrapped(tmp_path: Path) -> None:
+    write_tsv(tmp_path / "x.tsv", [item(0)], {0: PICTURE})
+    wrapped = "\r\n".join(PICTURE[at : at + 76] for at in range(0, len(PICTURE), 76))
+    text = (tmp_path / "x.tsv").read_text().replace(PICTURE, f'"{wrapped}"')
+    (tmp_path / "x.tsv").write_text(text, newline="")
+    assert read_tsv(tmp_path / "x.tsv").pictures == {0: PICTURE}
 
 
 def test_groups_and_unknown_columns_are_reported(tmp_path: Path) -> None:

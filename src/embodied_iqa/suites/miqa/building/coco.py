@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,19 +85,18 @@ class CocoSource:
         object.__setattr__(self, "pictures", usable)
         object.__setattr__(self, "left_out", len(listed) - len(usable))
         object.__setattr__(self, "unusable", unusable)
-        names = [Path(item.file).stem for item in usable]
-        twice = (
-            next((name for name in names if names.count(name) > 1), None)
-            if len(set(names)) < len(names)
-            else None
-        )
-        if twice is not None:
-            raise InputError(f"{self.file} has two pictures of one name", got=twice)
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise InputError(f"{self.file} has two pictures of one name", got=twice[0])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the files, without suffix."""
-        return tuple(check_reference(Path(item.file).stem) for item in self.pictures)
+        """Names of the files, without suffix; with their folders where two files have one name."""
+        stems = Counter(Path(item.file).stem for item in self.pictures)
+        paths = [Path(item.file).with_suffix("") for item in self.pictures]
+        return tuple(
+            check_reference(path.name if stems[path.name] == 1 else "_".join(path.parts)) for path in paths
+        )
 
     @property
     def description(self) -> str:
