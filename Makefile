@@ -2,7 +2,7 @@
 #   PYTHON=/path/to/python3.12   interpreter for a new .venv (3.11 or 3.12; found on the PATH otherwise)
 #   VENV=.venv-NAME             another environment beside .venv, with another PYTHON
 #   CPU=1                        `make models` with the CPU build of PyTorch
-#   WORKERS=1                    `make test` in one process instead of two (for --pdb, -s)
+#   WORKERS=1                    `make test` in one process instead of three (for --pdb, -s)
 #   ARGS="..."                   further arguments of `make trial` (such as --tour) and `make test` (pytest)
 
 SHELL := /bin/bash
@@ -19,7 +19,8 @@ export PYTHON VENV
 ENVIRONMENT := $(or $(VENV),.venv)/bin
 ARGS ?=
 ROOM ?=
-WORKERS ?= 2
+# One more than the processors of a small machine: a test waits for a third of its time.
+WORKERS ?= 3
 
 help: ## show this
 	@echo "usage: make TARGET [PYTHON=...] [ARGS=...]"

@@ -1,7 +1,7 @@
 """What every test runs in: traffic stays on this machine, sessions keep out of each other's way.
 
 The environment is set while this file is imported: before any test module imports rclpy, MuJoCo or NumPy.
-With `pytest -n 2` (pytest-xdist) each worker is such a session, with a ROS domain of its own.
+With `pytest -n 3` (pytest-xdist) each worker is such a session, with a ROS domain of its own.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make check", description=__doc__)
     parser.add_argument("--base", help="commit to compare with (default: where the branch left origin/main)")
     parser.add_argument("--list", action="store_true", help="only print what would be run")
-    parser.add_argument("--workers", default="2", help="processes of the tests (default 2)")
+    parser.add_argument("--workers", default="3", help="processes of the tests (default 3)")
     parser.add_argument(
         "--seconds", type=float, default=_SECONDS, help="of the tests of all processes (default %(default)g)"
     )
