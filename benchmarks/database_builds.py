@@ -21,16 +21,10 @@ from typing import Any
 
 import cv2
 
+from embodied_iqa.base.jobs.engine import BlockReport, EngineKind, EngineOptions
 from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.data.database.building.builder import BuildSummary, build
-from embodied_iqa.data.database.building.engine import BlockReport
-from embodied_iqa.data.database.building.options import (
-    BuildOptions,
-    BuildPlan,
-    EngineKind,
-    EngineOptions,
-    Step,
-)
+from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 
 SAMPLE_PERIOD_S = 0.2

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from embodied_iqa.data.database.building.options import EngineOptions
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
 from embodied_iqa.suites.miqa.building.builder import build_labels

@@ -11,8 +11,9 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
+from embodied_iqa.base.kept import keep_open
 from embodied_iqa.world.simulation.graphics_contexts import GraphicsContext, open_contexts
-from embodied_iqa.world.simulation.kept_renderers import keep_renderers, kept_contexts
+from embodied_iqa.world.simulation.kept_renderers import kept_contexts
 
 _scopes: dict[GraphicsContext, str] = {}
 """Scope of the fixture that opened a context, where it is wider than a test."""
@@ -22,7 +23,7 @@ _reported: set[GraphicsContext] = set()
 @pytest.fixture(scope="session", autouse=True)
 def _kept_renderers() -> Iterator[None]:
     """Own the batch renderers of this thread."""
-    with keep_renderers():
+    with keep_open():
         yield
 
 

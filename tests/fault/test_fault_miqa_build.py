@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import miqa_vision
+from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.database.building.options import EngineKind
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from fail_points import fail_point

@@ -16,6 +16,8 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `records`: frozen dataclasses to plain data (JSON, YAML) and back, checked
 - `config`: parameters: declared once as dataclasses, read from YAML, checked
 - `workers`: pools of worker processes that end with their parent
+- `kept`: what takes long to open, kept open by its owner: renderers, models
+- `jobs`: long work in a folder: its plan, its lock, and the processes that run its jobs, also on Ray
 - `onnx_session`: networks in ONNX Runtime, on one thread
 - `progress`: progress bars of long work
 - `memory`: memory of large arrays, reused by the allocator

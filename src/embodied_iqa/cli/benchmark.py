@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.pages.reports.kit.formatting import number
 from embodied_iqa.quality.metrics.benchmark.plan import TRAIN, BenchmarkPlan, Target, Unseen
 

@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.data.database.building.options import EngineKind, PictureStorage, Step
+from embodied_iqa.data.database.building.options import PictureStorage, Step
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 __all__ = ["EMBEDDED", "configure", "run"]

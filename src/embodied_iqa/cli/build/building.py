@@ -6,20 +6,14 @@ import argparse
 import json
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.database.building.builder import build
-from embodied_iqa.data.database.building.options import (
-    BuildOptions,
-    BuildPlan,
-    EngineKind,
-    EngineOptions,
-    PictureStorage,
-    Step,
-)
+from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, PictureStorage, Step
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.sources.recorded import RecordingSource

@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.data.database.building.builder import BuildSummary
-from embodied_iqa.data.database.building.engine import BlockReport
 from embodied_iqa.data.database.building.options import Step
 
 

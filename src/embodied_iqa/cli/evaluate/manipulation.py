@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.options import (

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on

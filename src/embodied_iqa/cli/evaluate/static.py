@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 
 if TYPE_CHECKING:
-    from embodied_iqa.data.database.building.engine import BlockReport
+    from embodied_iqa.base.jobs.engine import BlockReport
     from embodied_iqa.suites.static_benchmark.subjects import Asked
     from embodied_iqa.suites.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
 

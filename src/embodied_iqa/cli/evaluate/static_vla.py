@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.suites.static_benchmark.conditions import CLEAN, conditions_of

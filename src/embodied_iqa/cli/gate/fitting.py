@@ -12,6 +12,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError
 from embodied_iqa.base.files import require_writable
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
@@ -19,7 +20,7 @@ from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.database.building.builder import build
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, EngineOptions
+from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.store import is_database
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla

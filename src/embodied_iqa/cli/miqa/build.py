@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.cli.miqa import TASKS
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.data.database.building.options import EngineKind
 
 DEFAULT_REFERENCES: Final = 12
 

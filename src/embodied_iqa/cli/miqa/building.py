@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import BlockReport, EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.miqa import tasks_of
 from embodied_iqa.cli.miqa.build import DEFAULT_REFERENCES
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.data.database.building.engine import BlockReport
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.suites.miqa.building.builder import BuildSummary, build_labels
 from embodied_iqa.suites.miqa.building.coco import CocoSource
 from embodied_iqa.suites.miqa.building.from_database import DatabaseSource

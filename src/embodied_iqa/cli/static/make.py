@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _MAKING = "embodied_iqa.suites.static_benchmark.making"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.suites.static_benchmark.vla_making import PictureOptions, make_trajectories
 from embodied_iqa.world.simulation.camera import CameraModel
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.pictures import inside
 from embodied_iqa.imaging.distortions.region import read_mask
 from embodied_iqa.imaging.images.codecs import read_picture

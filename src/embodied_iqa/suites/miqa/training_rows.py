@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 from embodied_iqa.suites.miqa.database import MiqaDatabase

@@ -12,10 +12,10 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts
+from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.locks import locked
-from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
 from embodied_iqa.data.database.building.members import Failure
-from embodied_iqa.data.database.building.options import EngineOptions, digest_of
 from embodied_iqa.models.subjects.options import VlmOptions
 from embodied_iqa.suites.static_benchmark.answers import (
     AnswerPart,

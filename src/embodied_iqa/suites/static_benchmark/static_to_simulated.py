@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.analysis.correlation import Undefined
 from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
-from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.models.scoring.execution import Outcome
 from embodied_iqa.suites.static_benchmark.vla_results import VlaResults, VlaTaskRow

@@ -13,10 +13,10 @@ import numpy as np
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.jobs.engine import BlockReport
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.records import read_json, unstructure
-from embodied_iqa.data.database.building.engine import BlockReport
 from embodied_iqa.data.database.building.members import Failure, frames_for, load_member
-from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.data.database.pictures import distorted_frame
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.images.frame import View

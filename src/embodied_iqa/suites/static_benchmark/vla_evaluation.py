@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.files import remove_parts, write_json_whole
+from embodied_iqa.base.jobs.engine import Engine, EngineOptions
 from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
-from embodied_iqa.data.database.building.engine import Engine
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.models.subjects.options import VlaOptions
 from embodied_iqa.suites.static_benchmark.trajectories import Trajectory, TrajectoryFolder

@@ -12,10 +12,9 @@ import numpy as np
 
 from embodied_iqa.base.errors import InternalError, UsageError
 from embodied_iqa.base.files import remove_parts, write_json_whole
+from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions
 from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.data.database.building.engine import BlockReport, Engine
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.expert_recording import RecordedExpert, record_expert
 from embodied_iqa.suites.static_benchmark.trajectories import (

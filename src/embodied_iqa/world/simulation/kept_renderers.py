@@ -2,67 +2,22 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.kept import kept_things, lent
 from embodied_iqa.base.lazy import load
-from embodied_iqa.base.workers import at_end_of_worker
 
 if TYPE_CHECKING:
     from embodied_iqa.world.simulation.graphics_contexts import GraphicsContext
     from embodied_iqa.world.simulation.scene_batches import SceneBatchRenderer  # needs a graphics context
 
-
-class _Kept:
-    """The renderers of one thread, by width and height, and the number of owners that keep them open."""
-
-    def __init__(self) -> None:
-        self.owners = 0
-        self.is_worker = False
-        self.renderers: dict[tuple[int, int], SceneBatchRenderer] = {}
-
-    def close(self) -> None:
-        while self.renderers:
-            self.renderers.popitem()[1].close()
+_RENDERER = "embodied_iqa.world.simulation.scene_batches:SceneBatchRenderer"
 
 
-_threads = threading.local()
-
-
-def _of_this_thread() -> _Kept:
-    if not hasattr(_threads, "kept"):
-        _threads.kept = _Kept()
-    kept: _Kept = _threads.kept
-    return kept
-
-
-@contextmanager
-def keep_renderers() -> Iterator[None]:
-    """Own the renderers that `batch_renderer` opens in this thread: the outermost block closes them."""
-    kept = _of_this_thread()
-    kept.owners += 1
-    try:
-        yield
-    finally:
-        kept.owners -= 1
-        if not kept.owners:
-            kept.close()
-
-
-def keep_renderers_in_worker() -> None:
-    """Own the renderers of this thread until its process ends; call it in a worker, again at will."""
-    kept = _of_this_thread()
-    if not kept.is_worker:
-        kept.is_worker = True
-        kept.owners += 1
-        at_end_of_worker(kept.close)
-
-
-@contextmanager
-def batch_renderer(width_px: int, height_px: int) -> Iterator[SceneBatchRenderer]:
-    """Lend a renderer of this thread; one that no owner keeps is made, and closed with the block.
+def batch_renderer(width_px: int, height_px: int) -> AbstractContextManager[SceneBatchRenderer]:
+    """Lend a renderer of this thread, see `base.kept`.
 
     Args:
         width_px: Width of the images.
@@ -72,15 +27,15 @@ def batch_renderer(width_px: int, height_px: int) -> Iterator[SceneBatchRenderer
         UsageError: The resolution is too large or not positive.
         MissingDependencyError: No graphics context can be opened.
     """
-    with keep_renderers():
-        renderers = _of_this_thread().renderers
-        size = width_px, height_px
-        if size not in renderers:
-            renderers[size] = load("embodied_iqa.world.simulation.scene_batches:SceneBatchRenderer")(*size)
-        yield renderers[size]
+    return lent((_RENDERER, width_px, height_px), partial(_opened, width_px, height_px))
 
 
 def kept_contexts() -> set[GraphicsContext]:
     """Return the open contexts of this thread that an owner keeps."""
-    contexts = (renderer.context for renderer in _of_this_thread().renderers.values())
+    contexts = (getattr(thing, "context", None) for thing in kept_things())
     return {context for context in contexts if context is not None}
+
+
+def _opened(width_px: int, height_px: int) -> SceneBatchRenderer:
+    renderer: SceneBatchRenderer = load(_RENDERER)(width_px, height_px)
+    return renderer

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.building.engine import BlockReport
+from embodied_iqa.base.jobs.engine import BlockReport
 
 
 def die_once(mark: Path, number: int) -> BlockReport:

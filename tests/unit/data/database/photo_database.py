@@ -10,8 +10,9 @@ from typing import Any
 import cv2
 import numpy as np
 
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.data.database.building.builder import BuildSummary, build
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, EngineOptions, PictureStorage
+from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, PictureStorage
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.models.subjects.reference import parse_reference
 from fail_points import kill_before

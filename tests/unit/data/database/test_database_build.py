@@ -19,20 +19,13 @@ from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
 
 from embodied_iqa.base import files
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions, run_jobs
 from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import members
 from embodied_iqa.data.database.building.builder import build
-from embodied_iqa.data.database.building.engine import run_jobs
-from embodied_iqa.data.database.building.options import (
-    BuildOptions,
-    BuildPlan,
-    EngineKind,
-    EngineOptions,
-    PictureStorage,
-    Step,
-)
+from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, PictureStorage, Step
 from embodied_iqa.data.database.building.step_annotate import Block
 from embodied_iqa.data.database.building.step_distort import specs_of
 from embodied_iqa.data.database.building.step_score import _scored, _scorer

@@ -18,13 +18,13 @@ from block_jobs import no_space, sign
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.engine import Engine, EngineKind, EngineOptions, run_jobs
 from embodied_iqa.base.locks import locked
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import members
-from embodied_iqa.data.database.building.engine import Engine, run_jobs
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions, Step
+from embodied_iqa.data.database.building.options import Step
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.pictures import picture_hash
 from embodied_iqa.data.database.store import DatabaseStore

@@ -13,8 +13,8 @@ from test_reports_experiment import gate_runs
 from accessibility import needs_axe, report_violations
 from chromium_pipe import Browser, chromium
 from database_folders import write_database
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.experiment.report import write_experiment_report

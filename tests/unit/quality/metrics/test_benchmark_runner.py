@@ -14,7 +14,7 @@ import pytest
 from benchmark_databases import PICKY, RECIPE, SHUFFLED, STORED, TRUTH, Truth, telling_database
 from database_folders import write_experiment
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.data.database.execution import join_execution
 from embodied_iqa.data.database.schema import PAIRS, SCORES
 from embodied_iqa.data.database.splits import training_references

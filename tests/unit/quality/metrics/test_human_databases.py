@@ -11,7 +11,7 @@ from scipy.io import savemat
 
 from benchmark_databases import telling_database
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.data.database.building.options import EngineOptions
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.imaging.images.codecs import write_picture
 from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, Target
 from embodied_iqa.quality.metrics.benchmark.runner import run_benchmark

@@ -11,10 +11,10 @@ import pytest
 from accessibility import needs_axe, report_violations
 from chromium_pipe import chromium
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.models.subjects.reference import parse_planner
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.records import read_json
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.formatting import number
 from embodied_iqa.pages.reports.miqa.published import published_rows

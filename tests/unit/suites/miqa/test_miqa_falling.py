@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.imaging.distortions.region import region_mode
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.miqa.report import write_miqa_report

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.errors import InternalError, MissingDependencyError
+from embodied_iqa.base.kept import keep_open, keep_open_in_worker
 from embodied_iqa.base.workers import Workers
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.building.options import BLOCK, BuildOptions, BuildPlan, Step
@@ -29,11 +30,7 @@ from embodied_iqa.world.scenes.snapshot import nominal_snapshot
 from embodied_iqa.world.simulation import scene_batches
 from embodied_iqa.world.simulation.engine import mujoco
 from embodied_iqa.world.simulation.graphics_contexts import open_contexts
-from embodied_iqa.world.simulation.kept_renderers import (
-    batch_renderer,
-    keep_renderers,
-    keep_renderers_in_worker,
-)
+from embodied_iqa.world.simulation.kept_renderers import batch_renderer
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 
 DEADLINE_S = 120.0
@@ -163,8 +160,8 @@ def test_the_outermost_owner_closes_what_is_lent() -> None:
         with batch_renderer(32, 32) as alone:
             assert open_here() == 1
         assert open_here() == 0
-        with keep_renderers():
-            with batch_renderer(32, 32) as first, keep_renderers(), batch_renderer(32, 32) as second:
+        with keep_open():
+            with batch_renderer(32, 32) as first, keep_open(), batch_renderer(32, 32) as second:
                 assert first is second
                 assert first is not alone
             with suppress(KeyboardInterrupt), batch_renderer(32, 32) as third:
@@ -218,7 +215,7 @@ def test_runs_that_are_abandoned_half_way_close_their_renderer() -> None:
 
 def test_workers_close_their_renderers_before_they_end(capfd: pytest.CaptureFixture[str]) -> None:
     assert len(list(run_all(keys(), options(), workers=2))) == 2
-    with Workers(1, keep_renderers_in_worker) as pool:
+    with Workers(1, keep_open_in_worker) as pool:
         assert [pool.submit(lend_twice).result() for _ in range(2)] == [1, 1]
         pool.submit(forget).result()  # shows that a worker reports what it leaves open
     out, err = capfd.readouterr()

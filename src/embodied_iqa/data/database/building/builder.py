@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import remove_parts
+from embodied_iqa.base.jobs.engine import BlockReport, Engine, Job
 from embodied_iqa.base.locks import locked
-from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.members import load_member
 from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, Step

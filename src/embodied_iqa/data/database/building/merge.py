@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.locks import locked
-from embodied_iqa.data.database.building.engine import run_jobs
 from embodied_iqa.data.database.building.finish import finish
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.data.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.edits import waiting_edits

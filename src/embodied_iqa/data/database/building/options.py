@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.reference import SubjectReference
@@ -34,13 +33,6 @@ class PictureStorage(StrEnum):
     """The pictures."""
     SEEDS = "seeds"
     """Their seeds: pictures are made again from reference and seed whenever they are needed."""
-
-
-class EngineKind(StrEnum):
-    """What runs the jobs."""
-
-    PROCESSES = "processes"
-    RAY = "ray"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +70,6 @@ class BuildPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """What runs the jobs.
-
-    Attributes:
-        kind: A pool of processes on this machine, or Ray.
-        workers: Number of blocks in parallel.
-        address: Of a Ray cluster; empty to start one on this machine.
-    """
-
-    kind: EngineKind = EngineKind.PROCESSES
-    workers: int = 1
-    address: str = ""
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise UsageError("wrong number of workers", expected="1 or more", got=self.workers)
-
-
-@dataclass(frozen=True, slots=True)
 class BuildOptions:
     """Build options; except for the subjects, they do not change the content of the database.
 
@@ -115,8 +88,3 @@ class BuildOptions:
     vlm: VlmOptions = field(default_factory=VlmOptions)
     vla: VlaOptions = field(default_factory=VlaOptions)
     retry: bool = False
-
-
-def digest_of(*parts: Any) -> str:
-    """Return a hash of JSON data, 32 hexadecimal digits."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

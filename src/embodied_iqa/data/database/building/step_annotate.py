@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.engine import BlockReport, Job
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.building.annotate_block import BlockPictures, annotate
-from embodied_iqa.data.database.building.engine import BlockReport, Job
 from embodied_iqa.data.database.building.members import Member, QueryCost, cameras_for, load_member
-from embodied_iqa.data.database.building.options import BLOCK, BuildOptions, digest_of
+from embodied_iqa.data.database.building.options import BLOCK, BuildOptions
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import ANNOTATIONS, Annotation, Pair, Reference, ReferenceTask

@@ -11,9 +11,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from embodied_iqa.base.jobs.engine import BlockReport, Job
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.attributes import attributes_of
-from embodied_iqa.data.database.building.engine import BlockReport, Job
-from embodied_iqa.data.database.building.options import BLOCK, BuildPlan, PictureStorage, digest_of
+from embodied_iqa.data.database.building.options import BLOCK, BuildPlan, PictureStorage
 from embodied_iqa.data.database.pictures import distorted_frame, picture_hash, read_frames
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import PAIRS, Pair, Reference

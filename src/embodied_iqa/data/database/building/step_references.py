@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_json_whole, write_text_whole
+from embodied_iqa.base.jobs.engine import BlockReport, Job
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.data.database.attributes import attributes_of, rejection_reason
-from embodied_iqa.data.database.building.engine import BlockReport, Job
-from embodied_iqa.data.database.building.options import BLOCK, BuildPlan, digest_of
+from embodied_iqa.data.database.building.options import BLOCK, BuildPlan
 from embodied_iqa.data.database.pictures import picture_hash
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import REFERENCES, TASKS, Camera, Person, Reference, ReferenceTask

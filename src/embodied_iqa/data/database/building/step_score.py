@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, InternalError
 from embodied_iqa.base.files import sha256_of, write_whole
-from embodied_iqa.data.database.building.engine import BlockReport, Job
-from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.base.jobs.engine import BlockReport, Job
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import ANNOTATIONS, SCHEMA_VERSION, SCORES, Annotation, Score

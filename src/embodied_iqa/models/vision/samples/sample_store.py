@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kept import keep_open
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.backends.panel.format import shrink
 from embodied_iqa.models.vision.predictions import Instances
@@ -22,7 +23,6 @@ from embodied_iqa.models.vision.samples.truth import (
     KIND_CLASSES,
     coloured_class,
 )
-from embodied_iqa.world.simulation.kept_renderers import keep_renderers
 
 PART_PICTURES: Final = 30
 """Pictures of a part; cameras alternate. Every part is full, so that trainings of any size share them."""
@@ -168,7 +168,7 @@ def draw_part(folder: Path, seed: int, first: int, size: StoredSize) -> None:
     if folder.is_dir():
         return
     views = list(View)
-    with keep_renderers():
+    with keep_open():
         samples = [
             _Reduced.of(rendered_sample(seed + index // len(views), views[index % len(views)]), size)
             for index in range(first, first + PART_PICTURES)

@@ -11,6 +11,7 @@ from typing import Final
 import torch
 
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.kept import keep_open_in_worker
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.workers import Workers, result_of
 from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
@@ -29,7 +30,6 @@ from embodied_iqa.models.vision.training.export import export_network
 from embodied_iqa.models.vision.training.held_out import evaluate
 from embodied_iqa.models.vision.training.loop import Network, train_member
 from embodied_iqa.models.vision.training.members import VisionRecipe, recipes_of
-from embodied_iqa.world.simulation.kept_renderers import keep_renderers_in_worker
 
 _SEED_STEP: Final = 1_000_000
 _HELD_OUT_OFFSET: Final = 500_000
@@ -125,7 +125,7 @@ def _draw(plan: VisionPlan, pictures: int, bars: ProgressBars) -> None:
     missing = [part for part in wanted if not part[2].is_dir()]
     if not missing:
         return
-    with Workers(plan.workers, keep_renderers_in_worker) as pool:
+    with Workers(plan.workers, keep_open_in_worker) as pool:
         jobs = [pool.submit(draw_part, folder, seed, first, size) for size, seed, folder, first in missing]
         for count, job in enumerate(as_completed(jobs), start=len(wanted) - len(missing) + 1):
             result_of(job)

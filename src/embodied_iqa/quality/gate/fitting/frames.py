@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.pictures import read_frames
 from embodied_iqa.data.database.schema import Pair, Reference, SourceKind
 from embodied_iqa.data.database.store import DatabaseStore

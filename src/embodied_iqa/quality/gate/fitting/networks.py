@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.quality.gate.fitted import NetworkFile, Networks
 from embodied_iqa.quality.gate.fitting.frames import GateFrames
 from embodied_iqa.quality.gate.fitting.plan import FitPlan

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.building.options import digest_of
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.pictures import distorted_frame, picture_hash, read_frames, spec_of
 from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Pair, Reference

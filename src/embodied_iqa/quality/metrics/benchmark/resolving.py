@@ -9,10 +9,10 @@ from typing import Final
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_code import PREFIX, load_factory
-from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
 from embodied_iqa.quality.metrics.metric import MetricInfo
 from embodied_iqa.quality.metrics.trainable import Trainable

@@ -9,12 +9,12 @@ from typing import Any
 
 from embodied_iqa import __version__
 from embodied_iqa.base.files import remove_parts, write_json_whole
+from embodied_iqa.base.jobs.engine import Engine, EngineOptions, Job
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.loading import load_grid, runs_of_table
 from embodied_iqa.data.analysis.resampling import References
-from embodied_iqa.data.database.building.engine import Engine, Job
-from embodied_iqa.data.database.building.options import EngineOptions, digest_of
 from embodied_iqa.data.database.execution import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.quality.metrics.benchmark.beside import database_hashes

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.jobs.engine import BlockReport, Job
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.records import read_json
 from embodied_iqa.data.analysis.grid import PairTable, pair_kinds
-from embodied_iqa.data.database.building.engine import BlockReport, Job
-from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.models.subjects.constants_files import file_stem
 from embodied_iqa.quality.metrics.benchmark.resolving import trainable_of
 from embodied_iqa.quality.metrics.picture_set import PictureSet

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.lazy import load
-from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.imaging.images.codecs import read_picture
 from embodied_iqa.quality.metrics.metric import Picture
 from embodied_iqa.quality.metrics.picture_set import PairPictures

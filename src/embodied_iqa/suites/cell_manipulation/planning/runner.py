@@ -13,11 +13,10 @@ from typing import Any, Final
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import remove_parts, sha256_of, write_json_whole, write_text_whole
+from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
 from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
-from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.imaging.images.codecs import write_picture
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.options import VlmOptions

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from embodied_iqa.base.files import remove_parts
+from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions
 from embodied_iqa.base.locks import locked
-from embodied_iqa.data.database.building.engine import BlockReport, Engine
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.suites.miqa.building.finish import TaskSummary, finish_task
 from embodied_iqa.suites.miqa.building.label_reference import label_reference, missing_tasks
 from embodied_iqa.suites.miqa.building.models import models_of

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES, load_json
-from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.data.database.pictures import inside
 from embodied_iqa.imaging.images.codecs import read_picture
 from embodied_iqa.models.vision.predictions import Instances

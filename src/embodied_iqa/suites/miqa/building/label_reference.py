@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.data.database.building.engine import BlockReport
 from embodied_iqa.data.database.rows import schema_of, table_of
 from embodied_iqa.data.database.store import read_digest, write_table
 from embodied_iqa.imaging.images.codecs import write_picture

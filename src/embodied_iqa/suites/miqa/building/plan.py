@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.user_files.json_files import load_json
-from embodied_iqa.data.database.building.options import digest_of
 from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.reference import MiqaSource

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.jobs.engine import Engine, EngineOptions
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.data.database.building.engine import Engine
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.quality.metrics.benchmark.resolving import described
 from embodied_iqa.quality.metrics.benchmark.values import (

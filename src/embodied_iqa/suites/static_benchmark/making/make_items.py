@@ -11,9 +11,8 @@ from shutil import rmtree
 from typing import Final
 
 from embodied_iqa.base.errors import InputError, InternalError
+from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
 from embodied_iqa.base.locks import locked
-from embodied_iqa.data.database.building.engine import BlockReport, Engine, Job
-from embodied_iqa.data.database.building.options import EngineOptions
 from embodied_iqa.suites.static_benchmark.benchmark import (
     ITEMS_VERSION,
     MADE,

@@ -1,4 +1,4 @@
-"""Execution of a build's jobs in any number of processes, on this machine or on a Ray cluster."""
+"""Execution of jobs in any number of processes, on this machine or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import chain, islice
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
-import cv2
-
-from embodied_iqa.base.errors import EmbodiedIqaError, InputError
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
+from embodied_iqa.base.kept import keep_open, keep_open_in_worker
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.workers import Workers, one_thread_each
-from embodied_iqa.data.database.building.options import EngineKind, EngineOptions
-from embodied_iqa.world.simulation.kept_renderers import keep_renderers, keep_renderers_in_worker
 
 _JOBS_PER_WORKER: Final = 2
 """Jobs that are submitted ahead: bounds the memory, however many there are."""
@@ -25,10 +23,38 @@ _RESTARTS: Final = 3
 _OBJECT_STORE_BYTES: Final = 100_000_000
 _ADVICE: Final = "the same command again, perhaps with fewer workers"
 
+_Result = TypeVar("_Result")
+
+
+class EngineKind(StrEnum):
+    """What runs the jobs."""
+
+    PROCESSES = "processes"
+    RAY = "ray"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What runs the jobs.
+
+    Attributes:
+        kind: A pool of processes on this machine, or Ray.
+        workers: Number of jobs in parallel; 1 runs them in this process.
+        address: Of a Ray cluster; empty to start one on this machine.
+    """
+
+    kind: EngineKind = EngineKind.PROCESSES
+    workers: int = 1
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise UsageError("wrong number of workers", expected="1 or more", got=self.workers)
+
 
 @dataclass(frozen=True, slots=True)
 class BlockReport:
-    """Result of a job; its rows are on the disk.
+    """Result of a job that writes its rows to the disk.
 
     Attributes:
         block: Number of the block.
@@ -49,14 +75,18 @@ Job = Callable[[], BlockReport]
 """Can be pickled, may run twice, writes its results whole or not at all."""
 
 
-def run_jobs(jobs: Iterable[Job], options: EngineOptions) -> Iterator[BlockReport]:
+def run_jobs(
+    jobs: Iterable[Callable[[], _Result]], options: EngineOptions, *, in_order: bool = False
+) -> Iterator[_Result]:
     """Run jobs with an engine of their own, see `Engine.run`."""
     with Engine(options) as engine:
-        yield from engine.run(jobs)
+        yield from engine.run(jobs, in_order=in_order)
 
 
 class Engine:
-    """Workers that start with the first job and stay for all steps of a build.
+    """Workers that start with the first job and stay until the end of the ``with`` block.
+
+    They end with this process. What their jobs keep open, see `base.kept`, stays open as long.
 
     Args:
         options: What runs the jobs.
@@ -66,24 +96,28 @@ class Engine:
         self._options = options
         self._pool: Workers | None = None
         self._ray: Any = None
-        self._renderers = ExitStack()
+        self._kept = ExitStack()
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
-        """Run jobs and yield each result as soon as it is there, in any order.
+    def run(self, jobs: Iterable[Callable[[], _Result]], *, in_order: bool = False) -> Iterator[_Result]:
+        """Run jobs and yield each result as soon as it is there.
 
         Jobs of a lost worker run again on another one.
+
+        Args:
+            jobs: Can be pickled, may run twice.
+            in_order: Yield the results in the order of the jobs; otherwise in any order.
 
         Raises:
             InputError: A job failed, or workers are lost repeatedly.
             MissingDependencyError: Ray is requested and not installed.
         """
         if self._options.kind is EngineKind.RAY:
-            yield from self._on_ray(jobs)
+            yield from self._on_ray(jobs, in_order=in_order)
         elif self._options.workers == 1:
             for job in jobs:
                 yield job()
         else:
-            yield from self._in_pool(jobs)
+            yield from self._in_pool(jobs, in_order=in_order)
 
     def close(self) -> None:
         """Stop the workers; jobs that have not started do not run."""
@@ -95,7 +129,7 @@ class Engine:
             self._ray = None
 
     def __enter__(self) -> Self:
-        self._renderers.enter_context(keep_renderers())
+        self._kept.enter_context(keep_open())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -103,13 +137,13 @@ class Engine:
             self._pool.end()
             self._pool = None
         self.close()
-        self._renderers.close()
+        self._kept.close()
 
-    def _in_pool(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+    def _in_pool(self, jobs: Iterable[Callable[[], _Result]], *, in_order: bool) -> Iterator[_Result]:
         source, lost = iter(jobs), 0
         while True:
-            running: dict[Future[BlockReport], Job] = {}
-            ahead: list[Job] = []
+            running: dict[Future[_Result], Callable[[], _Result]] = {}
+            ahead: list[Callable[[], _Result]] = []
             try:
                 while True:
                     ahead = list(islice(source, self._options.workers * _JOBS_PER_WORKER - len(running)))
@@ -118,12 +152,13 @@ class Engine:
                         running[future] = ahead.pop(0)
                     if not running:
                         return
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                    first = [next(iter(running))] if in_order else running
+                    done, _ = wait(first, return_when=FIRST_COMPLETED)
                     for future in done:
-                        report = future.result()
+                        result = future.result()
                         del running[future]
                         lost = 0
-                        yield report
+                        yield result
             except BrokenProcessPool as error:
                 self.close()
                 source = chain([*running.values(), *ahead], source)
@@ -139,7 +174,7 @@ class Engine:
             self._pool = Workers(self._options.workers)
         return self._pool
 
-    def _on_ray(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+    def _on_ray(self, jobs: Iterable[Callable[[], _Result]], *, in_order: bool) -> Iterator[_Result]:
         ray = load("ray", install="pip install -r requirements/ray.txt")
         source, running = iter(jobs), list[Any]()
         try:
@@ -152,16 +187,19 @@ class Engine:
                 running += [remote.remote(job) for job in ahead]
                 if not running:
                     return
-                done, running = ray.wait(running, num_returns=1)
+                done, _ = ray.wait(running[:1] if in_order else running, num_returns=1)
+                running.remove(done[0])
                 yield _result(ray, done[0])
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
 
 
-def _call(job: Job) -> BlockReport:
+def _call(job: Callable[[], _Result]) -> _Result:
+    import cv2  # noqa: PLC0415 - only in workers, after the number of threads is set
+
     cv2.setNumThreads(1)
-    keep_renderers_in_worker()
+    keep_open_in_worker()
     return job()
 
 
@@ -180,9 +218,9 @@ def _connect(ray: Any, options: EngineOptions) -> None:
         raise InputError(f"no Ray at {options.address or 'this machine'}: {error}") from error
 
 
-def _result(ray: Any, reference: Any) -> BlockReport:
+def _result(ray: Any, reference: Any) -> Any:
     try:
-        report: BlockReport = ray.get(reference)
+        return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, EmbodiedIqaError):
             raise error.cause from None
@@ -191,4 +229,3 @@ def _result(ray: Any, reference: Any) -> BlockReport:
         raise InputError(
             f"Ray lost a worker repeatedly: {error}; finished work is kept", expected=_ADVICE
         ) from error
-    return report
