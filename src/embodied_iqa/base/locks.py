@@ -1,11 +1,9 @@
-"""Exclusive locks of files and folders; the system releases those of a killed process."""
+"""Exclusive locks of files; the system releases those of a killed process."""
 
 from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -49,28 +47,3 @@ def wait_for_lock(stream: IO[Any], path: Path) -> None:
     """
     if not take_lock(stream, wait_s=_WAIT_S):
         raise InputError(f"another process keeps {path} locked for {_WAIT_S:g} s")
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Exclude other writers from a folder of results for as long as the work takes.
-
-    Args:
-        folder: Created if it is missing; its file ``.lock`` stands for it.
-
-    Raises:
-        InputError: Another process works in it, or the folder cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("w", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror}") from None
-    with file:
-        try:
-            is_ours = take_lock(file)
-        except OSError as error:
-            raise InputError(f"cannot lock {folder}: {error.strerror}") from None
-        if not is_ours:
-            raise InputError(f"another process works in {folder}", expected="one at a time")
-        yield

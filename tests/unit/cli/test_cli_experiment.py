@@ -67,8 +67,8 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = [*WORDS[: WORDS.index("02,04")], "03", "--levels", "5", "--out", str(out)]
     assert main(other) == 2
     said = capsys.readouterr().err
-    assert "it lacks: distortion 03:5 with seed 0" in said
-    assert "it also has: distortion 02:5 with seed 0, distortion 04:5 with seed 0" in said
+    assert "distortion 03:5 with seed 0 is not there, asked" in said
+    assert "distortion 02:5 with seed 0 is there, not asked; distortion 04:5 with seed 0 is there" in said
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert main([*other, "--add", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["distortions"]

@@ -52,13 +52,15 @@ def differences(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[st
 def _differences(stored: Mapping[str, Any], asked: Mapping[str, Any], within: str) -> Iterator[str]:
     for name in sorted({*stored, *asked}):
         there, here = stored.get(name), asked.get(name)
+        if there == here:  # also where one of them lacks what the other has as None
+            continue
         if isinstance(there, Mapping) and isinstance(here, Mapping):
             yield from _differences(there, here, f"{within}{name}.")
         elif name not in stored:
             yield f"{within}{name} is not there, {_shown(here)} asked"
         elif name not in asked:
             yield f"{within}{name} is {_shown(there)} there, not asked"
-        elif there != here:
+        else:
             yield f"{within}{name} is {_shown(there)} there, {_shown(here)} asked"
 
 

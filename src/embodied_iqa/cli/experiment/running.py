@@ -26,7 +26,7 @@ from embodied_iqa.quality.gate.calibration_file import gate_file_path
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.experiment.arms import OFF, GateArm, parse_arms
-from embodied_iqa.runs.experiment.folder import ExperimentFolder
+from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment
 from embodied_iqa.runs.experiment.plan import (
     ExperimentPlan,
     ExperimentTask,
@@ -75,7 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
     arms = _arms(arguments, graph)
     _check_peers(arguments, subjects, arms)
     plan = _plan(arguments, subjects, arms, graph.camera_node.views)
-    folder = ExperimentFolder(arguments.out, _parameters(arguments, graph), plan, add=arguments.add)
+    parameters = _parameters(arguments, graph)
+    with opened_experiment(arguments.out, parameters, plan, add=arguments.add) as folder:
+        return _perform(arguments, graph, folder)
+
+
+def _perform(arguments: argparse.Namespace, graph: GraphParameters, folder: ExperimentFolder) -> int:
     missing = folder.missing()
     if missing:
         _run_missing(arguments, graph, missing, folder)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of, write_whole
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.data.database.run_rows import COLUMNS, GateEffects
 from embodied_iqa.data.database.store import DatabaseStore, read_table
 
@@ -53,7 +53,7 @@ def join_execution(store: DatabaseStore, experiments: Sequence[Path]) -> int:
     duplicates = duplicate_runs(table)
     if duplicates:
         raise InputError("the same run is in the experiments twice", got=duplicates[0])
-    with locked(store.path):
+    with JobFolder(store.path, "join of experiments").locked():
         write_execution(store, table)
         record = store.record()
         digest = {store.execution_file.name: sha256_of(store.execution_file)}

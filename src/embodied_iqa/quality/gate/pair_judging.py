@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.data.database.pictures import distorted_rgb
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import Pair, Reference
@@ -34,10 +34,10 @@ def judge_pairs(
         Number of pairs by verdict.
 
     Raises:
-        InputError: A picture cannot be read, `verdicts.parquet` is a file of another kind, or a builder works
-            in the database.
+        InputError: A picture cannot be read, `verdicts.parquet` is a file of another kind, or another job
+            works in the database.
     """
-    with locked(store.path):
+    with JobFolder(store.path, "judging by a gate").locked():
         stored_verdicts(store)
         references = {row.reference_id: row for row in rows_of(Reference, store.references())}
         rows = [

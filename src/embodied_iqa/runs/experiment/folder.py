@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.base.config import Scalar
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.files import remove_parts
+from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.jobs.plan import another_plan, require_same_plan
 from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.data.database.run_rows import RunRow, ScoredRow, read_rows, write_rows
 from embodied_iqa.imaging.distortions import DistortionSpec
@@ -23,7 +26,7 @@ from embodied_iqa.world.scenes.scene import WORLD_VERSION
 SCHEMA: Final = 3
 _SHARDS: Final = "shards"
 _RECORD: Final = "experiment.json"
-_SHOWN: Final = 3
+_JOB: Final = "experiment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +105,9 @@ class ExperimentFolder:
     ) -> None:
         self.path = path
         self._shards = path / _SHARDS
-        same = {"world": WORLD_VERSION, **parameters}
-        self.plan = self._opened(json.loads(json.dumps(same)), plan, add=add)
-        for part in self._shards.glob(".*.part"):  # of a run that was interrupted while it was written
-            part.unlink()
+        self.plan = _planned(path, parameters, plan, add=add)
+        self._keep(parameters)
+        remove_parts(self._shards)  # of a run that was interrupted while it was written
 
     def missing(self) -> list[RunKey]:
         """Return the runs of the plan that do not exist yet, or only for another version of the subject."""
@@ -133,29 +135,55 @@ class ExperimentFolder:
         shard = self._shard(key)
         return shard.is_file() and [row.subject_version for row in read_rows(shard)] == [version]
 
-    def _opened(self, parameters: dict[str, Any], plan: ExperimentPlan, *, add: bool) -> ExperimentPlan:
-        """Check what the folder holds and write the record; return the folder's plan."""
-        file = self.path / _RECORD
-        if file.is_file():
-            before = _read(file, parameters)
-            if not add:
-                _check_plan(self.path, before, plan)
-            plan = before.extended(plan)
-            if plan == before:
-                return plan
-        elif self.path.is_dir() and any(self.path.iterdir()):
-            raise InputError(
-                f"{self.path} is not the folder of an experiment", expected="a new or empty folder"
-            )
+    def _keep(self, parameters: Mapping[str, Scalar]) -> None:
+        """Write the record, unless the folder has it."""
+        file, plan = self.path / _RECORD, self.plan
+        if file.is_file() and _record(file).plan == plan:
+            return
         try:
             self._shards.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
         subjects = tuple(subject.text for subject in plan.subjects)
         arms = tuple(arm.name for arm in plan.arms)
-        record = _Record(SCHEMA, parameters, subjects, plan.tasks, plan.distortions, arms)
-        write_json(file, unstructure(record))
+        same = _same(parameters)
+        write_json(file, unstructure(_Record(SCHEMA, same, subjects, plan.tasks, plan.distortions, arms)))
+
+
+@contextmanager
+def opened_experiment(
+    path: Path, parameters: Mapping[str, Scalar], plan: ExperimentPlan, *, add: bool = False
+) -> Iterator[ExperimentFolder]:
+    """Open the folder of an experiment and keep others out; one that is refused is left as it was.
+
+    See `ExperimentFolder`.
+
+    Raises:
+        InputError: Another experiment works in it.
+    """
+    _planned(path, parameters, plan, add=add)
+    with JobFolder(path, _JOB, _RECORD).locked():
+        yield ExperimentFolder(path, parameters, plan, add=add)
+
+
+def _planned(
+    path: Path, parameters: Mapping[str, Scalar], plan: ExperimentPlan, *, add: bool = False
+) -> ExperimentPlan:
+    """Check what a folder holds; return its plan, extended by this one. See `ExperimentFolder`."""
+    if JobFolder(path, _JOB, _RECORD).plan() is None:
         return plan
+    record = _record(path / _RECORD)
+    require_same_plan(path, record.parameters, _same(parameters))
+    before = record.plan
+    parts = [f"{item} is there, not asked" for item in before.without(plan)]
+    parts += [f"{item} is not there, asked" for item in plan.without(before)]
+    if parts and not add:
+        raise another_plan(path, parts, expected="the same plan, --add to extend it, or another --out")
+    return before.extended(plan)
+
+
+def _same(parameters: Mapping[str, Scalar]) -> dict[str, Any]:
+    return {"world": WORLD_VERSION, **parameters}
 
 
 def _record(file: Path) -> _Record:
@@ -167,38 +195,3 @@ def _record(file: Path) -> _Record:
             got=found.schema,
         )
     return found
-
-
-def _read(file: Path, parameters: dict[str, Any]) -> ExperimentPlan:
-    """Return the plan of a folder whose runs have these parameters."""
-    found = _record(file)
-    before = found.parameters
-    other = sorted(
-        name for name in before.keys() | parameters.keys() if before.get(name) != parameters.get(name)
-    )
-    if other:
-        changes = [f"{name} was {before.get(name)!r}, is {parameters.get(name)!r}" for name in other]
-        raise UsageError(
-            f"the runs in {file.parent} have other parameters: {_shown(changes)}",
-            expected="the same parameters, or another --out",
-        )
-    return found.plan
-
-
-def _check_plan(path: Path, before: ExperimentPlan, plan: ExperimentPlan) -> None:
-    lacks, adds = before.without(plan), plan.without(before)
-    if lacks or adds:
-        parts = [
-            f"{what}: {_shown(items)}"
-            for what, items in (("it also has", lacks), ("it lacks", adds))
-            if items
-        ]
-        raise UsageError(
-            f"{path} holds another plan; {'; '.join(parts)}",
-            expected="the same plan, --add to extend it, or another --out",
-        )
-
-
-def _shown(items: Sequence[str]) -> str:
-    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    return ", ".join(items[:_SHOWN]) + more

@@ -13,8 +13,8 @@ from typing import Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import digest_of
-from embodied_iqa.base.locks import locked
 from embodied_iqa.data.database.building.members import Failure
 from embodied_iqa.models.subjects.options import VlmOptions
 from embodied_iqa.suites.static_benchmark.answers import (
@@ -95,7 +95,7 @@ def run_vlms(run: VlmRun, watch: Callable[[int, int, BlockReport], object]) -> l
             whole block; finished answers are kept.
     """
     table = read_items(run.bench)
-    with locked(run.results):
+    with JobFolder(run.results, "evaluation of VLMs").locked():
         remove_parts(run.results)
         versions = {asked.name: load_answerer(asked, run.options).version for asked in run.subjects}
         blocks = list(_blocks(run, table))

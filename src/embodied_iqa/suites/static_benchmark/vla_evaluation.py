@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.files import remove_parts, write_json_whole
 from embodied_iqa.base.jobs.engine import Engine, EngineOptions
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
@@ -121,7 +121,7 @@ def evaluate_vlas(run: VlaRun, done: Done | None = None) -> VlaResults:
     folder = TrajectoryFolder(run.benchmark)
     plan, tasks, digest = folder.plan(), folder.read(), folder.digest()
     jobs = run.jobs(tasks, digest)
-    with locked(run.results):
+    with JobFolder(run.results, "evaluation of VLAs").locked():
         remove_parts(run.answers)
         missing = [job for job in jobs if job.is_missing(retry=run.retry)]
         _ask(missing, len(jobs), run.engine, done or (lambda *_: None))

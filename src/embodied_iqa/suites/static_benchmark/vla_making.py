@@ -13,7 +13,8 @@ import numpy as np
 from embodied_iqa.base.errors import InternalError, UsageError
 from embodied_iqa.base.files import remove_parts, write_json_whole
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.expert_recording import RecordedExpert, record_expert
@@ -84,7 +85,7 @@ def make_trajectories(
     pictures = pictures or PictureOptions()
     plan = _plan(tasks, seed, pictures)
     report = done or (lambda *_: None)
-    with locked(benchmark):
+    with JobFolder(benchmark, "making of trajectories").locked():
         folder = _opened(benchmark, plan)
         missing = [index for index in range(tasks) if not folder.file(task_name(index)).is_file()]
         report(tasks - len(missing), tasks)
@@ -107,12 +108,8 @@ def _plan(tasks: int, seed: int, pictures: PictureOptions) -> TrajectoryPlan:
 def _opened(benchmark: Path, plan: TrajectoryPlan) -> TrajectoryFolder:
     """Check what the folder holds and write the plan."""
     folder = TrajectoryFolder(benchmark)
-    if folder.exists() and (found := folder.plan()) != plan:
-        raise UsageError(
-            f"{folder.path} holds trajectories of another plan",
-            expected="the same number, seed and pictures, or another --out",
-            got=f"{found.tasks} tasks, seed {found.seed}, {found.source}",
-        )
+    if folder.exists():
+        require_same_plan(folder.path, unstructure(folder.plan()), unstructure(plan))
     write_json_whole(folder.plan_file, unstructure(plan))
     remove_parts(folder.path)
     return folder

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import functools
 import multiprocessing
-import os
 import random
 import signal
 from collections.abc import Sequence
@@ -14,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from block_jobs import die_once
 from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
 
 from embodied_iqa.base import files
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions, run_jobs
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import members
@@ -171,17 +168,20 @@ def test_seeds_give_the_pictures_that_are_not_kept(
 
 
 def test_another_plan_or_folder_is_refused(tmp_path: Path, tasks_file: Path, whole: DatabaseStore) -> None:
-    with pytest.raises(UsageError, match="store was 'pictures', is 'seeds'"):
+    with pytest.raises(UsageError, match="another plan: store is 'pictures' there, 'seeds' asked"):
         build_photos(whole.path, tasks_file, references=5, store=PictureStorage.SEEDS)
     (tmp_path / "mine.txt").write_text("x", encoding="utf-8")
-    with pytest.raises(InputError, match="not a database"):
+    with pytest.raises(InputError, match="holds no database build"):
         build_photos(tmp_path, tasks_file)
     with pytest.raises(UsageError, match="needs references first"):
         build_photos(tmp_path / "new", tasks_file, steps=(Step.DISTORT,))
 
 
 def test_second_builder_is_refused(tmp_path: Path, tasks_file: Path) -> None:
-    with locked(tmp_path / "db"), pytest.raises(InputError, match="another process works"):
+    with (
+        JobFolder(tmp_path / "db", "merge of databases").locked(),
+        pytest.raises(InputError, match="another merge of databases works"),
+    ):
         build_photos(tmp_path / "db", tasks_file)
 
 
@@ -431,19 +431,6 @@ def test_damage_is_named(tmp_path: Path, tasks_file: Path) -> None:
         assert name in errors
     with pytest.raises(InputError, match=picture.name):
         build_photos(store.path, tasks_file)
-
-
-@pytest.mark.parametrize("kind", list(EngineKind))
-def test_blocks_of_a_lost_worker_are_done_again(
-    tmp_path: Path, kind: EngineKind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if kind is EngineKind.RAY:
-        pytest.importorskip("ray")
-        folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
-    jobs = [functools.partial(die_once, tmp_path / "mark", number) for number in range(8)]
-    reports = list(run_jobs(jobs, EngineOptions(kind, 2)))
-    assert sorted(report.block for report in reports) == list(range(8))
 
 
 def test_levels_and_seeds_depend_on_the_reference_only() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import functools
 import multiprocessing
-import os
-import signal
 from collections.abc import Iterator
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -14,12 +11,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from block_jobs import no_space, sign
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.jobs.engine import Engine, EngineKind, EngineOptions, run_jobs
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_grid
@@ -69,18 +64,6 @@ def test_disk_that_fills_up_with_pictures(
     build_photos(tmp_path / "db", tasks_file)
     assert DatabaseStore(tmp_path / "db").record() == whole.record()
     assert check_database(DatabaseStore(tmp_path / "db")).errors == ()
-
-
-@pytest.mark.parametrize("kind", list(EngineKind))
-def test_what_a_worker_says_arrives_in_its_words(kind: EngineKind, monkeypatch: pytest.MonkeyPatch) -> None:
-    if kind is EngineKind.RAY:
-        pytest.importorskip("ray")
-        folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
-    jobs = [functools.partial(no_space, number) for number in range(6)]
-    with pytest.raises(InputError) as raised:
-        list(run_jobs(jobs, EngineOptions(kind, 2)))
-    assert str(raised.value) == "cannot write /db/part: No space left on device; expected room; got 0"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.97])
@@ -157,7 +140,7 @@ def test_a_subject_that_fails_on_one_picture(
 
 
 def _hold(folder: str, holds: Event) -> None:
-    with locked(Path(folder)):
+    with JobFolder(Path(folder), "database build").locked():
         holds.set()
         multiprocessing.Event().wait(60)
 
@@ -174,24 +157,10 @@ def test_second_builder_is_refused_until_the_first_is_gone(
         words = ["build", "--from-folder", str(tasks_file.parent), "--tasks", str(tasks_file), "--panel", VLM]
         words += ["--cell-cameras", "--seed", "5", "--out", str(tmp_path / "db")]
         assert main(words) == 1
-        assert f"another process works in {tmp_path / 'db'}" in capsys.readouterr().err
+        assert f"another database build works in {tmp_path / 'db'}" in capsys.readouterr().err
         assert [item.name for item in (tmp_path / "db").iterdir()] == [".lock"]
     finally:
         first.kill()
         first.join()
     assert main(words) == 0
     assert DatabaseStore(tmp_path / "db").record() == whole.record()
-
-
-def test_workers_stay_between_steps_and_lost_ones_are_replaced(tmp_path: Path) -> None:
-    jobs = [functools.partial(sign, tmp_path, number) for number in range(6)]
-    with Engine(EngineOptions(workers=2)) as engine:
-        for _ in range(2):
-            assert sorted(report.block for report in engine.run(jobs)) == list(range(6))
-        workers = {int(mark.name.partition("-")[0]) for mark in tmp_path.iterdir()}
-        assert len(workers) <= 2
-        for worker in workers:
-            os.kill(worker, signal.SIGKILL)
-        assert sorted(report.block for report in engine.run(jobs)) == list(range(6))
-    with pytest.raises(ProcessLookupError):
-        os.kill(next(iter(workers)), 0)

@@ -15,7 +15,7 @@ import pytest
 from photo_database import VLA, VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.attributes import QualityLimits, attributes_of, rejection_reason
 from embodied_iqa.data.database.building.members import frames_for
@@ -130,7 +130,7 @@ def test_runs_that_contradict_or_are_damaged_are_refused(
     assert "a run is there more than once" in errors
     file.write_bytes(b"PAR1")
     assert any("cannot be read" in line for line in check_database(stores[0]).errors)
-    with locked(stores[1].path):
+    with JobFolder(stores[1].path, "database build").locked():
         folder = str(tmp_path / "experiment-b")
         assert main(["db", "join-execution", str(stores[1].path), folder]) == 1
 

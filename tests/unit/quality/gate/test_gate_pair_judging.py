@@ -12,7 +12,7 @@ import pytest
 from database_folders import write_database
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import PAIRS, Pair
 from embodied_iqa.data.database.store import DatabaseStore, write_table
@@ -78,7 +78,10 @@ def test_a_file_of_the_user_is_not_replaced(store: DatabaseStore) -> None:
 
 
 def test_nothing_is_judged_while_a_builder_works(store: DatabaseStore) -> None:
-    with locked(store.path), pytest.raises(InputError):
+    with (
+        JobFolder(store.path, "database build").locked(),
+        pytest.raises(InputError, match="another database build works"),
+    ):
         judge_pairs(store, UNCALIBRATED, "none")
     assert not store.verdicts_file.exists()
 

@@ -221,10 +221,10 @@ def test_another_plan_in_a_used_folder_is_refused_by_name(
     store: DatabaseStore, whole: tuple[Path, BenchmarkResults], tmp_path: Path
 ) -> None:
     other = replace(PLAN, repeats=1, metrics=("psnr",))
-    with pytest.raises(UsageError, match=r"metrics was .*Truth.*repeats was 2, is 1"):
+    with pytest.raises(UsageError, match=r"another plan: metrics.*not asked; .*repeats is 2 there, 1 asked"):
         run_benchmark(store, whole[0], other, EngineOptions(), _silent)
     (tmp_path / "mine.txt").write_text("kept")
-    with pytest.raises(InputError, match="is not a benchmark"):
+    with pytest.raises(InputError, match="holds no metric benchmark"):
         run_benchmark(store, tmp_path, PLAN, EngineOptions(), _silent)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 

@@ -168,9 +168,9 @@ def test_another_plan_is_refused_and_added_only_on_request(tmp_path: Path, versi
     with pytest.raises(UsageError) as refused:
         ExperimentFolder(out, parameters, other)
     assert str(refused.value) == (
-        f"{out} holds another plan; it also has: task 'push the green cylinder' in scene 8, "
-        "distortion 02:1 with seed 0, distortion 19:1 with seed 0 and 1 more; "
-        "it lacks: distortion 12:5 with seed 0; "
+        f"{out} holds another plan: task 'push the green cylinder' in scene 8 is there, not asked; "
+        "distortion 02:1 with seed 0 is there, not asked; distortion 19:1 with seed 0 is there, not asked; "
+        "and 2 more; "
         "expected the same plan, --add to extend it, or another --out"
     )
     assert (out / "experiment.json").read_bytes() == record
@@ -179,7 +179,7 @@ def test_another_plan_is_refused_and_added_only_on_request(tmp_path: Path, versi
     assert len(added.plan.runs()) == 2 * (1 + 5)
     assert ExperimentFolder(out, parameters, other, add=True).plan == added.plan  # goes on after an interrupt
     assert ExperimentFolder(out, parameters, added.plan).plan == added.plan
-    with pytest.raises(UsageError, match="it also has: distortion 12:5 with seed 0; expected"):
+    with pytest.raises(UsageError, match="plan: distortion 12:5 with seed 0 is there, not asked; expected"):
         ExperimentFolder(out, parameters, PLAN)
     reordered = dataclasses.replace(added.plan, distortions=added.plan.distortions[::-1])
     assert ExperimentFolder(out, parameters, reordered).plan == added.plan
@@ -187,14 +187,12 @@ def test_another_plan_is_refused_and_added_only_on_request(tmp_path: Path, versi
 
 def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> None:
     ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
-    with pytest.raises(
-        UsageError, match=r"other parameters: a was 1, is 3; expected the same parameters, or another --out"
-    ):
+    with pytest.raises(UsageError, match=r"another plan: a is 1 there, 3 asked; expected the same plan"):
         ExperimentFolder(tmp_path / "out", {"a": 3, "b": 2}, PLAN)
     strange = tmp_path / "strange"
     strange.mkdir()
     (strange / "thesis.tex").touch()
-    with pytest.raises(InputError, match="not the folder of an experiment"):
+    with pytest.raises(InputError, match="holds no experiment"):
         ExperimentFolder(strange, {}, PLAN)
     (tmp_path / "out" / "experiment.json").write_text('{"schema": 1, "parameters": {}}')
     with pytest.raises(UsageError, match="another version of this program; expected schema 3"):
@@ -233,7 +231,7 @@ def test_each_gate_has_runs_and_rows_of_its_own(
     before = ExperimentFolder(out, {"a": 1}, dataclasses.replace(arms, arms=arms.arms[:1]))
     for key in before.missing():
         before.add(key, row(key))
-    with pytest.raises(UsageError, match="it lacks: gate metric:niqe, gate oracle"):
+    with pytest.raises(UsageError, match="gate metric:niqe is not there, asked; gate oracle is not"):
         ExperimentFolder(out, {"a": 1}, arms)
     added = ExperimentFolder(out, {"a": 1}, arms, add=True)
     assert added.missing() == [key for key in keys if key.arm != arms.arms[0]]

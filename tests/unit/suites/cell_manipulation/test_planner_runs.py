@@ -153,7 +153,7 @@ def test_a_run_goes_on_with_the_same_episodes_only(
     write_episodes(ran / "other", [next(make_episodes((Subset.BASE,), 2))])
     command = ["evaluate", "manipulation", str(ran / "other"), "--planner", "planner-blind"]
     assert main([*command, "--out", str(ran / "planner-blind"), *COMMAND]) == 2
-    assert "another plan; expected a new folder; got 'episode_seeds'" in capsys.readouterr().err
+    assert "another plan: episode_seeds is [" in capsys.readouterr().err
     assert stored(ran, "planner-blind").episode == episode
 
 
@@ -199,10 +199,10 @@ def test_gates_may_be_added_to_a_run_but_not_exchanged(
 
 def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path, episode: Episode) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(UsageError, match="holds no run"):
+    with pytest.raises(InputError, match="holds no planner run"):
         check_run(tmp_path, plan(Arm()), [episode])
     (tmp_path / "run.json").write_text("[]")
-    with pytest.raises(InputError, match="not the record of a run"):
+    with pytest.raises(InputError, match="is not a plan"):
         check_run(tmp_path, plan(Arm()), [episode])
 
 

@@ -163,12 +163,12 @@ def test_a_build_of_fewer_references_has_no_labels_of_the_others(
 def test_another_plan_is_refused(tmp_path: Path, use: Use) -> None:
     use(Fake("a", CLS, bright))
     build(tmp_path, plan(CLS))
-    with pytest.raises(UsageError, match="another seed"):
+    with pytest.raises(UsageError, match="another plan: seed is 0 there, 1 asked"):
         build(tmp_path, plan(CLS, seed=1))
     other = tmp_path / "other"
     other.mkdir()
     (other / "photo.png").touch()
-    with pytest.raises(InputError, match="not a database"):
+    with pytest.raises(InputError, match="holds no label build"):
         build(other, plan(CLS))
 
 

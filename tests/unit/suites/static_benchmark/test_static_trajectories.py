@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.experiment import running
 from embodied_iqa.cli.main import main
@@ -125,9 +125,12 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
     make_trajectories(tmp_path / "cut", tasks=2, seed=4, pictures=small)
     assert cut.file("000").stat().st_mtime_ns == first
     assert cut.digest() == whole.digest()
-    with pytest.raises(UsageError, match="another plan"):
+    with pytest.raises(UsageError, match=r"another plan: seed is 4 there, 5 asked;"):
         make_trajectories(tmp_path / "cut", tasks=2, seed=5, pictures=small)
-    with locked(tmp_path / "cut"), pytest.raises(InputError, match="another process works"):
+    with (
+        JobFolder(tmp_path / "cut", "making of questions").locked(),
+        pytest.raises(InputError, match="another making of questions works"),
+    ):
         make_trajectories(tmp_path / "cut", tasks=2, seed=4, pictures=small)
 
 

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from embodied_iqa import __version__
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, Job
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.members import load_member
 from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, Step
@@ -23,7 +24,7 @@ from embodied_iqa.data.database.building.step_references import ReferenceStep
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.edits import apply_edits
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
-from embodied_iqa.data.database.store import DatabaseStore, is_database
+from embodied_iqa.data.database.store import RECORD_FILE, DatabaseStore, is_database
 
 _PLANNED: Final = {Step.REFERENCES, Step.TASKS, Step.DISTORT}
 """Steps that depend on the plan; the others use the existing tables, also in a merged database."""
@@ -96,12 +97,12 @@ def build(path: Path, plan: BuildPlan, options: BuildOptions, watcher: Watcher |
 
     Raises:
         UsageError: The database was built with another plan, or a step lacks the one before it.
-        InputError: Another builder works in it; the folder is not a database; the disk is full; a subject
+        InputError: Another job works in it; the folder is not a database; the disk is full; a subject
             fails on everything. Finished work is kept.
     """
-    if path.is_dir() and not is_database(path) and any(item.name != ".lock" for item in path.iterdir()):
-        raise InputError(f"{path} is not a database", expected="a new or empty folder")
-    with locked(path):
+    folder = JobFolder(path, "database build", RECORD_FILE)
+    folder.plan()  # something else in it is left alone
+    with folder.locked():
         return _Builder(DatabaseStore(path), plan, options, watcher).run()
 
 
@@ -133,7 +134,9 @@ class _Builder:
         if is_database(self._store.path):
             record = self._store.record()
             if set(self._options.steps) & _PLANNED:
-                _compare(record.plan, self._plan.tree(), self._store.path)
+                tree = self._plan.tree()
+                known = {name: value for name, value in record.plan.items() if name in tree}
+                require_same_plan(self._store.path, known, tree)
         subjects = {subject.name: subject for subject in record.subjects}
         for reference in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
             member = load_member(reference, self._options.vlm, self._options.vla)
@@ -196,12 +199,3 @@ class _Builder:
             summary.seconds += time.perf_counter() - started
 
         return run
-
-
-def _compare(found: Mapping[str, Any], tree: Mapping[str, Any], path: Path) -> None:
-    other = [name for name in tree if found.get(name) != tree[name]]
-    if other:
-        shown = "; ".join(f"{name} was {found.get(name)!r}, is {tree[name]!r}" for name in other)
-        raise UsageError(
-            f"{path} was built with different settings: {shown}", expected="the same, or another --out"
-        )

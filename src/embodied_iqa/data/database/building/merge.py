@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.data.database.building.step_score import score_database
@@ -53,7 +53,7 @@ def merge_databases(
             raise InputError(f"{store.path} has {waiting} edits that its tables lack", expected=command)
     subjects = _subjects(stores)
     execution = merged_execution(stores)
-    with locked(out):
+    with JobFolder(out, "merge of databases").locked():
         store = DatabaseStore(out)
         _copy_tables(stores, store)
         plan = {"source": "merged", "parts": [item.record().plan for item in stores]}

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from embodied_iqa import __version__
-from embodied_iqa.base.files import remove_parts, write_json_whole
+from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.engine import Engine, EngineOptions, Job
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import digest_of
-from embodied_iqa.base.locks import locked
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.loading import load_grid, runs_of_table
 from embodied_iqa.data.analysis.resampling import References
@@ -20,7 +20,7 @@ from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
 from embodied_iqa.quality.metrics.benchmark.cross import execution_rows, human_rows
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
-from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, check_plan, keep_plan
+from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE, BenchmarkPlan
 from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of
 from embodied_iqa.quality.metrics.benchmark.results import (
     RESULTS,
@@ -73,11 +73,7 @@ def run_benchmark(
     grid = load_grid(store, all_views=plan.all_views)
     human = [read_human(text) for text in plan.human]
     work = BenchmarkWork(store.path.resolve(), grid, plan, human, out)
-    tree = plan_tree(store, plan, human)
-    check_plan(out, tree)
-    with locked(out):
-        keep_plan(out, tree)
-        remove_parts(out)
+    with JobFolder(out, "metric benchmark", PLAN_FILE).opened(plan_tree(store, plan, human)):
         try:
             with Engine(engine) as running:
                 _run(running, Stage.TRAIN, training_jobs(out, list(work.trainings())), progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,8 @@ from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import remove_parts, sha256_of, write_json_whole, write_text_whole
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.jobs.plan import another_plan, differences
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.imaging.images.codecs import write_picture
@@ -126,7 +126,7 @@ def run_benchmark(
     }
     done = len(episodes) * len(plan.arms) - sum(map(len, missing.values()))
     total = len(episodes) * len(plan.arms)
-    with locked(out):
+    with _folder(out).locked():
         remove_parts(out)
         tree = plan.tree()
         write_json_whole(out / PLAN_FILE, {"version": __version__, **tree} | _known_judge(out, plan))
@@ -165,24 +165,25 @@ def check_run(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> None:
     """Check that a folder is new, or holds a run of the same plan with these episodes.
 
     Raises:
-        UsageError: It holds something else.
-        InputError: Its plan cannot be read.
+        UsageError: It holds a run of another plan.
+        InputError: It holds something else, or its plan cannot be read.
     """
-    if not (out / PLAN_FILE).is_file():
-        if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
-            raise UsageError(f"{out} holds no run", expected="a new folder, or a run to continue")
+    stored = _folder(out).plan()
+    if stored is None:
         return
-    stored = _stored(out / PLAN_FILE)
-    wanted = json.loads(json.dumps(plan.tree()))
-    if not (stored.get("judge") and wanted["judge"]):
-        del wanted["judge"]  # arms with a gate may be added to those without
-    other = {key for key, value in wanted.items() if stored.get(key) != value}
+    asked = plan.tree()
+    if not (stored.get("judge") and asked["judge"]):
+        del asked["judge"]  # arms with a gate may be added to those without
+    other = differences({key: stored[key] for key in asked if key in stored}, asked)
     for path, config in _configs(out, plan, episodes):
         known = _stored(path)
-        other |= {key for key, value in config.items() if known.get(key, value) != value}
+        other += differences({key: known.get(key, value) for key, value in config.items()}, config)
     if other:
-        got = ", ".join(sorted(other))
-        raise UsageError(f"{out} holds a run of another plan", expected="a new folder", got=got)
+        raise another_plan(out, tuple(dict.fromkeys(other)))
+
+
+def _folder(out: Path) -> JobFolder:
+    return JobFolder(out, "planner run", PLAN_FILE)
 
 
 def _known_judge(out: Path, plan: RunPlan) -> dict[str, str]:

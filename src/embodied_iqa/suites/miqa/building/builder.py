@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.suites.miqa.building.finish import TaskSummary, finish_task
 from embodied_iqa.suites.miqa.building.label_reference import label_reference, missing_tasks
 from embodied_iqa.suites.miqa.building.models import models_of
-from embodied_iqa.suites.miqa.building.plan import MiqaPlan, check_plan
+from embodied_iqa.suites.miqa.building.plan import MiqaPlan
 
 
 class Watcher(Protocol):
@@ -58,14 +57,12 @@ def build_labels(
 
     Raises:
         UsageError: The folder was built with another plan; a task has no model.
-        InputError: Another builder works in it; a reference cannot be read; a model fails on a picture; the
+        InputError: Another job works in it; a reference cannot be read; a model fails on a picture; the
             disk is full. Finished references are kept.
     """
     for task in plan.tasks:
         models_of(plan.models, task)  # a wrong name leaves no folder
-    with locked(path):
-        check_plan(path, plan)
-        remove_parts(path)
+    with JobFolder(path, "label build").opened(plan.tree()):
         missing = [index for index, name in enumerate(plan.names) if missing_tasks(path, plan, name)]
         if watcher is not None:
             watcher.begin(len(missing))

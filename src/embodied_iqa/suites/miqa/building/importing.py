@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.models.vision.labels import composite
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.published_labels import (
@@ -96,7 +96,7 @@ def import_labels(source: Path, task: VisionTask, out: Path, seed: int = 0) -> I
 
 
 def _write(out: Path, task: VisionTask, manifest: Manifest, rows: list[MiqaRow]) -> None:
-    with locked(out):
+    with JobFolder(out, "label import").locked():
         folder = TaskFolder(out, task)
         if folder.manifest_file.exists():
             raise InputError(f"{folder.path} has labels", expected="a database without this task")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.plan import digest_of
-from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.reference import MiqaSource
 
-PLAN_FILE: Final = "plan.json"
 _LABELS_VERSION: Final = 1
 """Changes when the same plan gives other labels."""
 
@@ -77,27 +73,3 @@ class MiqaPlan:
         """Return the hash of everything that the measures of models on a reference depend on."""
         known = [(model.name, model.version, model.threshold) for model in models]
         return digest_of("miqa", _LABELS_VERSION, self.tree(), reference, known)
-
-
-def check_plan(path: Path, plan: MiqaPlan) -> None:
-    """Compare the plan with the one of the folder, or write it into a new one.
-
-    Raises:
-        UsageError: The folder was built with another plan.
-        InputError: The folder is not a database.
-    """
-    file = path / PLAN_FILE
-    if not file.is_file():
-        if path.is_dir() and any(item.name != ".lock" for item in path.iterdir()):
-            raise InputError(f"{path} is not a database of labels", expected="a new or empty folder")
-        write_json_whole(file, plan.tree())
-        return
-    written = load_json(file, "the plan")
-    if written != plan.tree():
-        known = written if isinstance(written, dict) else {}
-        differs = next(key for key, value in plan.tree().items() if known.get(key) != value)
-        raise UsageError(
-            f"{path} was built with another {differs}",
-            expected=str(known.get(differs)),
-            got=str(plan.tree()[differs]),
-        )

@@ -10,9 +10,10 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Final
 
-from embodied_iqa.base.errors import InputError, InternalError
+from embodied_iqa.base.errors import InternalError
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
-from embodied_iqa.base.locks import locked
+from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.suites.static_benchmark.benchmark import (
     ITEMS_VERSION,
     MADE,
@@ -76,12 +77,13 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
         watch: Called with the number of finished blocks and of all.
 
     Raises:
-        UsageError: A wrong number of items, seed or size of the pictures; nothing is written then.
-        InputError: The folder holds a benchmark or work of another plan, or cannot be written.
+        UsageError: A wrong number of items, seed or size of the pictures, or unfinished work of another plan;
+            nothing is written then.
+        InputError: The folder holds a benchmark, or cannot be written.
     """
     slots_of(plan.items, plan.seed)
     check_picture_size(plan.width_px, plan.height_px)
-    with locked(folder):
+    with JobFolder(folder, "making of questions").locked():
         check_new(folder)
         work = folder / _WORK
         _begin(work, plan)
@@ -102,10 +104,7 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
 def _begin(work: Path, plan: MakePlan) -> None:
     note = work / "plan.txt"
     if note.is_file():
-        if (found := note.read_text(encoding="utf-8")) != plan.description:
-            raise InputError(
-                f"{work} holds unfinished work of another plan", expected=plan.description, got=found
-            )
+        require_same_plan(work, {"plan": note.read_text(encoding="utf-8")}, {"plan": plan.description})
         return
     work.mkdir(parents=True, exist_ok=True)
     note.write_text(plan.description, encoding="utf-8")

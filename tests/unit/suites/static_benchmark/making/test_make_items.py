@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
 from embodied_iqa.suites.static_benchmark.benchmark import read_items, read_record
 from embodied_iqa.suites.static_benchmark.items import Dimension
@@ -41,7 +41,7 @@ def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
 
     with pytest.raises(KeyboardInterrupt):
         make_items(tmp_path / "cut", PLAN, stop)
-    with pytest.raises(InputError, match="another plan"):
+    with pytest.raises(UsageError, match=r"another plan: plan is .*seed 5.* there, .*seed 6.* asked"):
         make_items(tmp_path / "cut", MakePlan(3, 6, 96, 72, CameraModel.IDEAL), stop)
     seen.clear()
     make_items(tmp_path / "cut", PLAN, lambda done, total: seen.append((done, total)))
@@ -79,7 +79,7 @@ def test_items_of_another_version_are_read_with_a_line_and_not_continued(
     with pytest.raises(KeyboardInterrupt):
         make_items(tmp_path / "cut", one, stop)
     monkeypatch.undo()
-    with pytest.raises(InputError, match=r"another plan.*version 3.*version 2"):
+    with pytest.raises(UsageError, match=r"another plan.*version 2.*version 3"):
         make_items(tmp_path / "cut", one, stop)
     assert main(["evaluate", "static", str(tmp_path / "old"), "--vlm", "oracle"]) == 0
     assert "items of version 2: `static make` makes version 3" in capsys.readouterr().err

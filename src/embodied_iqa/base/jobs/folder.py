@@ -1,0 +1,112 @@
+"""Folder of a job's results: one job at a time works in it, and all of its starts have the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import remove_parts, write_json_whole
+from embodied_iqa.base.jobs.plan import require_same_plan
+from embodied_iqa.base.locks import take_lock
+from embodied_iqa.base.user_files.json_files import load_json
+
+_LOCK: Final = ".lock"
+_LONGEST_NAME: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class JobFolder:
+    """Folder of a job's results.
+
+    Attributes:
+        path: The folder.
+        job: The job in words, for messages: ``metric benchmark``.
+        plan_file: Name of the JSON file of its plan.
+    """
+
+    path: Path
+    job: str
+    plan_file: str = "plan.json"
+
+    def plan(self) -> dict[str, Any] | None:
+        """Return the stored plan; None where the folder is new or empty.
+
+        Raises:
+            InputError: The folder holds something else, or the plan cannot be read.
+        """
+        file = self.path / self.plan_file
+        if file.is_file():
+            tree = load_json(file, "the plan")
+            if not isinstance(tree, dict):
+                raise InputError(f"{file} is not a plan", expected="a JSON object")
+            return tree
+        if self.path.is_dir() and any(not item.name.startswith(".") for item in self.path.iterdir()):
+            raise InputError(f"{self.path} holds no {self.job}", expected="a new or empty folder")
+        return None
+
+    def check(self, asked: Mapping[str, Any]) -> bool:
+        """Check that the folder is new, empty, or holds this plan; return whether it holds the plan.
+
+        Raises:
+            UsageError: It holds another plan; the message names what differs.
+            InputError: See `plan`.
+        """
+        stored = self.plan()
+        if stored is not None:
+            require_same_plan(self.path, stored, asked)
+        return stored is not None
+
+    @contextmanager
+    def opened(self, asked: Mapping[str, Any]) -> Iterator[None]:
+        """Keep others out, write the plan into a new folder, and remove what a killed job left unfinished.
+
+        A folder that is refused is left as it was.
+
+        Raises:
+            UsageError: It holds another plan.
+            InputError: See `plan` and `locked`.
+        """
+        self.check(asked)
+        with self.locked():
+            if not self.check(asked):
+                write_json_whole(self.path / self.plan_file, asked)
+            remove_parts(self.path)
+            yield
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others out for as long as the work takes; the system releases the lock of a killed process.
+
+        A missing folder is created; its file ``.lock`` stands for it and names the job that works.
+
+        Raises:
+            InputError: Another job works in it, or the folder cannot be written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            stream = (self.path / _LOCK).open("a+", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
+        with stream:
+            try:
+                is_ours = take_lock(stream)
+            except OSError as error:
+                raise InputError(f"cannot lock {self.path}: {error.strerror}") from None
+            if not is_ours:
+                stream.seek(0)
+                holder = stream.read(_LONGEST_NAME) or "process"
+                raise InputError(f"another {holder} works in {self.path}", expected="one at a time")
+            try:
+                stream.truncate(0)
+                stream.write(self.job)
+                stream.flush()
+            except OSError as error:
+                raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
+            try:
+                yield
+            finally:
+                stream.truncate(0)

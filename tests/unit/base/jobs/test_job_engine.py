@@ -1,0 +1,98 @@
+"""Jobs in several processes, here and on Ray: lost workers are replaced, results are in order on request."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from engine_jobs import die_once, no_space, sign, wait_for
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.jobs.engine import Engine, EngineKind, EngineOptions, run_jobs
+from embodied_iqa.base.kept import kept_things, lent
+
+ENGINES = [pytest.param(kind, id=str(kind)) for kind in EngineKind]
+
+
+@pytest.fixture
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> EngineKind:
+    """Each engine; workers of Ray find the jobs of this folder."""
+    engine: EngineKind = request.param
+    if engine is EngineKind.RAY:
+        pytest.importorskip("ray")
+        folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
+    return engine
+
+
+@pytest.mark.parametrize("kind", ENGINES, indirect=True)
+@pytest.mark.parametrize("in_order", [False, True])
+def test_jobs_of_a_lost_worker_run_again(tmp_path: Path, kind: EngineKind, in_order: bool) -> None:
+    jobs = [functools.partial(die_once, tmp_path / "mark", number) for number in range(8)]
+    results = list(run_jobs(jobs, EngineOptions(kind, 2), in_order=in_order))
+    assert (results if in_order else sorted(results)) == list(range(8))
+    assert (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("kind", ENGINES, indirect=True)
+def test_what_a_worker_says_arrives_in_its_words(kind: EngineKind) -> None:
+    jobs = [functools.partial(no_space, number) for number in range(6)]
+    with pytest.raises(InputError) as raised:
+        list(run_jobs(jobs, EngineOptions(kind, 2)))
+    assert str(raised.value) == "cannot write /db/part: No space left on device; expected room; got 0"
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_results_come_in_the_order_of_their_jobs_on_request(tmp_path: Path, in_order: bool) -> None:
+    """Each job ends after the next one."""
+    for number in range(3):
+        os.mkfifo(tmp_path / f"{number}")
+    jobs = [functools.partial(wait_for, tmp_path, number) for number in range(4)]
+    results = list(run_jobs(jobs, EngineOptions(workers=4), in_order=in_order))
+    assert (results if in_order else sorted(results)) == [0, 1, 2, 3]
+
+
+def test_workers_stay_between_steps_and_lost_ones_are_replaced(tmp_path: Path) -> None:
+    jobs = [functools.partial(sign, tmp_path, number) for number in range(6)]
+    with Engine(EngineOptions(workers=2)) as engine:
+        for _ in range(2):
+            assert sorted(engine.run(jobs)) == list(range(6))
+        workers = {int(mark.name.partition("-")[0]) for mark in tmp_path.iterdir()}
+        assert len(workers) <= 2
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+        assert sorted(engine.run(jobs)) == list(range(6))
+    with pytest.raises(ProcessLookupError):
+        os.kill(next(iter(workers)), 0)
+
+
+def test_workers_that_are_always_killed_are_reported_in_one_line() -> None:
+    jobs = [functools.partial(os._exit, 9)]
+    with pytest.raises(InputError, match=r"workers are killed repeatedly.*; finished work is kept"):
+        list(run_jobs(jobs, EngineOptions(workers=2)))
+
+
+def test_one_worker_is_this_process_and_closes_what_its_jobs_keep_open() -> None:
+    closed: list[str] = []
+
+    class Thing:
+        def close(self) -> None:
+            closed.append("thing")
+
+    def job() -> int:
+        with lent("thing of a job", Thing) as thing:
+            assert thing in kept_things()
+        return os.getpid()
+
+    before = kept_things()
+    assert set(run_jobs([job, job], EngineOptions())) == {os.getpid()}
+    if before == kept_things():  # nobody else keeps things open in this thread
+        assert closed == ["thing"]
+
+
+def test_no_workers_are_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="1 or more"):
+        EngineOptions(workers=0)
