@@ -5,65 +5,47 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar, cast
+from typing import Any, TypeVar
 
 from embodied_iqa.base.workers import at_end_of_worker
 
-
-class _Closable(Protocol):
-    """What is closed at its end."""
-
-    def close(self) -> object:
-        """Close it."""
-        ...
+_Thing = TypeVar("_Thing")
 
 
-_Thing = TypeVar("_Thing", bound=_Closable)
-
-
-class _Kept:
-    """The things of one thread, and the number of owners that keep them open."""
+class _Kept(threading.local):
+    """What one thread has open, and the number of owners that keep it so."""
 
     def __init__(self) -> None:
         self.owners = 0
         self.is_worker = False
-        self.things: dict[Hashable, _Closable] = {}
+        self.things: dict[Hashable, Any] = {}
 
     def close(self) -> None:
         while self.things:
             self.things.popitem()[1].close()
 
 
-_threads = threading.local()
-
-
-def _of_this_thread() -> _Kept:
-    if not hasattr(_threads, "kept"):
-        _threads.kept = _Kept()
-    kept: _Kept = _threads.kept
-    return kept
+_kept = _Kept()
 
 
 @contextmanager
 def keep_open() -> Iterator[None]:
     """Own what `lent` opens in this thread: the outermost block closes it."""
-    kept = _of_this_thread()
-    kept.owners += 1
+    _kept.owners += 1
     try:
         yield
     finally:
-        kept.owners -= 1
-        if not kept.owners:
-            kept.close()
+        _kept.owners -= 1
+        if not _kept.owners:
+            _kept.close()
 
 
 def keep_open_in_worker() -> None:
-    """Own what `lent` opens in this thread until its process ends; call it in a worker, again at will."""
-    kept = _of_this_thread()
-    if not kept.is_worker:
-        kept.is_worker = True
-        kept.owners += 1
-        at_end_of_worker(kept.close)
+    """Own what `lent` opens until this process ends: in the main thread of a worker, again at will."""
+    if not _kept.is_worker:
+        _kept.is_worker = True
+        _kept.owners += 1
+        at_end_of_worker(_kept.close)
 
 
 @contextmanager
@@ -72,15 +54,15 @@ def lent(key: Hashable, make: Callable[[], _Thing]) -> Iterator[_Thing]:
 
     Args:
         key: What it is made from; things of equal keys are the same.
-        make: Opens it.
+        make: Opens it; it has a method ``close``.
     """
     with keep_open():
-        things = _of_this_thread().things
-        if key not in things:
-            things[key] = make()
-        yield cast("_Thing", things[key])
+        if key not in _kept.things:
+            _kept.things[key] = make()
+        thing: _Thing = _kept.things[key]
+        yield thing
 
 
-def kept_things() -> tuple[_Closable, ...]:
+def kept_things() -> tuple[Any, ...]:
     """Return what is open in this thread."""
-    return tuple(_of_this_thread().things.values())
+    return tuple(_kept.things.values())

@@ -69,8 +69,8 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     following = shlex.split(line.removeprefix("next: embodied-iqa "))
     assert main([str(picture) if word == "PICTURES" else word for word in following]) == 0
     assert "picture.png" in capsys.readouterr().out
-    assert main([*words, "--seed", "1"]) == 1
-    assert "holds another metric" in capsys.readouterr().err
+    assert main([*words, "--seed", "1"]) == 2
+    assert "holds another plan: seed is 0 there, 1 asked" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

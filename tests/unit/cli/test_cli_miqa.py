@@ -87,10 +87,10 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     assert following[:3] == ["evaluate", "miqa", str(out)]
     assert main([*following, "--metrics", "", "--draws", "5", "--out", str(tmp_path / "evaluation")]) == 0
 
-    assert main([*words, "--label", "accuracy", "--seed", "1"]) == 1
-    assert "holds another metric (seed differ)" in capsys.readouterr().err
-    assert main([*words, "--label", "composite"]) == 1
-    assert "holds another metric" in capsys.readouterr().err
+    assert main([*words, "--label", "accuracy", "--seed", "1"]) == 2
+    assert "holds another plan: seed is 0 there, 1 asked" in capsys.readouterr().err
+    assert main([*words, "--label", "composite"]) == 2
+    assert "holds another plan: " in capsys.readouterr().err
     assert (sha256_of(out / "network.onnx"), sha256_of(out / "card.json")) == before
 
 

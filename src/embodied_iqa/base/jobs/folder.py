@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -49,12 +49,7 @@ class JobFolder:
         return None
 
     def check(self, asked: Mapping[str, Any]) -> bool:
-        """Check that the folder is new, empty, or holds this plan; return whether it holds the plan.
-
-        Raises:
-            UsageError: It holds another plan; the message names what differs.
-            InputError: See `plan`.
-        """
+        """Return whether the folder holds this plan, or is new or empty; raises as `opened`."""
         stored = self.plan()
         if stored is not None:
             require_same_plan(self.path, stored, asked)
@@ -67,7 +62,7 @@ class JobFolder:
         A folder that is refused is left as it was.
 
         Raises:
-            UsageError: It holds another plan.
+            UsageError: It holds another plan; the message names what differs.
             InputError: See `plan` and `locked`.
         """
         self.check(asked)
@@ -86,27 +81,18 @@ class JobFolder:
         Raises:
             InputError: Another job works in it, or the folder cannot be written.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            stream = (self.path / _LOCK).open("a+", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
-        with stream:
+        with ExitStack() as stack:
             try:
-                is_ours = take_lock(stream)
-            except OSError as error:
-                raise InputError(f"cannot lock {self.path}: {error.strerror}") from None
-            if not is_ours:
-                stream.seek(0)
-                holder = stream.read(_LONGEST_NAME) or "process"
-                raise InputError(f"another {holder} works in {self.path}", expected="one at a time")
-            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                stream = stack.enter_context((self.path / _LOCK).open("a+", encoding="utf-8"))
+                if not take_lock(stream):
+                    stream.seek(0)
+                    holder = stream.read(_LONGEST_NAME) or "process"
+                    raise InputError(f"another {holder} works in {self.path}", expected="one at a time")
                 stream.truncate(0)
                 stream.write(self.job)
                 stream.flush()
             except OSError as error:
                 raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
-            try:
-                yield
-            finally:
-                stream.truncate(0)
+            stack.callback(stream.truncate, 0)
+            yield

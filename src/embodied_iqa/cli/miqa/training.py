@@ -74,7 +74,7 @@ def train_on_labels(
 
     Raises:
         UsageError: Unknown task or label.
-        InputError: The database has no such labels, or the folder belongs to another training.
+        UserError: The database has no such labels, or the folder belongs to another training.
     """
     task, label = parse_target(target)
     database, out = MiqaDatabase(arguments.database), arguments.out

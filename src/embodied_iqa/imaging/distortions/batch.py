@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Final
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.base.workers import Workers, result_of
+from embodied_iqa.base.jobs.engine import Engine, EngineOptions
 from embodied_iqa.imaging.distortions.catalogue import distort, entry
 from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.imaging.distortions.manifest import Failure, Record
@@ -40,7 +38,6 @@ _ENCODINGS: Final = {
     PictureFormat.PNG: (cv2.IMWRITE_PNG_COMPRESSION, 1),
     PictureFormat.WEBP: (cv2.IMWRITE_WEBP_QUALITY, 101),
 }
-_WAITING_PER_WORKER: Final = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,17 +148,11 @@ def run_jobs(jobs: Iterable[Job], options: BatchOptions, workers: int) -> Iterat
     Raises:
         InputError: The folder cannot be written to, or a worker was killed.
     """
-    pool = Workers(workers)
+    engine = Engine(EngineOptions(workers=workers))
     try:
-        waiting: deque[Future[Record | Failure]] = deque()
-        for job in jobs:
-            waiting.append(pool.submit(_do, job, options))
-            if len(waiting) >= workers * _WAITING_PER_WORKER:
-                yield result_of(waiting.popleft())
-        while waiting:
-            yield result_of(waiting.popleft())
+        yield from engine.run((partial(_do, job, options) for job in jobs), in_order=True)
     finally:
-        pool.close()  # pictures in progress are finished
+        engine.close()  # pictures in progress are finished
 
 
 def _do(job: Job, options: BatchOptions) -> Record | Failure:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from concurrent.futures import as_completed
 from dataclasses import replace
 from functools import cache, partial
 
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.errors import InternalError
-from embodied_iqa.base.workers import Workers, at_end_of_worker, result_of
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
+from embodied_iqa.base.kept import lent
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.models.subjects.reference import SubjectReference
@@ -129,22 +128,11 @@ def run_all(
             for key in keys:
                 yield key, runner.run(key)
         return
-    with Workers(min(workers, len(keys)), _begin, options, vlm) as pool:
-        runs = {pool.submit(_run, key): key for key in keys}
-        for run in as_completed(runs):
-            yield runs[run], result_of(run)
+    jobs = [partial(_run, options, vlm, key) for key in keys]
+    yield from run_jobs(jobs, EngineOptions(workers=workers))
 
 
-_runner: HeadlessRunner | None = None
-
-
-def _begin(options: HeadlessOptions, vlm: SubjectReference | None) -> None:
-    global _runner  # noqa: PLW0603 - one per worker process, made once
-    _runner = HeadlessRunner(options, vlm)
-    at_end_of_worker(_runner.close)
-
-
-def _run(key: RunKey) -> RunRow:
-    if _runner is None:
-        raise InternalError("a worker got a run before its initialisation")
-    return _runner.run(key)
+def _run(options: HeadlessOptions, vlm: SubjectReference | None, key: RunKey) -> tuple[RunKey, RunRow]:
+    """Execute a run with the runner that this worker keeps."""
+    with lent((HeadlessRunner, options, vlm), partial(HeadlessRunner, options, vlm)) as runner:
+        return key, runner.run(key)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass
+from functools import partial
 
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.base.workers import Workers, result_of
 from embodied_iqa.suites.cell_manipulation.actions import GridAction
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Episode, Subset
@@ -74,12 +74,8 @@ def measure_ceiling(episodes: Sequence[Episode], workers: int = 1) -> Iterator[E
         episodes: The episodes.
         workers: Number of processes; 1 for this process.
     """
-    if workers == 1 or len(episodes) < 2:
-        yield from map(_run, episodes)
-        return
-    with Workers(min(workers, len(episodes))) as pool:
-        for job in as_completed([pool.submit(_run, episode) for episode in episodes]):
-            yield result_of(job)
+    jobs = [partial(_run, episode) for episode in episodes]
+    return run_jobs(jobs, EngineOptions(workers=workers))
 
 
 def _run(episode: Episode) -> ExpertRun:

@@ -12,7 +12,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts
-from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
+from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, Job, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.building.members import Failure
@@ -104,9 +104,8 @@ def run_vlms(run: VlmRun, watch: Callable[[int, int, BlockReport], object]) -> l
             missing = tuple(asked for asked in run.subjects if not _is_done(run, block, asked, versions))
             if missing:
                 jobs.append(partial(_ask_block, run, block, missing))
-        with Engine(run.engine) as engine:
-            for done, report in enumerate(engine.run(jobs), start=1):
-                watch(done, len(jobs), report)
+        for done, report in enumerate(run_jobs(jobs, run.engine), start=1):
+            watch(done, len(jobs), report)
         return [_part(run, block, asked, versions) for asked in run.subjects for block in blocks]
 
 

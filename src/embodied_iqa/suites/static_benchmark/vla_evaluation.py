@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.files import remove_parts, write_json_whole
-from embodied_iqa.base.jobs.engine import Engine, EngineOptions
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
@@ -149,9 +149,8 @@ def scores_of(chunk: TaskChunk, task: Trajectory, timing: Timing, rate_hz: float
 def _ask(missing: Sequence[AskVla], jobs: int, options: EngineOptions, done: Done) -> None:
     finished = jobs - len(missing)
     done(finished, jobs)
-    with Engine(options) as engine:
-        for count, _ in enumerate(engine.run(missing), start=finished + 1):
-            done(count, jobs)
+    for count, _ in enumerate(run_jobs(missing, options), start=finished + 1):
+        done(count, jobs)
 
 
 def _rows_of(

@@ -12,7 +12,7 @@ import numpy as np
 
 from embodied_iqa.base.errors import InternalError, UsageError
 from embodied_iqa.base.files import remove_parts, write_json_whole
-from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions
+from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.records import unstructure
@@ -89,10 +89,10 @@ def make_trajectories(
         folder = _opened(benchmark, plan)
         missing = [index for index in range(tasks) if not folder.file(task_name(index)).is_file()]
         report(tasks - len(missing), tasks)
-        with Engine(engine or EngineOptions()) as running:
-            jobs = (MakeTrajectory(benchmark, seed, index, pictures) for index in missing)
-            for count, _ in enumerate(running.run(jobs), start=tasks - len(missing) + 1):
-                report(count, tasks)
+        jobs = (MakeTrajectory(benchmark, seed, index, pictures) for index in missing)
+        made = run_jobs(jobs, engine or EngineOptions())
+        for count, _ in enumerate(made, start=tasks - len(missing) + 1):
+            report(count, tasks)
     return folder
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.members import RECIPES, Augmentation, Recipe, quick, recipe_of
 from embodied_iqa.models.panel.picture_formats import FORMATS, SMALL_CLOSE, SMALL_WHOLE, PictureFormat
@@ -156,7 +156,7 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
     recipe = _recipe("panel-vla-object", epochs=1)
     data = _data(recipe, 8)
     train_member(recipe, data, tmp_path / "state", lambda _: None)
-    with pytest.raises(InputError, match="another recipe"):
+    with pytest.raises(UsageError, match=r"another plan: .*seed is .* there, 99 asked"):
         train_member(_recipe("panel-vla-object", seed=99), data, tmp_path / "state", lambda _: None)
     (tmp_path / "state" / "state.safetensors").write_bytes(b"broken")
     with pytest.raises(InputError, match="broken checkpoint"):

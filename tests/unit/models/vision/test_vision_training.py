@@ -190,7 +190,7 @@ def test_a_stopped_training_ends_with_the_same_weights(name: str, stored: Path, 
     theirs = parts.state_dict()
     for key, weight in whole.state_dict().items():
         assert torch.equal(weight, theirs[key]), key
-    with pytest.raises(InputError, match="another recipe"):
+    with pytest.raises(UsageError, match=r"another plan: .*seed is . there, 9 asked"):
         trained(small(name, epochs=3, seed=9), stored, tmp_path / "parts")
 
 
@@ -246,8 +246,8 @@ def test_the_command(
     assert {path: path.read_bytes() for path in (out / "models").iterdir()} == written
     again = {path.stem for path, moment in changed.items() if path.stat().st_mtime_ns != moment}
     assert again == {"cls-plain-48"}
-    assert main([*words[:4], "--samples", "5", "--quick", "--members", "cls-plain-48"]) == 1
-    assert "belongs to another recipe" in capsys.readouterr().err
+    assert main([*words[:4], "--samples", "5", "--quick", "--members", "cls-plain-48"]) == 2
+    assert "holds another plan: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

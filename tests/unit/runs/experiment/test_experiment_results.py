@@ -15,7 +15,7 @@ from embodied_iqa.data.database.run_rows import COLUMNS, RunRow, read_rows, writ
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.runs.experiment import folder as experiment_folder
 from embodied_iqa.runs.experiment.arms import parse_arms
-from embodied_iqa.runs.experiment.folder import ExperimentFolder
+from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment
 from embodied_iqa.runs.experiment.plan import ExperimentPlan, RunKey, parse_distortions, parse_tasks
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 
@@ -252,3 +252,17 @@ def test_a_schedule_has_a_row_of_its_own(capsys: pytest.CaptureFixture[str]) -> 
     assert (dark.success_rate, burst_row.success_rate, burst_row.runs) == (1.0, 0.0, 1)
     print_table([lens, dark, burst_row, every])
     assert "burst:start=1.0, length=1.0, every=0.0" in " ".join(capsys.readouterr().out.split())
+
+
+def test_one_experiment_at_a_time_works_in_a_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with opened_experiment(out, {"a": 1}, PLAN) as folder:
+        folder.add(folder.missing()[0], row(folder.missing()[0]))
+        second = opened_experiment(out, {"a": 1}, PLAN)
+        with pytest.raises(InputError, match="another experiment works in"), second:
+            pass
+    before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    other = opened_experiment(out, {"a": 2}, PLAN)
+    with pytest.raises(UsageError, match="another plan: a is 1 there, 2 asked"), other:
+        pass
+    assert {file: file.read_bytes() for file in out.rglob("*") if file.is_file()} == before

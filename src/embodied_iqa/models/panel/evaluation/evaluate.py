@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, as_completed
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from embodied_iqa.base.jobs.engine import Engine, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.base.workers import Workers, result_of
 from embodied_iqa.models.panel.evaluation.clean_scenes import ActedTask, AnsweredTask, act_clean, answer_clean
 from embodied_iqa.models.panel.evaluation.distorted_scenes import (
     DistortedScene,
@@ -70,12 +70,12 @@ class PanelEvaluation:
 
 def evaluate_panel(plan: EvaluationPlan, bars: ProgressBars) -> PanelEvaluation:
     """Evaluate the members of a plan, with a bar for each stage."""
-    with Workers(plan.workers) as pool:
+    with Engine(EngineOptions(workers=plan.workers)) as engine:
 
         def each(stage: str, job: _Job[_Row], names: tuple[str, ...]) -> tuple[_Row, ...]:
             scenes = range(plan.scenes) if names else ()
-            jobs = [pool.submit(job, plan.seed, index, names, plan.models) for index in scenes]
-            return tuple(row for rows in _results(jobs, stage, bars) for row in rows)
+            jobs = [partial(job, plan.seed, index, names, plan.models) for index in scenes]
+            return tuple(row for rows in _results(engine, jobs, stage, bars) for row in rows)
 
         acted = each("acting", act_clean, plan.vlas)
         answered = each("answering", answer_clean, plan.vlms)
@@ -83,17 +83,18 @@ def evaluate_panel(plan: EvaluationPlan, bars: ProgressBars) -> PanelEvaluation:
         jobs = []
         if plan.distortions:
             distortions = _distortion_plan(plan, answered)
-            jobs = [pool.submit(distort_scene, distortions, index) for index in range(plan.grid_scenes)]
-        distorted = tuple(_results(jobs, "distorting", bars))
+            jobs = [partial(distort_scene, distortions, index) for index in range(plan.grid_scenes)]
+        distorted = tuple(_results(engine, jobs, "distorting", bars))
     return PanelEvaluation(plan, acted, answered, ranked, distorted)
 
 
-def _results(jobs: Sequence[Future[_Row]], stage: str, bars: ProgressBars) -> list[_Row]:
-    """Return the results in the order of the jobs, as soon as all have ended; the first error is raised."""
-    for count, done in enumerate(as_completed(jobs), start=1):
-        result_of(done)
+def _results(
+    engine: Engine, jobs: Sequence[Callable[[], _Row]], stage: str, bars: ProgressBars
+) -> Iterator[_Row]:
+    """Yield the results in the order of the jobs."""
+    for count, row in enumerate(engine.run(jobs, in_order=True), start=1):
         bars.update(stage, count, len(jobs))
-    return [job.result() for job in jobs]
+        yield row
 
 
 def _distortion_plan(plan: EvaluationPlan, answered: Sequence[AnsweredTask]) -> DistortionPlan:

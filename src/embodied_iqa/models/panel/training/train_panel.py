@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, as_completed
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.queues import Queue
 from pathlib import Path
 from queue import Empty
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from embodied_iqa.base.errors import InternalError
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.workers import Workers, result_of
@@ -90,8 +92,7 @@ def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
         InputError: A checkpoint in the folder is broken or belongs to another recipe.
     """
     recipes = [_recipe(plan, name) for name in plan.members]
-    with Workers(plan.workers) as pool:
-        _draw(plan, max(recipe.scenes for recipe in recipes), pool, bars)
+    _draw(plan, max(recipe.scenes for recipe in recipes), bars)
     events = multiprocessing.get_context("spawn").Queue()
     with Workers(plan.workers, _begin, events) as pool:  # new processes: the others hold a graphics context
         jobs = [pool.submit(_train, plan, recipe.name) for recipe in recipes]
@@ -107,15 +108,14 @@ def _recipe(plan: PanelPlan, name: str) -> Recipe:
     return dataclasses.replace(recipe, seed=recipe.seed + 1000 * plan.seed)
 
 
-def _draw(plan: PanelPlan, scenes: int, pool: Workers, bars: ProgressBars) -> None:
+def _draw(plan: PanelPlan, scenes: int, bars: ProgressBars) -> None:
     """Draw the missing parts of training and held-out samples."""
     wanted = [
         *_parts(plan.out / "test", plan.held_out_seed, plan.held_out_scenes),
         *_parts(plan.out / "train", plan.seed, scenes),
     ]
-    jobs = [pool.submit(_draw_part, *part) for part in wanted]
-    for count, job in enumerate(as_completed(jobs), start=1):
-        result_of(job)
+    drawn = run_jobs([partial(_draw_part, *part) for part in wanted], EngineOptions(workers=plan.workers))
+    for count, _ in enumerate(drawn, start=1):
         bars.update("scenes", count, len(wanted))
 
 

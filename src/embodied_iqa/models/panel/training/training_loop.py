@@ -123,7 +123,7 @@ def run_epochs(
         on_epoch: Called after each epoch, also for those of an earlier call.
 
     Raises:
-        InputError: The checkpoint is broken or belongs to another training.
+        UserError: The checkpoint is broken or belongs to another training.
     """
     results = checkpoint.load()
     for result in results:

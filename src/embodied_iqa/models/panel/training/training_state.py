@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.jobs.plan import require_same_plan
 
 _TENSORS, _NUMBERS = "state.safetensors", "state.json"
 _WIDTH, _HEIGHT, _MARGIN = 420, 240, 40
@@ -78,7 +79,8 @@ def load_checkpoint(
     """Restore what `save_checkpoint` stored; return the results so far, empty without a checkpoint.
 
     Raises:
-        InputError: The checkpoint is broken or was made with another recipe.
+        UsageError: The checkpoint was made with another recipe.
+        InputError: It is broken.
     """
     old = folder.with_name(f".{folder.name}.old")
     if not folder.exists() and old.exists():
@@ -88,11 +90,10 @@ def load_checkpoint(
     try:
         numbers: dict[str, Any] = json.loads((folder / _NUMBERS).read_text(encoding="utf-8"))
         tensors = load_file(folder / _TENSORS)
-        results = [EpochResult(**result) for result in numbers["results"]]
+        results, stored = [EpochResult(**result) for result in numbers["results"]], dict(numbers["recipe"])
     except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
         raise InputError(f"broken checkpoint {folder}: {error}; delete it to start again") from error
-    if numbers["recipe"] != json.loads(json.dumps(dict(recipe))):
-        raise InputError(f"{folder} belongs to another recipe", expected="a folder of its own")
+    require_same_plan(folder, stored, dict(recipe))
     network.load_state_dict(_below(tensors, "weights."))
     _restore_moments(optimiser, _below(tensors, "moments."))
     return results

@@ -53,7 +53,7 @@ def train_member(
         The network in evaluation mode, and the results of all epochs.
 
     Raises:
-        InputError: The checkpoint is broken or belongs to another training.
+        UserError: The checkpoint is broken or belongs to another training.
     """
     cv2.setNumThreads(1)
     torch.manual_seed(recipe.seed)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from concurrent.futures import as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import torch
 
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.base.kept import keep_open_in_worker
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.base.workers import Workers, result_of
 from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.models.vision.backends.panel import load_member
 from embodied_iqa.models.vision.backends.panel_card import VisionCard, load_card, save_card
@@ -106,7 +105,7 @@ def train_vision_panel(plan: VisionPlan, bars: ProgressBars) -> list[VisionCard]
 
     Raises:
         UsageError: A member is unknown.
-        InputError: A checkpoint or sample in the folder is broken or belongs to another training.
+        UserError: A checkpoint or sample in the folder is broken or belongs to another training.
     """
     recipes = recipes_of(plan.members, quick=plan.quick, pictures=plan.pictures, seed=plan.seed)
     _draw(plan, max(recipe.pictures for recipe in recipes), bars)
@@ -123,13 +122,10 @@ def _draw(plan: VisionPlan, pictures: int, bars: ProgressBars) -> None:
         *((TRAINING, plan.train_seed, *part) for part in part_folders(plan.train, pictures)),
     ]
     missing = [part for part in wanted if not part[2].is_dir()]
-    if not missing:
-        return
-    with Workers(plan.workers, keep_open_in_worker) as pool:
-        jobs = [pool.submit(draw_part, folder, seed, first, size) for size, seed, folder, first in missing]
-        for count, job in enumerate(as_completed(jobs), start=len(wanted) - len(missing) + 1):
-            result_of(job)
-            bars.update("samples", count, len(wanted))
+    jobs = [partial(draw_part, folder, seed, first, size) for size, seed, folder, first in missing]
+    drawn = run_jobs(jobs, EngineOptions(workers=plan.workers))
+    for count, _ in enumerate(drawn, start=len(wanted) - len(missing) + 1):
+        bars.update("samples", count, len(wanted))
 
 
 def _train_and_export(plan: VisionPlan, recipe: VisionRecipe, bars: ProgressBars) -> VisionCard:

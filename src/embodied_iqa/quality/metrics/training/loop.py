@@ -158,7 +158,7 @@ def train_network(
         The network of the epoch with the best validation SRCC, in evaluation mode, and all epochs.
 
     Raises:
-        InputError: The checkpoint is broken or belongs to another training.
+        UserError: The checkpoint is broken or belongs to another training.
     """
     if run.recipe.input.kind is not InputKind.TOKENS:
         return _train(run, training, validation, watch, stop_after)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
@@ -19,8 +19,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.base.workers import Workers, result_of
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.metric import MetricContext, Picture
 from embodied_iqa.quality.metrics.picture_set import PictureSet
@@ -29,8 +29,6 @@ from embodied_iqa.quality.metrics.training.input_store import InputStore
 
 _GROUP: Final = 60
 """Pairs of a job, about; those of one reference stay together."""
-_AHEAD: Final = 4
-"""Jobs that wait for each worker."""
 _ROWS_AT_ONCE: Final = 1000
 """Of the cache, in memory."""
 _VIEWS: Final = tuple(View)
@@ -150,19 +148,9 @@ class _Work:
         return known | fresh
 
     def _all(self, jobs: Sequence[list[str]]) -> Iterator[dict[str, NDArray[Any]]]:
-        if self.workers <= 1 or len(jobs) <= 1:
-            yield from map(self.job, jobs)
-            return
-        waiting, running = iter(jobs), set[Future[dict[str, NDArray[Any]]]]()
-        with Workers(min(self.workers, len(jobs))) as pool:
-            while True:
-                while len(running) < self.workers * _AHEAD and (job := next(waiting, None)) is not None:
-                    own = replace(self, keys={pair: self.keys[pair] for pair in job})
-                    running.add(pool.submit(own.job, job))
-                if not running:
-                    return
-                finished, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from map(result_of, finished)
+        own = (replace(self, keys={pair: self.keys[pair] for pair in job}) for job in jobs)
+        calls = (partial(work.job, job) for work, job in zip(own, jobs, strict=True))
+        return run_jobs(calls, EngineOptions(workers=max(1, min(self.workers, len(jobs)))))
 
     def stored(self, pairs: Sequence[tuple[str, str]], folder: Path) -> MeasuredInputs:
         """Return pictures in a store; only some are in memory at a time."""

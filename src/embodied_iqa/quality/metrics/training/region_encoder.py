@@ -104,7 +104,7 @@ def train_region_encoder(
         The card; the encoder is ``encoder.safetensors``, with the parameter names of timm.
 
     Raises:
-        InputError: The folder belongs to another training, or is damaged.
+        UserError: The folder belongs to another training, or is damaged.
         MissingDependencyError: No graphics context can be opened.
     """
     record = {"plan": repr(sorted(asdict(plan).items())), "torch": torch.__version__}

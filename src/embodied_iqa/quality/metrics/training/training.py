@@ -17,6 +17,7 @@ import torch
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import Plain
 from embodied_iqa.imaging.images.frame import View
@@ -115,7 +116,8 @@ class RecipeTraining:
         """Train, or continue where a training in this folder was interrupted; see `Trainable`.
 
         Raises:
-            InputError: Too few references, a picture is missing, or the folder belongs to another training.
+            UsageError: The folder holds a metric of another training.
+            InputError: Too few references, a picture is missing, or an unfinished training is another one.
         """
         drawn = samples.of_each(self.recipe.pictures_each, seed)
         epochs = self.recipe.of_size(len(drawn.pair_ids)).epochs
@@ -237,11 +239,8 @@ def _is_finished(out: Path, record: Mapping[str, str], seed: int) -> bool:
     """Return whether the folder holds the result of this very training."""
     if not (out / CARD_FILE).is_file():
         return False
-    card = load_metric_card(out)
-    same = {**record, "seed": seed}
-    other = [name for name, value in same.items() if card.training.get(name) != value]
-    if other:
-        raise InputError(f"{out} holds another metric ({', '.join(other)} differ)", expected="a new folder")
+    same, known = {**record, "seed": seed}, load_metric_card(out).training
+    require_same_plan(out, {name: known[name] for name in same if name in known}, same)
     return True
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import track
 from embodied_iqa.base.records import read_json, write_record
-from embodied_iqa.base.workers import Workers, result_of
 from embodied_iqa.imaging.distortions import LEVELS, catalogue, parse_distortion
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.codecs import read_picture, write_picture
@@ -248,15 +248,11 @@ class PlannerSource:
         return GateFrames(*columns)
 
     def _labelled(self) -> Iterator[list[_Row]]:
-        """Yield the rows of each picture, in their order."""
+        """Return the rows of each picture, in their order."""
         label = partial(_labels_of, self.pictures.folder, self._options.detector)
         jobs = [(one, self._kinds(one)) for one in self._stored.pictures]
-        if self._options.workers == 1:
-            yield from (label(*job) for job in jobs)
-            return
-        with Workers(self._options.workers) as pool:
-            waiting = [pool.submit(label, *job) for job in jobs]
-            yield from map(result_of, waiting)
+        options = EngineOptions(workers=self._options.workers)
+        return run_jobs([partial(label, *job) for job in jobs], options, in_order=True)
 
     def _kinds(self, one: StoredPicture) -> list[str]:
         rng = np.random.default_rng([self._options.seed, *one.name.encode()])

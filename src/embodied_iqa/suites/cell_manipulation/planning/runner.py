@@ -12,7 +12,7 @@ from typing import Any, Final
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import remove_parts, sha256_of, write_json_whole, write_text_whole
-from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
+from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, Job, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import another_plan, differences
 from embodied_iqa.base.records import unstructure
@@ -133,10 +133,9 @@ def run_benchmark(
         for path, config in _configs(out, plan, episodes):
             write_text_whole(path, config_text(tree | config))
         progress(done, total)
-        with Engine(engine) as running:
-            for report in running.run(_jobs(out, plan, missing)):
-                done += report.rows
-                progress(done, total)
+        for report in run_jobs(_jobs(out, plan, missing), engine):
+            done += report.rows
+            progress(done, total)
         return write_summaries(out, as_published=plan.loop.as_published)
 
 

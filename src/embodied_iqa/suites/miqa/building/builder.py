@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions
+from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.suites.miqa.building.finish import TaskSummary, finish_task
 from embodied_iqa.suites.miqa.building.label_reference import label_reference, missing_tasks
@@ -67,11 +67,10 @@ def build_labels(
         if watcher is not None:
             watcher.begin(len(missing))
         reports = []
-        with Engine(engine) as running:
-            for report in running.run(partial(label_reference, path, plan, index) for index in missing):
-                reports.append(report)
-                if watcher is not None:
-                    watcher.advance(report)
+        for report in run_jobs((partial(label_reference, path, plan, index) for index in missing), engine):
+            reports.append(report)
+            if watcher is not None:
+                watcher.advance(report)
         tasks = tuple(finish_task(path, plan, task) for task in plan.tasks)
     busy_s, inference_s = (sum(getattr(one, name) for one in reports) for name in ("busy_s", "inference_s"))
     return BuildSummary(len(missing), busy_s, inference_s, tasks)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.files import write_json_whole
-from embodied_iqa.base.jobs.engine import Engine, EngineOptions
+from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.quality.metrics.benchmark.resolving import described
@@ -110,9 +110,8 @@ class _Work:
         wants = [Want(name, *described(name), name, blocks) for name in self.plan.metrics]
         jobs, title = store.jobs(wants), f"measure pictures of {task}"
         try:
-            with Engine(self.engine) as running:
-                for done, _ in enumerate(running.run(jobs), start=1):
-                    self.progress(title, done, len(jobs))
+            for done, _ in enumerate(run_jobs(jobs, self.engine), start=1):
+                self.progress(title, done, len(jobs))
         finally:
             close_loaded()
         found = []

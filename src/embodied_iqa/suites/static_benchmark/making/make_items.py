@@ -11,7 +11,7 @@ from shutil import rmtree
 from typing import Final
 
 from embodied_iqa.base.errors import InternalError
-from embodied_iqa.base.jobs.engine import BlockReport, Engine, EngineOptions, Job
+from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, Job, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.suites.static_benchmark.benchmark import (
@@ -90,9 +90,8 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
         blocks = range(0, plan.items, _BLOCK)
         missing = [start for start in blocks if not _part(work, start).exists()]
         jobs: list[Job] = [partial(_make_block, work, plan, start) for start in missing]
-        with Engine(plan.engine) as engine:
-            for done, _ in enumerate(engine.run(jobs), start=1):
-                watch(len(blocks) - len(missing) + done, len(blocks))
+        for done, _ in enumerate(run_jobs(jobs, plan.engine), start=len(blocks) - len(missing) + 1):
+            watch(done, len(blocks))
         tables = [read_tsv(_part(work, start)) for start in blocks]
         items = tuple(item for table in tables for item in table.items)
         pictures = {index: image for table in tables for index, image in table.pictures.items()}

@@ -207,7 +207,7 @@ def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
         assert weight.equal(resumed.state_dict()[name]), name
     other, _ = train_network(TrainingRun(recipe, 2, tmp_path / "other"), *parts, lambda _: None)
     assert not np.array_equal(predict(whole, inputs), predict(other, inputs))
-    with pytest.raises(InputError, match="belongs to another recipe"):
+    with pytest.raises(UsageError, match="another plan: seed is 1 there, 2 asked"):
         train_network(replace(run, seed=2), *parts, lambda _: None)
 
 
@@ -237,7 +237,7 @@ def test_pictures_are_measured_once_and_validation_references_are_not_trained_on
     assert len(reads) == len(REFERENCES) * len(LEVELS)
     first, second = ((tmp_path / name / "card.json").read_bytes() for name in ("first", "second"))
     assert first != second
-    with pytest.raises(InputError, match="holds another metric"):
+    with pytest.raises(UsageError, match="another plan: seed is 0 there, 5 asked"):
         training.train(samples(), tmp_path / "first", 5)
     held = validation_references(REFERENCES, 0)
     assert len(held) == 1
