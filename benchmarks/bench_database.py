@@ -25,10 +25,10 @@ import cv2
 from database_builds import Wanted, run_build, sizes_of
 
 from embodied_iqa.base.jobs.engine import EngineKind
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.data.database.building.members import frames_for, load_member
 from embodied_iqa.data.database.pictures import read_frames
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
 from embodied_iqa.data.database.sources.candidate import home_tool
 from embodied_iqa.data.database.store import DatabaseStore

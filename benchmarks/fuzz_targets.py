@@ -31,8 +31,8 @@ from embodied_iqa.arm.emulator.rtde_server import RtdeHub
 from embodied_iqa.arm.robot.robotiq_connection import RobotiqConnection
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.resources import shared_file, source_checkout
+from embodied_iqa.base.tables import read_table
 from embodied_iqa.base.user_files.yaml_files import load_yaml
-from embodied_iqa.data.database.store import read_table
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.data.recording.writer import TrialWriter

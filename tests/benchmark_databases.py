@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from database_folders import write_database
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.analysis.opinion import mean_opinion
 from embodied_iqa.data.database.pictures import picture_hash
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.codecs import write_picture
 from embodied_iqa.quality.metrics.metric import MetricContext, MetricInfo, Needs, Picture
 from embodied_iqa.quality.metrics.trainable import TrainingSet

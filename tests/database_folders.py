@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from database_grids import DISTORTIONS
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.pictures import picture_hash
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES, SCORES, TASKS, Camera, Reference
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.imaging.images.codecs import write_picture
 from embodied_iqa.models.subjects.catalogue import Role

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.data.database.rows import rows_of
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.codecs import read_picture

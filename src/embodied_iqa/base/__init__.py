@@ -11,6 +11,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `resources`: finds configuration, requirements and the source checkout
 - `user_code`: the user's own code, named `python:module:name`
 - `files`: atomic writing of files
+- `tables`: tables in Parquet files, rows of which are dataclasses
 - `locks`: exclusive locks of files
 - `user_files`: reads the YAML and JSON files that people write, strictly
 - `records`: frozen dataclasses to plain data (JSON, YAML) and back, checked

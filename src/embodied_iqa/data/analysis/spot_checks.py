@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.analysis.correlation import Correlation, srcc
 from embodied_iqa.data.analysis.intervals import Interval, srcc_interval
 from embodied_iqa.data.analysis.raters import RaterAgreement, Scale, krippendorff_alpha
 from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.query import query, views_of
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Annotation
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.view import EditView

@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import sha256_of, write_json_whole
 from embodied_iqa.base.records import read_json, unstructure
-from embodied_iqa.data.database.rows import rows_of, table_of
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES, TASKS, Reference, ReferenceTask
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import Edit, Reject, Settle, Undo, WriteLabels, WriteTasks, WrittenTask
 from embodied_iqa.data.journal.journal import Journal
 from embodied_iqa.data.journal.view import EditView

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.tables import read_table, rows_of
 from embodied_iqa.data.database.edits import applied_file, edited_tables, read_applied, waiting_edits
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import ReferenceTask
-from embodied_iqa.data.database.store import DatabaseStore, read_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import JudgeRun
 from embodied_iqa.data.journal.journal import Journal
 from embodied_iqa.data.journal.view import EditView, Verification

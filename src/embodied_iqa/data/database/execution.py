@@ -18,8 +18,9 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of, write_whole
 from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.tables import read_table
 from embodied_iqa.data.database.run_rows import COLUMNS, GateEffects
-from embodied_iqa.data.database.store import DatabaseStore, read_table
+from embodied_iqa.data.database.store import DatabaseStore
 
 _RUNS: Final = "runs.parquet"
 RUN_KEY: Final = (

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.tables import read_table, rows_of, schema_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +130,9 @@ class ScoredRow:
     execution_score: float | None
 
 
-_KINDS: Final[dict[str, Any]] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-
-
-def _schema(kind: Any) -> Any:
-    return pa.schema(
-        [
-            pa.field(field.name, _KINDS[str(field.type).split(" ")[0]], nullable="None" in str(field.type))
-            for field in dataclasses.fields(kind)
-            if str(field.type) != "RunRow"
-        ]
-    )
-
-
-_ROW_SCHEMA: Final = _schema(RunRow)
-_SCORED_SCHEMA: Final = pa.schema([*_ROW_SCHEMA, *_schema(ScoredRow)])
+_ROW_SCHEMA: Final = schema_of(RunRow)
+_OWN: Final = [field for field in schema_of(ScoredRow) if field.name != "run"]
+_SCORED_SCHEMA: Final = pa.schema([*_ROW_SCHEMA, *_OWN])
 COLUMNS: Final[tuple[str, ...]] = tuple(_SCORED_SCHEMA.names)
 """Columns of the results, in order."""
 
@@ -163,24 +151,10 @@ def read_rows(path: Path) -> list[RunRow]:
     Raises:
         InputError: The file is damaged or has other columns.
     """
-    try:
-        table = pq.read_table(path)
-        table.validate(full=True)  # such as text that is not UTF-8
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
-    if table.schema.names != _ROW_SCHEMA.names:
-        raise InputError(
-            f"{path} has other columns", expected=", ".join(_ROW_SCHEMA.names), got=table.schema.names
-        )
-    return [RunRow(**row) for row in table.to_pylist()]
+    return rows_of(RunRow, read_table(path, _ROW_SCHEMA.names))
 
 
 def _flat(row: RunRow | ScoredRow) -> dict[str, Any]:
     if isinstance(row, RunRow):
         return dataclasses.asdict(row)
-    own = {
-        "reference_outcome": row.reference_outcome,
-        "distance_cm": row.distance_cm,
-        "execution_score": row.execution_score,
-    }
-    return dataclasses.asdict(row.run) | own
+    return dataclasses.asdict(row.run) | {field.name: getattr(row, field.name) for field in _OWN}

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.pictures import distorted_frame, read_frames, spec_of
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Annotation, Pair, Reference, ReferenceTask
 from embodied_iqa.data.database.store import DatabaseStore
 

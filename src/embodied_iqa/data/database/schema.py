@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import pyarrow as pa
 
-from embodied_iqa.data.database.rows import schema_of
+from embodied_iqa.base.tables import schema_of
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.world.protocols import ChunkStatus

@@ -12,74 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from embodied_iqa.base.errors import InputError, first_line
-from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import read_table
 from embodied_iqa.data.database.record import DatabaseRecord, read_record, write_record
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, SCORES, TASKS
 from embodied_iqa.models.subjects.constants_files import file_stem
 
 RECORD_FILE: Final = "dataset.json"
-_DIGEST: Final = b"embodied_iqa.plan"
 
 
 def is_database(path: Path) -> bool:
     """Return whether a folder is a database, finished or not."""
     return (path / RECORD_FILE).is_file()
-
-
-def write_table(path: Path, table: Any, schema: Any, digest: str = "") -> None:
-    """Write Parquet (zstd), whole or not at all; the same rows give the same bytes.
-
-    Args:
-        path: The file.
-        table: An Arrow table.
-        schema: The columns.
-        digest: Hash of everything that the rows depend on; kept in the file, see `read_digest`.
-
-    Raises:
-        InputError: It cannot be written.
-    """
-    table = table.cast(schema).replace_schema_metadata(stamped(schema, digest).metadata)
-    write_whole(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
-
-
-def stamped(schema: Any, digest: str) -> Any:
-    """Return a schema that carries a digest, see `read_digest`."""
-    return schema.with_metadata({_DIGEST: digest.encode()})
-
-
-def read_table(path: Path, names: Sequence[str], columns: Sequence[str] | None = None) -> Any:
-    """Read Parquet as an Arrow table.
-
-    Args:
-        path: The file.
-        names: The columns that the file must have, in this order.
-        columns: Only read these; None for all.
-
-    Raises:
-        InputError: The file is missing, damaged or has other columns.
-    """
-    try:
-        found = pq.read_schema(path).names
-        if found != list(names):
-            raise InputError(f"{path} has other columns", expected=", ".join(names), got=", ".join(found))
-        table = pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
-        table.validate(full=True)  # such as text that is not UTF-8
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
-    return table
-
-
-def read_digest(path: Path) -> str | None:
-    """Return the digest that `write_table` kept; None where the file is missing or damaged."""
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException):
-        return None
-    return bytes(metadata.get(_DIGEST, b"")).decode()
 
 
 @dataclass(frozen=True, slots=True)

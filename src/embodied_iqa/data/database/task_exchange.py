@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.data.database.edits import edited_tasks, labels_of, rows_by_reference, settled_tasks
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import Change, WriteLabels, WriteTasks, WrittenTask

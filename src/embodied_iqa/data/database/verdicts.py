@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.data.database.rows import rows_of, schema_of, table_of
-from embodied_iqa.data.database.store import DatabaseStore, read_table, write_table
+from embodied_iqa.base.tables import read_table, rows_of, schema_of, table_of, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 
 
 @dataclass(frozen=True, slots=True)

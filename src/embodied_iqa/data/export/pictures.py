@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, InternalError
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.pictures import picture_hash, spec_of
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions.stream import FrameDistorter

@@ -9,10 +9,10 @@ from dataclasses import replace
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.pictures import distorted_rgb
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import Pair, Reference
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import VERDICTS, PairVerdict, stored_verdicts
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.rows import rows_of, schema_of
-from embodied_iqa.data.database.store import read_table
+from embodied_iqa.base.tables import read_table, rows_of, schema_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.layout import TaskFolder
 from embodied_iqa.suites.miqa.manifest import Manifest, read_manifest

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.files import write_text_whole
-from embodied_iqa.data.database.rows import schema_of, table_of
-from embodied_iqa.data.database.store import write_table
+from embodied_iqa.base.tables import schema_of, table_of, write_table
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.layout import TaskFolder
 from embodied_iqa.suites.miqa.manifest import Manifest, write_manifest

@@ -14,6 +14,7 @@ import pytest
 
 from database_folders import ATTRIBUTES, write_database, write_experiment
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.data.analysis.attributes import attribute_table
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_of_table
@@ -21,7 +22,7 @@ from embodied_iqa.data.analysis.study import TOTAL, study
 from embodied_iqa.data.database.execution import join_execution, joined_execution
 from embodied_iqa.data.database.run_rows import GateEffects
 from embodied_iqa.data.database.schema import PAIRS, SCORES, TASKS
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 
 
 @pytest.fixture(scope="module")

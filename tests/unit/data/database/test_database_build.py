@@ -19,6 +19,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import structure, unstructure
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import members
 from embodied_iqa.data.database.building.builder import build
@@ -30,7 +31,7 @@ from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import TASKS, Annotation
 from embodied_iqa.data.database.sources.simulated import SimulationSource
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants

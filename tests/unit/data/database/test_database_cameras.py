@@ -15,13 +15,13 @@ import pytest
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.pictures import reference_frame
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import REFERENCES, Camera, Reference
 from embodied_iqa.data.database.sources.photographs import FolderSource
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 

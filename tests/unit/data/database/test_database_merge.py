@@ -11,9 +11,10 @@ import pytest
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import read_digest, write_table
 from embodied_iqa.data.database.building.merge import merge_databases
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES
-from embodied_iqa.data.database.store import DatabaseStore, open_database, read_digest, write_table
+from embodied_iqa.data.database.store import DatabaseStore, open_database
 
 
 @pytest.fixture(scope="module")

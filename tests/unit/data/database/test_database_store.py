@@ -12,8 +12,8 @@ import pytest
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts
+from embodied_iqa.base.tables import read_digest, read_table, rows_of, table_of, write_table
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import (
     ANNOTATIONS,
     REFERENCES,
@@ -25,13 +25,7 @@ from embodied_iqa.data.database.schema import (
     ReferenceTask,
     SourceKind,
 )
-from embodied_iqa.data.database.store import (
-    DatabaseStore,
-    open_database,
-    read_digest,
-    read_table,
-    write_table,
-)
+from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.world.protocols import ChunkStatus, SubjectInfo

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from database_folders import write_database
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.query import query
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import PAIRS, Pair
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import VERDICTS, PairVerdict, merge_verdicts, stored_verdicts
 from embodied_iqa.pages.studio.browse.filters import Filters, filters_from
 from embodied_iqa.pages.studio.browse.overview import Overview

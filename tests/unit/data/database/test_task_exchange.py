@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from database_folders import write_database
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.edits import settled_tasks
 from embodied_iqa.data.database.schema import TASKS
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
 from embodied_iqa.data.journal.changes import Change, Reject, Undo, WriteLabels, WriteTasks, WrittenTask
 from embodied_iqa.data.journal.journal import ConflictError, Journal, Mark

@@ -14,11 +14,12 @@ import pytest
 
 from database_folders import write_database, write_experiment
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.execution import join_execution
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES
 from embodied_iqa.data.database.splits import SPLIT_SEEDS, training_references
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export import exporting
 from embodied_iqa.data.export.exporting import ExportFormat, export_database
 from embodied_iqa.imaging.distortions.spec import DistortionSpec

@@ -15,10 +15,10 @@ import pytest
 from benchmark_databases import RECIPE, TRUTH, telling_database
 from chromium_pipe import chromium, executable
 from embodied_iqa.base.records import read_json
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.published import published_metrics
 from embodied_iqa.data.database.schema import SCORES
-from embodied_iqa.data.database.store import write_table
 from embodied_iqa.pages.reports.benchmark.leaderboard import chapter
 from embodied_iqa.pages.reports.kit.figure import Dot
 from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults

@@ -18,11 +18,12 @@ import pytest
 
 from chromium_pipe import Browser, chromium, executable
 from database_folders import write_database, write_experiment
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.query import query
 from embodied_iqa.data.database.schema import SCHEMA_VERSION, SCORES
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export.opinions import opinions_of
 from embodied_iqa.data.export.plain import opinion_columns
 from embodied_iqa.pages.reports.database.report import write_database_report

@@ -11,7 +11,7 @@ import pytest
 from benchmark_databases import TRUTH, Truth, telling_database
 from database_folders import add_cameras, write_database
 from embodied_iqa.base.jobs.engine import EngineOptions
-from embodied_iqa.data.database.rows import rows_of
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.schema import Pair
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.pages.studio.browse.lookup import pair_of

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from database_folders import add_cameras, write_database
-from embodied_iqa.data.database.rows import rows_of, table_of
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, Annotation, Pair, Reference
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.imaging.images.codecs import read_picture
 from embodied_iqa.imaging.images.frame import View

@@ -15,10 +15,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from database_folders import write_database
-from embodied_iqa.data.database.rows import table_of
+from embodied_iqa.base.tables import table_of, write_table
 from embodied_iqa.data.database.schema import ANNOTATIONS, Annotation
 from embodied_iqa.data.database.schema import TASKS as TASK_COLUMNS
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import (
     JudgeRun,
     Reject,

@@ -13,9 +13,9 @@ from database_folders import write_database
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.folder import JobFolder
-from embodied_iqa.data.database.rows import rows_of, table_of
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.schema import PAIRS, Pair
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import PairVerdict, stored_verdicts
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper

@@ -15,10 +15,11 @@ from benchmark_databases import PICKY, RECIPE, SHUFFLED, STORED, TRUTH, Truth, t
 from database_folders import write_experiment
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
+from embodied_iqa.base.tables import write_table
 from embodied_iqa.data.database.execution import join_execution
 from embodied_iqa.data.database.schema import PAIRS, SCORES
 from embodied_iqa.data.database.splits import training_references
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.quality.metrics.benchmark import resolving
 from embodied_iqa.quality.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, Target, Unseen

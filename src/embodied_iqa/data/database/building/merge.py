@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.edits import waiting_edits
 from embodied_iqa.data.database.execution import merged_execution, write_execution
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation
-from embodied_iqa.data.database.store import DatabaseStore, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import merge_verdicts
 from embodied_iqa.data.journal.journal import Journal
 

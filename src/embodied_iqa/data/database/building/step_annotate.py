@@ -15,13 +15,13 @@ from typing import TypeVar
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
+from embodied_iqa.base.tables import read_digest, read_table, rows_of, table_of, write_table
 from embodied_iqa.data.database.building.annotate_block import BlockPictures, annotate
 from embodied_iqa.data.database.building.members import Member, QueryCost, cameras_for, load_member
 from embodied_iqa.data.database.building.options import BLOCK, BuildOptions
 from embodied_iqa.data.database.record import RecordedSubject
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import ANNOTATIONS, Annotation, Pair, Reference, ReferenceTask
-from embodied_iqa.data.database.store import DatabaseStore, read_digest, read_table, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 
 _Owned = TypeVar("_Owned", ReferenceTask, Pair)
 

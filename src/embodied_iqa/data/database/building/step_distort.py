@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
+from embodied_iqa.base.tables import read_digest, read_table, rows_of, table_of, write_table
 from embodied_iqa.data.database.attributes import attributes_of
 from embodied_iqa.data.database.building.options import BLOCK, BuildPlan, PictureStorage
 from embodied_iqa.data.database.pictures import distorted_frame, picture_hash, read_frames
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import PAIRS, Pair, Reference
-from embodied_iqa.data.database.store import DatabaseStore, read_digest, read_table, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions import DistortionSpec, catalogue, entry
 from embodied_iqa.imaging.distortions.batch import random_level
 from embodied_iqa.imaging.distortions.spec import LEVELS

@@ -16,13 +16,13 @@ from embodied_iqa.base.files import write_json_whole, write_text_whole
 from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.records import read_json, unstructure
+from embodied_iqa.base.tables import read_digest, read_table, rows_of, table_of, write_table
 from embodied_iqa.data.database.attributes import attributes_of, rejection_reason
 from embodied_iqa.data.database.building.options import BLOCK, BuildPlan
 from embodied_iqa.data.database.pictures import picture_hash
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import REFERENCES, TASKS, Camera, Person, Reference, ReferenceTask
 from embodied_iqa.data.database.sources.candidate import Candidate, ReferenceSource
-from embodied_iqa.data.database.store import DatabaseStore, read_digest, read_table, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.codecs import write_picture
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.world.tasks.task import Task, task_row

@@ -18,10 +18,10 @@ from embodied_iqa.base.errors import InputError, InternalError
 from embodied_iqa.base.files import sha256_of, write_whole
 from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
+from embodied_iqa.base.tables import read_digest, read_table, rows_of, stamped, table_of, write_table
 from embodied_iqa.data.database.record import RecordedSubject
-from embodied_iqa.data.database.rows import rows_of, table_of
 from embodied_iqa.data.database.schema import ANNOTATIONS, SCHEMA_VERSION, SCORES, Annotation, Score
-from embodied_iqa.data.database.store import DatabaseStore, read_digest, read_table, stamped, write_table
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.cider import CIDER_MAX
 from embodied_iqa.models.scoring.cognition import COGNITION_RECIPE, CognitionScore, score_cognition

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.study import Study
 from embodied_iqa.data.database.pictures import distorted_rgb, reference_frame
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.pages.reports.kit.formatting import distortion_label, number

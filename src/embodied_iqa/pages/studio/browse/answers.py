@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.building.options import BLOCK
 from embodied_iqa.data.database.record import RecordedSubject
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Annotation, Pair, Reference, Score
 from embodied_iqa.imaging.images.frame import Intrinsics
 from embodied_iqa.pages.reports.trial.run_pictures import Overlay, Side

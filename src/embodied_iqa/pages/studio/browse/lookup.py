@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embodied_iqa.data.database.rows import rows_of
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.pages.studio.browse.overview import Overview
 from embodied_iqa.pages.studio.kit.sources import NotFoundError

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.data.database.rows import rows_of
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
 from embodied_iqa.pages.studio.browse.answers import subject_views
 from embodied_iqa.pages.studio.browse.filters import Filters, filters_from

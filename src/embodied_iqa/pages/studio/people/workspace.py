@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.edits import rows_by_reference, scene_of, written_tasks
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import WrittenTask

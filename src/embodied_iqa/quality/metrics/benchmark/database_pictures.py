@@ -10,8 +10,8 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.plan import digest_of
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.pictures import distorted_frame, picture_hash, read_frames, spec_of
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.codecs import read_picture

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
+from embodied_iqa.base.tables import read_digest, read_table, schema_of, table_of, write_table
 from embodied_iqa.data.database.building.options import BLOCK
-from embodied_iqa.data.database.rows import schema_of, table_of
-from embodied_iqa.data.database.store import read_digest, read_table, write_table
 from embodied_iqa.models.subjects.constants_files import file_stem
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
 from embodied_iqa.quality.metrics.learned.inputs import NetworkInput

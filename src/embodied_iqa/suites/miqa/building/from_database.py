@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.edits import scene_of
 from embodied_iqa.data.database.pictures import reference_frame
-from embodied_iqa.data.database.rows import rows_of
 from embodied_iqa.data.database.schema import Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions.region import mask_of_labels

@@ -13,8 +13,7 @@ import numpy as np
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.data.database.rows import schema_of, table_of
-from embodied_iqa.data.database.store import read_digest, write_table
+from embodied_iqa.base.tables import read_digest, schema_of, table_of, write_table
 from embodied_iqa.imaging.images.codecs import write_picture
 from embodied_iqa.models.vision.labels import agreement, pseudo_truth
 from embodied_iqa.models.vision.model import VisionModel

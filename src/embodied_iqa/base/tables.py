@@ -1,4 +1,4 @@
-"""Conversion between dataclasses and Arrow: a schema, a table from rows, rows from a table.
+"""Tables in Parquet files, and their rows as dataclasses: a schema, a table from rows, rows from a table.
 
 A field is text (also an enum), a number, a truth value or a dataclass; a tuple of these; or
 one of these or None. `Annotated` gives another Arrow type.
@@ -6,18 +6,76 @@ one of these or None. `Annotated` gives another Arrow type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+
+from embodied_iqa.base.errors import InputError, first_line
+from embodied_iqa.base.files import write_whole
 
 Row = TypeVar("Row")
 Convert = Callable[[Any], Any]
+_DIGEST: Final = b"embodied_iqa.plan"
 _ARROW: Final = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+
+
+def write_table(path: Path, table: Any, schema: Any, digest: str = "") -> None:
+    """Write Parquet (zstd), whole or not at all; the same rows give the same bytes.
+
+    Args:
+        path: The file.
+        table: An Arrow table.
+        schema: The columns.
+        digest: Hash of everything that the rows depend on; kept in the file, see `read_digest`.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    table = table.cast(schema).replace_schema_metadata(stamped(schema, digest).metadata)
+    write_whole(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
+
+
+def stamped(schema: Any, digest: str) -> Any:
+    """Return a schema that carries a digest, see `read_digest`."""
+    return schema.with_metadata({_DIGEST: digest.encode()})
+
+
+def read_table(path: Path, names: Sequence[str], columns: Sequence[str] | None = None) -> Any:
+    """Read Parquet as an Arrow table.
+
+    Args:
+        path: The file.
+        names: The columns that the file must have, in this order.
+        columns: Only read these; None for all.
+
+    Raises:
+        InputError: The file is missing, damaged or has other columns.
+    """
+    try:
+        found = pq.read_schema(path).names
+        if found != list(names):
+            raise InputError(f"{path} has other columns", expected=", ".join(names), got=", ".join(found))
+        table = pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+        table.validate(full=True)  # such as text that is not UTF-8
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
+    return table
+
+
+def read_digest(path: Path) -> str | None:
+    """Return the digest that `write_table` kept; None where the file is missing or damaged."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None
+    return bytes(metadata.get(_DIGEST, b"")).decode()
 
 
 @cache
