@@ -1,13 +1,15 @@
-"""`embodied-iqa report`: the report of a run, a database or a static benchmark, from its folder."""
+"""`embodied-iqa report`: the report of stored results, from their folder, as HTML or in a Markdown page."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import load
@@ -16,24 +18,92 @@ from embodied_iqa.data.recording.errors import RecordingReadError
 
 if TYPE_CHECKING:
     from embodied_iqa.data.recording.repair.recover import RecoveryReport
+    from embodied_iqa.pages.reports.kit.chapters import ChapterPage
+    from embodied_iqa.pages.reports.stored import Stored
 
-_DATABASE = "database"
+_PAGE: Final = "report.html"
+_RUN: Final = "run"
+_DATABASE: Final = "database"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "folder", type=Path, metavar="FOLDER", help="of a run (runs/<id>), a database or `evaluate static`"
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default FOLDER/report.html)")
+    results = "of a run (runs/<id>), a database, or what benchmark, experiment or evaluate wrote"
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help=results)
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"page to write (default FOLDER/{_PAGE})")
     parser.add_argument("--json", action="store_true", help="print path, kind and recoveries as JSON")
+    markdown = parser.add_argument_group("in a Markdown page, instead of HTML")
+    tables = "write the tables between the marks of a section; all other text of the page stays"
+    markdown.add_argument("--markdown", type=Path, metavar="PAGE", help=tables)
+    section = "of the page (default: the kind of results, such as database)"
+    markdown.add_argument("--section", default="", metavar="NAME", help=section)
+    chapters = "anchors of the chapters to write (default: all with tables)"
+    markdown.add_argument("--chapters", default="", metavar="A,B", help=chapters)
     database = parser.add_argument_group("of a database")
-    database.add_argument(
-        "--all-views",
-        action="store_true",
-        help="also count scores for views that the subject is not made for",
-    )
+    views = "also count scores for views that the subject is not made for"
+    database.add_argument("--all-views", action="store_true", help=views)
     database.add_argument("--seed", type=int, default=0, help="of the intervals (default 0)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the report; return the exit code."""
+    kind: Stored | None = load("embodied_iqa.pages.reports.stored:kind_of")(arguments.folder)
+    _check(arguments, kind)
+    recovered: list[RecoveryReport] = []
+    page: Path
+    if kind is not None:
+        page = _write(arguments, kind)
+    else:
+        recovered = _recover(arguments.folder)
+        page = load("embodied_iqa.pages.reports.trial.report:report_of_folder")(
+            arguments.folder, arguments.out
+        )
+    name = _RUN if kind is None else kind.name
+    if arguments.json:
+        files = [str(report.output) for report in recovered]
+        print(json.dumps({"report": str(page), "kind": name, "recovered": files}, indent=2))
+        return 0
+    _print(page, name, recovered, arguments.folder)
+    return 0
+
+
+def _check(arguments: argparse.Namespace, kind: Stored | None) -> None:
+    """Refuse options that mean nothing here."""
+    if arguments.seed < 0:
+        raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
+    if (kind is None or kind.name != _DATABASE) and (arguments.all_views or arguments.seed):
+        raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
+    if (arguments.section or arguments.chapters) and not arguments.markdown:
+        raise UsageError("--section and --chapters are of a Markdown page", expected="--markdown PAGE")
+    if arguments.markdown and arguments.out:
+        raise UsageError("--out and --markdown", expected="one of them")
+    if arguments.markdown and kind is None:
+        raise UsageError(
+            f"{arguments.folder} has no tables for --markdown",
+            expected="the folder of finished results",
+            available=[known.name for known in load("embodied_iqa.pages.reports.stored:KINDS")],
+        )
+
+
+def _write(arguments: argparse.Namespace, kind: Stored) -> Path:
+    """Write the tables into a Markdown page, or the HTML page; return its path."""
+    out: Path = arguments.markdown or arguments.out or arguments.folder / _PAGE
+    page = kind.page(arguments.folder, out, arguments.all_views, arguments.seed)
+    if arguments.markdown:
+        write_section = load("embodied_iqa.pages.reports.kit.markdown:write_section")
+        write_section(out, arguments.section or kind.name.split()[0], _chosen(page, arguments.chapters))
+    else:
+        load("embodied_iqa.pages.reports.kit.chapters:write_chapters")(out, kind.template, page)
+    return out
+
+
+def _chosen(page: ChapterPage, anchors: str) -> ChapterPage:
+    """Return a page with some of its chapters, in their order; all without a choice."""
+    wanted = set(filter(None, anchors.split(",")))
+    known = {chapter.anchor: chapter for chapter in page.chapters}
+    for anchor in sorted(wanted - known.keys()):
+        raise UsageError("unknown chapter", got=anchor, available=known)
+    return replace(page, chapters=tuple(known[name] for name in known if name in wanted or not wanted))
 
 
 def _recover(folder: Path) -> list[RecoveryReport]:
@@ -49,38 +119,11 @@ def _recover(folder: Path) -> list[RecoveryReport]:
     return reports
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write the report; return the exit code."""
-    store = load("embodied_iqa.data.database.store")
-    page: Path
-    recovered: list[RecoveryReport] = []
-    kind = _DATABASE if store.is_database(arguments.folder) else "run"
-    if kind == _DATABASE:
-        if arguments.seed < 0:
-            raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
-        write = load("embodied_iqa.pages.reports.database.report:write_database_report")
-        database = store.open_database(arguments.folder)
-        page = write(database, arguments.out, all_views=arguments.all_views, seed=arguments.seed)
-    elif arguments.all_views or arguments.seed:
-        raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
-    elif load("embodied_iqa.pages.reports.static.stored_results:is_static_results")(arguments.folder):
-        kind = "static benchmark"
-        page = load("embodied_iqa.pages.reports.static.report:write_static_report")(
-            arguments.folder, arguments.out
-        )
-    else:
-        recovered = _recover(arguments.folder)
-        write = load("embodied_iqa.pages.reports.trial.report:report_of_folder")
-        page = write(arguments.folder, arguments.out)
-    if arguments.json:
-        files = [str(report.output) for report in recovered]
-        print(json.dumps({"report": str(page), "kind": kind, "recovered": files}, indent=2))
-        return 0
+def _print(page: Path, kind: str, recovered: Sequence[RecoveryReport], folder: Path) -> None:
     for one in recovered:
         print(f"{one.source} was cut short; recovered {one.kept_messages} messages: {one.output}")
     print(f"report: {os.path.relpath(page)}")
     if kind == _DATABASE:
-        next_command("export", arguments.folder, "--format", "pyiqa", "--out", "DIR")
-    else:
+        next_command("export", folder, "--format", "pyiqa", "--out", "DIR")
+    elif kind == _RUN:
         next_command("experiment", "--out", "DIR")
-    return 0

@@ -11,6 +11,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `reports.panel`: the report of the embedded panel
 - `reports.static`: the report of subjects on a static benchmark
 - `reports.manipulation`: the report of planners in the simulated cell
+- `reports`: which report a folder of stored results has
 - `studio.kit`: what all pages of the studio share: sources, rendering, security
 - `studio.browse`: pages of a database: its pairs, one pair, pictures
 - `studio.boards`: leaderboards of databases and experiments

@@ -26,7 +26,6 @@ from embodied_iqa.suites.cell_manipulation.planning.options import GateArm
 from embodied_iqa.suites.cell_manipulation.planning.results import read_transcripts
 from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan, check_run
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Transcript, replay
-from write_planner_page import page
 
 COMMAND = ("--language-only", "--shots", "0")
 
@@ -130,12 +129,25 @@ def test_the_report_names_the_other_simulator(ran: Path) -> None:
     assert table.count("own simulator") == 14
 
 
-def test_the_results_page_has_the_table_of_each_run(ran: Path) -> None:
-    text = "\n".join(page([ran / "planner-reader", ran / "planner-blind"], ["A note."]))
-    assert "A note." in text
+def test_the_results_page_has_the_table_of_each_run(ran: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = ran / "page.md"
+    marks = "".join(f"## {name}\n\n<!-- begin {name} -->\n<!-- end {name} -->\n\n" for name in ("one", "two"))
+    page.write_text(f"# Planners\n\nA note.\n\n{marks}The end.\n")
+    for planner, name in (("planner-reader", "one"), ("planner-blind", "two")):
+        command = ["report", str(ran / planner), "--markdown", str(page), "--section", name]
+        assert main(command) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Planners\n\nA note.\n\n## one\n\n<!-- begin one -->\n\nplanner-reader solves")
+    assert text.endswith("<!-- end two -->\n\nThe end.\n")
     assert "| base | 100.0 | 20.7 | 100.0 | 1 |" in text
     assert "| base | 0.0 | 0.0 | 79.3 | 1 |" in text
-    assert text.count("no pictures") == 2
+    assert text.count("no images") == 2
+    assert "own simulator" not in text, "published rows stay in the report"
+    command = ["report", str(ran / "planner-blind"), "--markdown", str(page), "--section", "two"]
+    assert main([*command, "--chapters", "errors,none"]) == 2
+    assert "unknown chapter; got 'none'" in capsys.readouterr().err
+    assert main([*command, "--chapters", "errors"]) == 0
+    assert "| base | 0.0 | 0.0 | 79.3 | 1 |" not in page.read_text(encoding="utf-8")
 
 
 def test_errors_of_a_run_are_printed_and_labelled(ran: Path, capsys: pytest.CaptureFixture[str]) -> None:

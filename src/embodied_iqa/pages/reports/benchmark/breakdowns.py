@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE, by_key, whole_scores
 from embodied_iqa.pages.reports.kit.formatting import distortion_label
@@ -10,6 +11,9 @@ from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 from embodied_iqa.quality.metrics.benchmark.plan import Target
 from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, ScoreRow
+
+_DETAILS: Final = {"background", "main_object", "origin", "person"}
+"""Properties with a table of their own that Markdown leaves out."""
 
 
 def chapter(results: BenchmarkResults) -> Chapter:
@@ -42,7 +46,7 @@ def _table(results: BenchmarkResults, target: Target, by: str) -> Table:
     )
     stem = by.replace(" ", "_").lower()
     rows = list(_rows(results, target, by))
-    return Table(f"by_{stem}_{target}", f"By {by}", columns, rows, folded=True)
+    return Table(f"by_{stem}_{target}", f"By {by}", columns, rows, folded=True, detail=stem in _DETAILS)
 
 
 def _rows(results: BenchmarkResults, target: Target, by: str) -> Iterator[Row]:
@@ -73,7 +77,7 @@ def _everything(results: BenchmarkResults) -> Part:
         *(Column(f"{name} spread", name=f"{name}_spread", shown=False) for name in statistics),
     )
     rows = [_whole_row(row) for row in results.scores]
-    return Part("Every number", (Table("scores", "All rows", columns, rows, folded=True),))
+    return Part("Every number", (Table("scores", "All rows", columns, rows, folded=True, detail=True),))
 
 
 def _whole_row(row: ScoreRow) -> Row:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.records import read_json
 from embodied_iqa.pages.reports.benchmark import (
     breakdowns,
     comparison,
@@ -19,7 +20,7 @@ from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, 
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
 from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults
 
 REPORT: Final = "report.html"
 
@@ -41,6 +42,16 @@ def write_benchmark_report(results: BenchmarkResults, folder: Path) -> Path:
     record = (folder / PLAN_FILE).read_text(encoding="utf-8")
     write_chapters(path, "benchmark.html.j2", build_page(results, record, tables_folder(path)))
     return path
+
+
+def page_of(folder: Path, out: Path) -> ChapterPage:
+    """Return the page of a folder of `embodied-iqa benchmark`, to be written to ``out``.
+
+    Raises:
+        InputError: A file is missing or damaged.
+    """
+    results = read_json(BenchmarkResults, folder / RESULTS, "the benchmark")
+    return build_page(results, (folder / PLAN_FILE).read_text(encoding="utf-8"), tables_folder(out))
 
 
 def build_page(results: BenchmarkResults, record: str, folder: str) -> ChapterPage:

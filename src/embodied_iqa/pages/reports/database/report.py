@@ -48,19 +48,23 @@ def write_database_report(
         InputError: The database or a benchmark of it cannot be read, or the page cannot be written.
     """
     path = store.path / REPORT if out is None else out
+    write_chapters(path, "database.html.j2", page_of(store, path, all_views=all_views, seed=seed))
+    return path
+
+
+def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: int = 0) -> ChapterPage:
+    """Return the page of a database, to be written to ``out``; see `write_database_report`."""
     grid = load_grid(store, all_views=all_views)
     runs = joined_execution(store)
     attributes_of_pairs = load_attributes(store, grid.pairs)
     found = study(grid, attributes_of_pairs, None if runs is None else runs_of_table(runs), seed=seed)
-    page = build_page(found, store.path.resolve().name, store.record().tree(), tables_folder(path))
+    page = build_page(found, store.path.resolve().name, store.record().tree(), tables_folder(out))
     beside = benchmarks_beside(store)
-    page = replace(
+    return replace(
         page,
         remarks=(*page.remarks, *benchmark.remarks(beside)),
-        chapters=(*page.chapters, extremes.chapter(found, store), *benchmark.chapters(beside, path)),
+        chapters=(*page.chapters, extremes.chapter(found, store), *benchmark.chapters(beside, out)),
     )
-    write_chapters(path, "database.html.j2", page)
-    return path
 
 
 def build_page(found: Study, name: str, record: Mapping[str, Any], folder: str) -> ChapterPage:

@@ -24,12 +24,14 @@ class ChapterPage(Page):
         chapters: In order; one or more.
         record_text: The JSON record that the page is made from.
         tables_folder: Name of the folder with the CSV files, beside the page.
+        command: That made the results; empty where the record does not tell.
     """
 
     lead: str
     chapters: tuple[Chapter, ...]
     record_text: str
     tables_folder: str
+    command: str = ""
 
 
 def tables_folder(path: Path) -> str:

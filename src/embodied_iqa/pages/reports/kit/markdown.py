@@ -1,15 +1,29 @@
-"""Paragraphs and tables of reports as Markdown, wrapped as the pages of the documentation."""
+"""Pages of chapters as a section of a Markdown page, between two marks; people write what is around it."""
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage
+from embodied_iqa.pages.reports.kit.page import Chapter
 from embodied_iqa.pages.reports.kit.table import Table
 
+IMAGES: Final = "pictures"
+"""Folder beside a Markdown page: ``<section>-<anchor>.webp`` stands above the tables of that chapter."""
 _LONG: Final = 12
 """Tables with more rows are folded."""
 _WIDTH: Final = 100
+_BEGIN, _END = "<!-- begin {}: written by embodied-iqa report -->", "<!-- end {} -->"
+_MARK: Final = re.compile(r"^<!-- (begin|end) ([\w-]+)\b.*-->$", re.MULTILINE)
+_FENCED: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_HEADING: Final = re.compile(r"^(#+) ", re.MULTILINE)
 
 
 def prose(text: str, *, indent: str = "") -> str:
@@ -20,8 +34,75 @@ def prose(text: str, *, indent: str = "") -> str:
 
 
 def titled_table(table: Table) -> str:
-    """Return a table below its title and note; a long one is folded."""
+    """Return a table below its title and note; a long one is folded, and what it quotes apart from it."""
+    if table.quoted and len(table.rows) > _LONG:
+        own, quoted = table.rows[: -table.quoted], table.rows[-table.quoted :]
+        apart = replace(table, title=f"{table.title}, published", rows=quoted, note="", folded=True, quoted=0)
+        return f"{titled_table(replace(table, rows=own, quoted=0))}\n\n{titled_table(apart)}"
     if len(table.rows) <= _LONG and not table.folded:
         return f"{prose(f'**{table.title}.** {table.note}'.rstrip())}\n\n{table.markdown()}"
     body = "\n\n".join(filter(None, [prose(table.note), table.markdown()]))
     return f"<details><summary>{table.title}</summary>\n\n{body}\n\n</details>"
+
+
+def write_section(file: Path, name: str, page: ChapterPage) -> None:
+    """Write the tables of a page between the marks of a section; everything else in the file stays.
+
+    Chapters get headings one level below the last one above the section. A file that does not exist is
+    written with a heading and the section.
+
+    Args:
+        file: The Markdown page.
+        name: Of the section.
+        page: The results.
+
+    Raises:
+        InputError: The file has no such section, or it cannot be read or written.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = f"# {page.name}\n\n{_BEGIN.format(name)}\n{_END.format(name)}\n"
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {file}: {error}") from None
+    begin, end = _place(text, file, name)
+    level = max(1, _level_above(text[:begin]))
+    parts = _parts(page, "#" * (level + 1), file.parent / IMAGES, name)
+    body = "\n\n".join(filter(None, parts))
+    write_text_whole(file, f"{text[:begin]}\n\n{body}\n\n{text[end:]}")
+
+
+def _place(text: str, file: Path, name: str) -> tuple[int, int]:
+    """Return where the begin mark of a section ends and where its end mark begins."""
+    marks = [found for found in _MARK.finditer(text) if found[2] == name]
+    if [found[1] for found in marks] != ["begin", "end"]:
+        raise InputError(
+            f"{file} has no section {name}",
+            expected=f"once the line {_BEGIN.format(name)}, below it {_END.format(name)}",
+            available=dict.fromkeys(found[2] for found in _MARK.finditer(text)) or ["none"],
+        )
+    return marks[0].end(), marks[1].start()
+
+
+def _level_above(text: str) -> int:
+    headings = _HEADING.findall(_FENCED.sub("", text))
+    return len(headings[-1]) if headings else 0
+
+
+def _parts(page: ChapterPage, heading: str, images: Path, name: str) -> Iterator[str]:
+    yield prose(f"{page.headline} {page.lead}")
+    if page.command:
+        yield f"```\n{page.command}\n```"
+    yield "\n".join(prose(f"- {remark}", indent="  ") for remark in page.remarks)
+    for chapter in page.chapters:
+        if tables := [table for part in chapter.parts for table in part.tables if not table.detail]:
+            yield from _chapter(chapter, heading, images / f"{name}-{chapter.anchor}.webp")
+            yield from map(titled_table, tables)
+
+
+def _chapter(chapter: Chapter, heading: str, image: Path) -> Iterator[str]:
+    yield f"{heading} {chapter.title}"
+    yield prose(chapter.lead)
+    yield prose(f"The paper: {chapter.paper}") if chapter.paper else ""
+    if image.is_file():
+        yield f"![{chapter.title}]({image.parent.name}/{image.name})"

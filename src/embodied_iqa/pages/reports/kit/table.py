@@ -56,6 +56,8 @@ class Table:
         folded: Whether the page hides it at first, because a figure shows the same numbers.
         sorted_by: Title of the column by which the page sorts at first; empty for a fixed order. Readers
             choose another column.
+        detail: Whether only the page and its CSV files have it; Markdown leaves it out.
+        quoted: Number of rows at the end that quote a paper; Markdown folds those of a long table apart.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Table:
     note: str = ""
     folded: bool = False
     sorted_by: str = ""
+    detail: bool = False
+    quoted: int = 0
 
     @classmethod
     def of(
@@ -76,10 +80,11 @@ class Table:
         *,
         name: str = "",
         folded: bool = False,
+        detail: bool = False,
     ) -> Table:
         """Return a table with a row for each item and a function that returns the cell of each column."""
         rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
-        return cls(name, title, tuple(columns), rows, note, folded)
+        return cls(name, title, tuple(columns), rows, note, folded, detail=detail)
 
     @property
     def shown(self) -> tuple[int, ...]:

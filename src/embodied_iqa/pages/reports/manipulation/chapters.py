@@ -148,7 +148,7 @@ def leaderboard_chapter(study: PlannerStudy) -> Chapter:
         *(Column(_subset_title(subset), 1, _HEAT) for subset in EPISODES),
     )
     note = "Success in percent. Average of this run: over its episodes of the protocol's subsets."
-    table = Table("leaderboard", "This run and published results", columns, tuple(rows), note)
+    table = Table("leaderboard", "This run and published results", columns, tuple(rows), note, detail=True)
     lead = (
         "The published rows were measured in another simulator with other scenes and objects: the numbers do "
         "not compare, only the protocol does. Source: EmbodiedBench, arXiv 2502.09560 v3, Table 3."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.user_files.json_files import parse_json
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Chapter, Tile
@@ -24,6 +25,7 @@ from embodied_iqa.pages.reports.manipulation.study import (
     success_of,
 )
 from embodied_iqa.suites.cell_manipulation.planning.labels import Labels
+from embodied_iqa.suites.cell_manipulation.planning.results import PLAN_FILE
 
 REPORT: Final = "report.html"
 
@@ -44,6 +46,15 @@ def write_manipulation_report(folder: Path, labels: Labels | None = None) -> Pat
     return path
 
 
+def page_of(folder: Path, out: Path) -> ChapterPage:
+    """Return the page of a folder of `embodied-iqa evaluate manipulation`, to be written to ``out``.
+
+    Raises:
+        InputError: A file is missing or damaged.
+    """
+    return build_page(load_study(folder), tables_folder(out))
+
+
 def build_page(study: PlannerStudy, tables: str) -> ChapterPage:
     """Assemble the page.
 
@@ -57,11 +68,24 @@ def build_page(study: PlannerStudy, tables: str) -> ChapterPage:
         tiles=tuple(_tiles(study)),
         remarks=(),
         lead=f"{plural(len(study.transcripts), 'episode')} of cell-manipulation in "
-        f"{plural(len(study.arms), 'arm')}: EmbodiedBench's protocol in our simulated cell.",
+        f"{plural(len(study.arms), 'arm')}: EmbodiedBench's protocol in our simulated cell. "
+        f"{_options(study)}",
         chapters=tuple(_chapters(study)),
         record_text=study.record,
         tables_folder=tables,
     )
+
+
+def _options(study: PlannerStudy) -> str:
+    """Return what the planner was shown, in words."""
+    plan = parse_json(study.record, str(study.folder / PLAN_FILE))
+    prompt = plan["loop"]["prompt"]
+    source = prompt["coordinates"]
+    detector = f" {prompt['detector']}" if source == "detector" else ""
+    words = [f"coordinates from {source}{detector}", f"{prompt['shots']} text examples"]
+    words += ["no images"] if prompt["language_only"] else [f"images of {plan['size_px']} px"]
+    words += [f"gate judged by {plan['judge']}"] if plan["judge"] else []
+    return f"Options: {', '.join(words)}."
 
 
 def _chapters(study: PlannerStudy) -> Iterator[Chapter]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.records import read_json
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
@@ -53,6 +54,17 @@ def write_miqa_report(result: MiqaEvaluation, folder: Path) -> Path:
     record = (folder / EVALUATION_FILE).read_text(encoding="utf-8")
     write_chapters(path, "miqa.html.j2", build_page(result, record, tables_folder(path)))
     return path
+
+
+def page_of(folder: Path, out: Path) -> ChapterPage:
+    """Return the page of a folder of `embodied-iqa evaluate miqa`, to be written to ``out``.
+
+    Raises:
+        InputError: The evaluation is missing or damaged.
+    """
+    file = folder / EVALUATION_FILE
+    result = read_json(MiqaEvaluation, file, "an evaluation")
+    return build_page(result, file.read_text(encoding="utf-8"), tables_folder(out))
 
 
 def build_page(result: MiqaEvaluation, record: str, tables: str) -> ChapterPage:

@@ -61,12 +61,13 @@ def agreement_table(result: MiqaEvaluation, task: VisionTask) -> Table:
         )
         for row in of_task(result, task)
     ]
-    rows += [
+    quoted: list[Row] = [
         (f"{_PUBLISHED}: {row.model}", row.srcc, None, None, row.plcc, row.krcc, row.rmse, "", None, None)
         for row in _published(task, result, "all")
     ]
     note = "Low and high: 95 % interval of SRCC from drawing references. PLCC and RMSE after the logistic."
-    return Table(f"agreement_{task}", f"{task}: all held-out pictures", columns, rows, note)
+    title = f"{task}: all held-out pictures"
+    return Table(f"agreement_{task}", title, columns, [*rows, *quoted], note, quoted=len(quoted))
 
 
 def subset_table(result: MiqaEvaluation, task: VisionTask, by: Breakdown) -> Table:
@@ -76,9 +77,8 @@ def subset_table(result: MiqaEvaluation, task: VisionTask, by: Breakdown) -> Tab
     found = {(row.metric, row.value): row for row in rows}
     columns = (Column("Metric"), *(Column(value, 3, _RANGE, name=_csv(value)) for value in values))
     own = [(name, *_srcc(found, name, values)) for name in dict.fromkeys(row.metric for row in rows)]
-    return Table(
-        f"{by}_{task}", f"{task}: SRCC by {by}", columns, [*own, *_published_lines(result, task, by, values)]
-    )
+    quoted = tuple(_published_lines(result, task, by, values))
+    return Table(f"{by}_{task}", f"{task}: SRCC by {by}", columns, [*own, *quoted], quoted=len(quoted))
 
 
 def level_table(result: MiqaEvaluation, task: VisionTask, metric: str) -> Table:

@@ -111,8 +111,9 @@ def _vlm_table(scores: VlmScores) -> Table:
         Column("Failed"),
         Column("Adapter"),
     )
-    rows = [*map(_own_vlm, scores.subjects), *_published_vlms(len(columns))]
-    return Table("vlm_leaderboard", "VLMs", columns, rows, sorted_by="Score")
+    quoted = tuple(_published_vlms(len(columns)))
+    rows = [*map(_own_vlm, scores.subjects), *quoted]
+    return Table("vlm_leaderboard", "VLMs", columns, rows, sorted_by="Score", quoted=len(quoted))
 
 
 def _own_vlm(row: SubjectScore) -> Row:
@@ -240,9 +241,10 @@ def _vla_table(results: VlaResults) -> Table:
         Column("Failed"),
         Column("Timing"),
     )
-    rows = [*(_own_vla(row, results) for row in results.main_rows()), *_published_vlas(len(columns))]
+    quoted = tuple(_published_vlas(len(columns)))
+    rows = [*(_own_vla(row, results) for row in results.main_rows()), *quoted]
     note = "Steps: length of the action chunk, the median of those measured here."
-    return Table("vla_leaderboard", "VLAs", columns, rows, note, sorted_by="Score")
+    return Table("vla_leaderboard", "VLAs", columns, rows, note, sorted_by="Score", quoted=len(quoted))
 
 
 def _own_vla(row: VlaRow, results: VlaResults) -> Row:
@@ -301,4 +303,5 @@ def _task_table(results: VlaResults) -> Table:
         },
         name="vla_tasks",
         folded=True,
+        detail=True,
     )

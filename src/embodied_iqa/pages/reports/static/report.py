@@ -32,9 +32,17 @@ def write_static_report(folder: Path, path: Path | None = None) -> Path:
         InputError: There are no results, one is damaged, or the page cannot be written.
     """
     page_file = path or folder / "report.html"
-    results = read_static_results(folder)
-    write_chapters(page_file, "static.html.j2", build_page(results, tables_folder(page_file)))
+    write_chapters(page_file, "static.html.j2", page_of(folder, page_file))
     return page_file
+
+
+def page_of(folder: Path, out: Path) -> ChapterPage:
+    """Return the page of a folder of `embodied-iqa evaluate static`, to be written to ``out``.
+
+    Raises:
+        InputError: There are no results, or one is damaged.
+    """
+    return build_page(read_static_results(folder), tables_folder(out))
 
 
 def build_page(results: StaticResults, tables: str) -> ChapterPage:

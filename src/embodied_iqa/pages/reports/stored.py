@@ -1,0 +1,71 @@
+"""Which report a folder of stored results has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.data.database.store import is_database, open_database
+from embodied_iqa.pages.reports.benchmark import report as benchmark
+from embodied_iqa.pages.reports.database import report as database
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage
+from embodied_iqa.pages.reports.manipulation import report as manipulation
+from embodied_iqa.pages.reports.miqa import report as miqa
+from embodied_iqa.pages.reports.static import report as static
+from embodied_iqa.pages.reports.static.stored_results import is_static_results
+from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE
+from embodied_iqa.quality.metrics.benchmark.results import RESULTS
+from embodied_iqa.suites.cell_manipulation.planning.results import PLAN_FILE as RUN_FILE
+from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A kind of stored results with a page of chapters.
+
+    Attributes:
+        name: In words; its first word names the section of a Markdown page.
+        template: Of the HTML page.
+        is_in: Whether a folder holds such results.
+        page: Page of a folder, to be written to a path; whether the scores of all views count, and the seed
+            of intervals, are for databases.
+    """
+
+    name: str
+    template: str
+    is_in: Callable[[Path], bool]
+    page: Callable[[Path, Path, bool, int], ChapterPage]
+
+
+def _holds(*names: str) -> Callable[[Path], bool]:
+    return lambda folder: all((folder / name).is_file() for name in names)
+
+
+def _is_miqa(folder: Path) -> bool:
+    file = folder / EVALUATION_FILE
+    return file.is_file() and "metrics" in load_json(file, "an evaluation")
+
+
+def _database(folder: Path, out: Path, all_views: bool, seed: int) -> ChapterPage:  # noqa: FBT001 - a row of a table
+    return database.page_of(open_database(folder), out, all_views=all_views, seed=seed)
+
+
+def _plain(page_of: Callable[[Path, Path], ChapterPage]) -> Callable[[Path, Path, bool, int], ChapterPage]:
+    return lambda folder, out, _all_views, _seed: page_of(folder, out)
+
+
+KINDS: Final = (
+    Stored("database", "database.html.j2", is_database, _database),
+    Stored("benchmark", "benchmark.html.j2", _holds(RESULTS, PLAN_FILE), _plain(benchmark.page_of)),
+    Stored("miqa evaluation", "miqa.html.j2", _is_miqa, _plain(miqa.page_of)),
+    Stored("static benchmark", "static.html.j2", is_static_results, _plain(static.page_of)),
+    Stored("planner run", "manipulation.html.j2", _holds(RUN_FILE), _plain(manipulation.page_of)),
+)
+
+
+def kind_of(folder: Path) -> Stored | None:
+    """Return the kind of the results in a folder; None for another folder, such as that of a trial run."""
+    return next((kind for kind in KINDS if kind.is_in(folder)), None)

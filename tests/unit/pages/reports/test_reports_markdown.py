@@ -1,0 +1,127 @@
+"""A section of a Markdown page: only what stands between its marks is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage
+from embodied_iqa.pages.reports.kit.markdown import titled_table, write_section
+from embodied_iqa.pages.reports.kit.page import Chapter, Part
+from embodied_iqa.pages.reports.kit.table import Column, Table
+
+TABLE = Table(
+    "hits", "Hits", (Column("Subject"), Column("Share", 1)), (("one", 12.34), ("two", None)), "In %."
+)
+DETAIL = Table("every", "Every task", (Column("Task"),), (("push",),), detail=True)
+PAGE = ChapterPage(
+    name="first",
+    headline="One leads.",
+    tiles=(),
+    remarks=("two has no answer",),
+    lead="Two subjects.",
+    chapters=(
+        Chapter("hits", "Who hits?", "Shares.", "Half.", (Part("", (TABLE, DETAIL)),)),
+        Chapter("tasks", "Tasks", "All of them.", "", (Part("", (DETAIL,)),)),
+    ),
+    record_text="{}",
+    tables_folder="report_tables",
+)
+WRITTEN = """\
+One leads. Two subjects.
+
+- two has no answer
+
+## Who hits?
+
+Shares.
+
+The paper: Half.
+
+**Hits.** In %.
+
+| Subject | Share |
+|---|---|
+| one | 12.3 |
+| two | \N{EM DASH} |
+"""
+
+
+def test_a_new_page_has_a_heading_and_the_section(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    write_section(file, "static", PAGE)
+    text = file.read_text(encoding="utf-8")
+    begin, end = "<!-- begin static: written by embodied-iqa report -->", "<!-- end static -->"
+    assert text == f"# first\n\n{begin}\n\n{WRITTEN}\n{end}\n"
+    write_section(file, "static", PAGE)
+    assert file.read_text(encoding="utf-8") == text, "written again, nothing grows"
+
+
+def test_what_people_wrote_stays_and_headings_go_one_level_below(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    above = "# Results\n\nBy hand.\n\n## Of one\n\n```\n# a comment, no heading\n```\n\n<!-- begin one -->"
+    below = "<!-- end one -->\n\nAlso by hand.\n\n<!-- begin two -->\n<!-- end two -->\n"
+    file.write_text(f"{above}\nold numbers\n{below}", encoding="utf-8")
+    write_section(file, "one", PAGE)
+    written = WRITTEN.replace("## Who", "### Who")
+    assert file.read_text(encoding="utf-8") == f"{above}\n\n{written}\n{below}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Results\n\n<!-- begin two -->\n<!-- end two -->\n",
+        "<!-- end one -->\n<!-- begin one -->\n",
+        "<!-- begin one -->\n",
+        "<!-- begin one -->\n<!-- end one -->\n<!-- begin one -->\n<!-- end one -->\n",
+    ],
+)
+def test_a_page_without_the_section_is_left_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "page.md"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"has no section one; expected once the line <!-- begin one"):
+        write_section(file, "one", PAGE)
+    assert file.read_text(encoding="utf-8") == text
+
+
+def test_the_image_of_a_chapter_is_linked_where_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "static-hits.webp").touch()
+    file = tmp_path / "page.md"
+    write_section(file, "static", replace(PAGE, command="embodied-iqa evaluate static"))
+    text = file.read_text(encoding="utf-8")
+    assert "The paper: Half.\n\n![Who hits?](pictures/static-hits.webp)\n\n**Hits.**" in text
+    assert "```\nembodied-iqa evaluate static\n```" in text
+
+
+def test_published_rows_of_a_long_table_are_folded_apart() -> None:
+    rows = [*((f"own {index}", float(index)) for index in range(9)), *(("paper", 1.0),) * 4]
+    text = titled_table(replace(TABLE, rows=rows, quoted=4))
+    own, _, quoted = text.partition("<details>")
+    assert own.startswith("**Hits.** In %.")
+    assert (own.count("| own"), own.count("| paper")) == (9, 0)
+    assert quoted.startswith("<summary>Hits, published</summary>")
+    assert quoted.count("| paper") == 4
+    assert titled_table(replace(TABLE, quoted=1)) == titled_table(TABLE), "a short table stays whole"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--section", "one"], "expected --markdown PAGE"),
+        (["--chapters", "jnd"], "expected --markdown PAGE"),
+        (["--markdown", "page.md", "--out", "page.html"], "expected one of them"),
+        (["--markdown", "page.md"], "has no tables for --markdown; expected the folder of finished results"),
+        (["--seed", "3"], "is not a database"),
+        (["--seed", "-1"], "--seed is wrong"),
+    ],
+)
+def test_options_that_mean_nothing_here_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert main(["report", str(tmp_path), *options]) == 2
+    assert said in capsys.readouterr().err
