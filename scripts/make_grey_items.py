@@ -18,7 +18,7 @@ import numpy as np
 
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.benchmark import ITEMS_VERSION, write_benchmark
-from embodied_iqa.suites.static_benchmark.conditions import GREY_LEVEL
+from embodied_iqa.suites.static_benchmark.conditions import GREY_ITEMS, GREY_LEVEL
 from embodied_iqa.suites.static_benchmark.items import Dimension, Item
 from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, draw_slot
 from embodied_iqa.suites.static_benchmark.pictures import encode_picture
@@ -36,7 +36,9 @@ def main() -> int:
     arguments = parser.parse_args()
     items = tuple(_items(arguments.each, arguments.seed))
     grey = encode_picture(np.full((*_SIZE, 3), GREY_LEVEL, np.uint8))
-    source = f"grey items version {ITEMS_VERSION}, {arguments.each} of each dimension, seed {arguments.seed}"
+    source = (
+        f"{GREY_ITEMS} version {ITEMS_VERSION}, {arguments.each} of each dimension, seed {arguments.seed}"
+    )
     record = write_benchmark(arguments.out, ItemTable(items, {items[0].index: grey}), source)
     print(f"{arguments.out}: {record.items} items, md5 {record.md5}")
     return 0

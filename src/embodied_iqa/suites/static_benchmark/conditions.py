@@ -21,6 +21,8 @@ CLEAN: Final = "clean"
 GREY: Final = "grey"
 """Pictures without content: shows what the text alone gives away."""
 GREY_LEVEL: Final = 128
+GREY_ITEMS: Final = "grey items"
+"""Begins the source of a benchmark whose items all have one grey image."""
 _LEVELS: Final = re.compile(r"([1-5])(?:-([1-5]))?")
 
 

@@ -21,6 +21,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.pages.reports.kit.table import Column, Table
 from embodied_iqa.pages.reports.static.leaderboards import HERE, PUBLISHED
 from embodied_iqa.suites.static_benchmark.benchmark import write_benchmark
+from embodied_iqa.suites.static_benchmark.conditions import GREY_ITEMS
 from embodied_iqa.suites.static_benchmark.items import Dimension, Item, Person
 from embodied_iqa.suites.static_benchmark.published import published_tables
 from embodied_iqa.suites.static_benchmark.static_to_simulated import Plcc, Relation, S2dRow, StaticScore
@@ -30,7 +31,7 @@ from static_trajectories import write_trajectories
 ITEMS = 12
 
 
-def _bench(path: Path) -> Path:
+def _bench(path: Path, source: str = "made for a test") -> Path:
     rng = np.random.default_rng(0)
     items, pictures = [], {}
     for index in range(ITEMS):
@@ -42,7 +43,7 @@ def _bench(path: Path) -> Path:
             Item(index, index, "What is red?", options, "ABC"[index % 3], dimension=dimension, person=person)
         )
     write_trajectories(path, 5)
-    write_benchmark(path, ItemTable(tuple(items), pictures), "made for a test")
+    write_benchmark(path, ItemTable(tuple(items), pictures), source)
     return path
 
 
@@ -95,6 +96,36 @@ def test_circular_scores_equal_the_json(results: Path) -> None:
             assert float(row[name]) == pytest.approx(100 * circular["hits"][value])
         assert float(row["minus_plain"]) == pytest.approx(100 * circular["minus_plain"])
         assert float(row["chance"]) == pytest.approx(100 / 27)
+
+
+def test_items_of_grey_images_have_a_chapter_on_the_text_alone(tmp_path: Path) -> None:
+    bench, out, page = (
+        _bench(tmp_path / "bench", f"{GREY_ITEMS} version 3"),
+        tmp_path / "out",
+        tmp_path / "page.md",
+    )
+    assert main(["evaluate", "static", str(bench), "--vlm", "letter-a", "--out", str(out)]) == 0
+    command = ["report", str(out), "--markdown", str(page), "--section", "grey", "--chapters", "text"]
+    assert main(command) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "## What does the text alone give away?" in text
+    assert "**Hits: grey items version 3.** In percent." in text
+    assert f"| letter-a | {Dimension.MACRO} | 4 | 0.0 | 0.0 | 0.0 |" in text
+    assert f"| {Dimension.STAGE}: is red? | 4 | 4 |" in text
+    assert "**VLMs.**" not in text, "only the chosen chapter"
+
+
+def test_a_markdown_page_has_published_rows_apart_and_no_single_tasks(results: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    assert main(["report", str(results), "--markdown", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    own = text[text.index("**VLMs.**") : text.index("<details>")]
+    assert own.count(f"| {HERE} |") == 2
+    assert PUBLISHED not in own
+    assert text.count(f"| {PUBLISHED} |") == 19 + 11
+    assert "<summary>VLAs, published</summary>" in text
+    assert "Tasks on clean pictures" not in text
+    assert "What does the text alone" not in text, "of benchmarks of grey items only"
 
 
 def test_grey_pictures_have_the_hits_of_answered_items_with_both_intervals(results: Path) -> None:

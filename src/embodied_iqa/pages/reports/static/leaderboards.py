@@ -73,7 +73,9 @@ def vla_chapter(results: VlaResults) -> Chapter:
 def findings_chapter() -> Chapter:
     """Return what the arithmetic of the published tables shows."""
     remarks = published_tables().remarks
-    table = Table.of("Findings", remarks, {Column("Finding"): lambda text: text}, name="published_findings")
+    table = Table.of(
+        "Findings", remarks, {Column("Finding"): lambda text: text}, name="published_findings", detail=True
+    )
     return Chapter(
         "published",
         "The published tables, checked",

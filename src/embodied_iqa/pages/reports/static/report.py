@@ -9,6 +9,7 @@ from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, 
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Chapter, Tile
 from embodied_iqa.pages.reports.static.further import distorted_chapters, failed_chapters, s2d_chapters
+from embodied_iqa.pages.reports.static.grey import text_alone_chapters
 from embodied_iqa.pages.reports.static.leaderboards import findings_chapter, vla_chapter, vlm_chapter
 from embodied_iqa.pages.reports.static.stored_results import StaticResults, read_static_results
 from embodied_iqa.suites.static_benchmark.vla_baselines import BASELINES
@@ -66,6 +67,7 @@ def _chapters(results: StaticResults) -> Iterator[Chapter]:
     if results.vla is not None:
         yield vla_chapter(results.vla)
     yield from distorted_chapters(results)
+    yield from text_alone_chapters(results)
     yield from s2d_chapters(results)
     yield from failed_chapters(results)
     yield findings_chapter()

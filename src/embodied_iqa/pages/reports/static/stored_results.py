@@ -35,6 +35,7 @@ class StaticResults:
 
     Attributes:
         name: Of the benchmark's folder.
+        folder: Of the results.
         bench: The benchmark's folder; it may be gone.
         vlm: Scores of VLMs.
         vla: Scores of VLAs.
@@ -43,6 +44,7 @@ class StaticResults:
     """
 
     name: str
+    folder: Path
     bench: Path
     vlm: VlmScores | None
     vla: VlaResults | None
@@ -90,7 +92,7 @@ def read_static_results(folder: Path) -> StaticResults:
     if s2d_file.is_file():
         s2d = structure(tuple[S2dRow, ...], load_json(s2d_file, "the correlations"), str(s2d_file))
     present = tuple(row for row in s2d if _is_present(row, vla))
-    return StaticResults(bench.name, bench, vlm, vla, present, len(s2d) - len(present))
+    return StaticResults(bench.name, folder, bench, vlm, vla, present, len(s2d) - len(present))
 
 
 def _is_present(row: S2dRow, vla: VlaResults | None) -> bool:
