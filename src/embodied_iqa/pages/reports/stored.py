@@ -13,6 +13,7 @@ from embodied_iqa.pages.reports.benchmark import report as benchmark
 from embodied_iqa.pages.reports.database import report as database
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage
 from embodied_iqa.pages.reports.manipulation import report as manipulation
+from embodied_iqa.pages.reports.miqa import labels
 from embodied_iqa.pages.reports.miqa import report as miqa
 from embodied_iqa.pages.reports.static import report as static
 from embodied_iqa.pages.reports.static.stored_results import is_static_results
@@ -60,6 +61,7 @@ def _plain(page_of: Callable[[Path, Path], ChapterPage]) -> Callable[[Path, Path
 KINDS: Final = (
     Stored("database", "database.html.j2", is_database, _database),
     Stored("benchmark", "benchmark.html.j2", _holds(RESULTS, PLAN_FILE), _plain(benchmark.page_of)),
+    Stored("labels of machine vision", "miqa.html.j2", labels.has_labels, _plain(labels.page_of)),
     Stored("miqa evaluation", "miqa.html.j2", _is_miqa, _plain(miqa.page_of)),
     Stored("static benchmark", "static.html.j2", is_static_results, _plain(static.page_of)),
     Stored("planner run", "manipulation.html.j2", _holds(RUN_FILE), _plain(manipulation.page_of)),

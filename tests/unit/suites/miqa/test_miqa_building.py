@@ -270,6 +270,10 @@ def test_the_command_shows_the_stability_of_what_was_built_beside_the_published_
     text = capsys.readouterr().out
     assert "0.942" in text, "published consistency"
     assert "10 splits of 5 models (4 and 1; 5 different ones exist), 40 pictures" in text
+    assert main(["report", str(database.path), "--markdown", str(tmp_path / "page.md")]) == 0
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "| det | consistency | 1.000 (0.000) |" in page
+    assert "| 0.942 |" in page, "published consistency"
 
     manifest = load_json(database.path / "miqa_det" / "manifest.json", "it")
     imported = tmp_path / "db" / "miqa_ins" / "manifest.json"

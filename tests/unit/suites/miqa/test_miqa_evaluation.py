@@ -24,7 +24,6 @@ from embodied_iqa.suites.miqa.evaluation.evaluating import EvaluationPlan, evalu
 from embodied_iqa.suites.miqa.evaluation.results import Breakdown, MiqaEvaluation
 from embodied_iqa.suites.miqa.training_rows import Label, held_out_set, parse_target, training_set
 from miqa_folders import KINDS, make_miqa
-from write_miqa_page import page, times_table
 
 CLS, DET = VisionTask.CLASSIFICATION, VisionTask.DETECTION
 
@@ -154,27 +153,24 @@ def test_published_numbers_of_other_labels_do_not_stand_beside(tmp_path: Path) -
     assert next(evaluation_chapters(composite)).paper.endswith("cls 0.70, det 0.81, ins 0.82.")
 
 
-def test_the_results_page_shows_labels_times_and_published_rows(tmp_path: Path) -> None:
+def test_the_results_page_shows_labels_and_published_rows(tmp_path: Path) -> None:
     database = make_miqa(tmp_path / "db", 5, (CLS, DET))
     plan = EvaluationPlan(("psnr", "gmsd"), (CLS, DET), draws=20, pictures_each=5)
     result = evaluate(database, plan, tmp_path / "out", EngineOptions(), lambda *_: None)
     assert [facts.pictures for facts in result.tasks] == [5, 5]
-    log = tmp_path / "log"
-    log.write_text(
-        "progress\n\tUser time (seconds): 90.5\n\tSystem time (seconds): 5.5\n\tPercent of CPU: 9\n"
-        "\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:02:30\n"
-        "\tMaximum resident set size (kbytes): 2048\n"
+    page = tmp_path / "page.md"
+    page.write_text(
+        "A note.\n\n<!-- begin labels -->\n<!-- end labels -->\n<!-- begin miqa -->\n<!-- end miqa -->\n"
     )
-    times = times_table([("train", log)])
-    assert times.rows == [("train", 1.6, 62.5, 2.0)]
-    text = "\n".join(page(result, database, [times], ["A note."]))
-    composite = np.mean([row.composite for row in database.rows(DET)])
+    for folder in (database.path, tmp_path / "out"):
+        assert main(["report", str(folder), "--markdown", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    composite = float(np.mean([row.composite for row in database.rows(DET)]))
     assert f"| det | 5 | 250 | 0 | {number(composite / 0.95, 3)}" in text
-    assert "published: RA-MIQA" in text
-    assert "A note." in text
-    log.write_text("killed")
-    with pytest.raises(InputError, match="has no times"):
-        times_table([("train", log)])
+    assert text.count("published: RA-MIQA") >= 2
+    assert text.startswith("A note.")
+    assert main(["report", str(database.path)]) == 0
+    assert "Labels of machine vision: 250 images of cls" in (database.path / "report.html").read_text("utf-8")
 
 
 def test_the_command_prints_intervals_and_refuses_unknown_tasks(

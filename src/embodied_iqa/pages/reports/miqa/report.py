@@ -11,6 +11,7 @@ from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Chapter, Part, Tile
+from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 from embodied_iqa.pages.reports.miqa.published import published_rows
 from embodied_iqa.pages.reports.miqa.tables import (
     agreement_table,
@@ -22,6 +23,7 @@ from embodied_iqa.pages.reports.miqa.tables import (
     transfer_table,
     type_fall_table,
 )
+from embodied_iqa.quality.metrics.learned.card import CARD_FILE, load_metric_card
 from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE, Breakdown, MetricRow, MiqaEvaluation
 
 REPORT: Final = "report.html"
@@ -31,6 +33,7 @@ _PAPER_LEAD: Final = (
     "of magnitude, and orders may be compared, but they are no comparison on equal terms."
 )
 
+_TRAININGS: Final = "Images and references of the training part, with those that choose the epoch."
 _FALLS_LEAD: Final = (
     "In order: share of the pairs of pictures of a reference and type in which the worse one has the lower "
     "score; worse is a higher level inside or outside of the region and none lower. Monotone: share of the "
@@ -83,7 +86,7 @@ def build_page(result: MiqaEvaluation, record: str, tables: str) -> ChapterPage:
         remarks=result.remarks,
         lead=f"{plural(len({row.metric for row in result.metrics}), 'metric')} on {pictures:,} held-out "
         f"pictures, {result.label} labels of {', '.join(str(facts.task) for facts in result.tasks)}.",
-        chapters=tuple(evaluation_chapters(result)),
+        chapters=(*evaluation_chapters(result), *_trainings(result)),
         record_text=record,
         tables_folder=tables,
     )
@@ -151,3 +154,26 @@ def _shown(result: MiqaEvaluation, task: VisionTask) -> str:
     """Return the best trained metric, else the best one."""
     rows = of_task(result, task)
     return next((row.metric for row in rows if row.trained_on), rows[0].metric)
+
+
+def _trainings(result: MiqaEvaluation) -> Iterator[Chapter]:
+    """Yield the chapter on how metrics were trained, of those whose folders are still there."""
+    names = dict.fromkeys(row.metric.removeprefix("trained:") for row in result.metrics if row.trained_on)
+    cards = [load_metric_card(Path(name)) for name in names if (Path(name) / CARD_FILE).is_file()]
+    if not cards:
+        return
+    facts = {
+        "Images": "pairs",
+        "References": "references",
+        "Epochs": "epochs",
+        "Best epoch": "best_epoch",
+        "Parameters": "parameters",
+    }
+    columns = [Column("Metric"), Column("Target"), *map(Column, facts), Column("Validation SRCC", 3)]
+    rows: list[Row] = []
+    for card in cards:
+        numbers = (int(str(card.training[name])) for name in facts.values())
+        chosen = card.training["validation_srcc"]
+        rows.append((card.name, card.target, *numbers, None if chosen is None else float(str(chosen))))
+    table = Table("trainings", "Trained metrics", columns, rows, _TRAININGS)
+    yield Chapter("trainings", "How the metrics were trained", "", "", (Part("", (table,)),))
