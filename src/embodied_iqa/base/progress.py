@@ -118,12 +118,12 @@ def _rich_bars(*, transient: bool, in_bytes: bool) -> Any:
     )
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a task may have brackets
         BarColumn(),
         DownloadColumn() if in_bytes else MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
         console=Console(stderr=True),
         transient=transient,
     )

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 _FILE_WIDTH: Final = 200
@@ -17,7 +18,7 @@ _FILE_WIDTH: Final = 200
 def console() -> Console:
     """Return a console as wide as the terminal or COLUMNS; in a file or pipe wide enough for every table."""
     is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if is_known else _FILE_WIDTH)
+    return Console(width=None if is_known else _FILE_WIDTH, emoji=False)
 
 
 def breakable(words: str) -> str:
@@ -34,7 +35,7 @@ def table_of(*headings: str, title: str | None = None, right: Collection[str] = 
         right: Headings of columns of numbers.
     """
     table = Table(
-        title=title,
+        title=None if title is None else escape(title),
         title_justify="left",
         header_style="bold",
         box=None,

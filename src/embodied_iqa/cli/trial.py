@@ -66,7 +66,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--task",
         action="append",
         metavar="TEXT",
-        help=f"such as 'pick the red cube'; may be repeated (default '{DEFAULT_TASK}')",
+        help=f"such as 'pick the red cube', and any sentence where the robot is not sim; may be repeated "
+        f"(default '{DEFAULT_TASK}')",
     )
     add(
         "--tour", action="store_true", help=f"{len(TOUR_TASKS)} tasks instead of one, where --task names none"
@@ -152,7 +153,7 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
     for spec in distortions:
         spec.check_camera(graph.camera_node.views)
     return SessionPlan(
-        tasks=check_tasks(tuple(tasks)),
+        tasks=check_tasks(tasks, graph),
         scene_seed=arguments.scene_seed,
         distortions=distortions,
         graph=graph,

@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa import __version__
@@ -40,7 +41,7 @@ from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
-from embodied_iqa.runs.graph.session_plan import check_graph
+from embodied_iqa.runs.graph.session_plan import check_graph, check_task
 from embodied_iqa.runs.offline.headless_options import HeadlessOptions
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     graph = _graph(arguments, subjects)
     arms = _arms(arguments, graph)
     _check_peers(arguments, subjects, arms)
-    plan = _plan(arguments, subjects, arms, graph.camera_node.views)
+    plan = _plan(arguments, subjects, arms, graph)
     parameters = _parameters(arguments, graph)
     with opened_experiment(arguments.out, parameters, plan, add=arguments.add) as folder:
         return _perform(arguments, graph, folder)
@@ -145,18 +146,23 @@ def _plan(
     arguments: argparse.Namespace,
     subjects: tuple[SubjectReference, ...],
     arms: tuple[GateArm, ...],
-    views: Sequence[str],
+    graph: GraphParameters,
 ) -> ExperimentPlan:
     levels, schedules = parse_levels(arguments.levels), schedules_of(arguments)
     distortions = parse_distortions(arguments.distortions, levels, arguments.seed, schedules)
     for spec in distortions:
-        spec.check_camera(views)
-    return ExperimentPlan(subjects, _tasks(arguments), distortions, arms)
+        spec.check_camera(graph.camera_node.views)
+    return ExperimentPlan(subjects, _tasks(arguments, subjects, graph), distortions, arms)
 
 
-def _tasks(arguments: argparse.Namespace) -> tuple[ExperimentTask, ...]:
+def _tasks(
+    arguments: argparse.Namespace, subjects: Sequence[SubjectReference], graph: GraphParameters
+) -> tuple[ExperimentTask, ...]:
     if arguments.bench is None:
-        return parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes)
+        wanted = arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes
+        if not arguments.ros:  # always the simulated cell
+            return parse_tasks(*wanted)
+        return parse_tasks(*wanted, partial(check_task, graph=graph, policies=subjects))
     if arguments.tasks is not None or arguments.task:
         raise UsageError("both a benchmark and tasks", expected="--bench or --task, not both")
     folder = load("embodied_iqa.suites.static_benchmark.trajectories").TrajectoryFolder(arguments.bench)

@@ -13,7 +13,8 @@ from typing import Any, Final, TypeAlias, get_args
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.models.scoring.execution import Outcome
-from embodied_iqa.world.tasks.task import MAX_RANK, MAX_TEXT_CHARACTERS
+from embodied_iqa.world.tasks.sentence import check_sentence
+from embodied_iqa.world.tasks.task import MAX_RANK
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 MAX_NAME_CHARACTERS: Final = 40
@@ -55,7 +56,7 @@ class WrittenTask:
     def __post_init__(self) -> None:
         if not 1 <= self.rank <= MAX_RANK:
             raise UsageError("bad rank of a task", expected=f"1 to {MAX_RANK}", got=self.rank)
-        _check_text("task", self.text, MAX_TEXT_CHARACTERS)
+        check_sentence(self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ from embodied_iqa.runs.trial.protocol import (
 )
 from embodied_iqa.runs.trial.state import TrialState
 from embodied_iqa.world.tasks.instruction import parse_instruction
+from embodied_iqa.world.tasks.sentence import check_sentence
 
 _ACTION = "/trial/run"
 _POLL_S = 0.1
@@ -211,7 +212,7 @@ class TrialNode(BaseNode[TrialParameters]):
         if len(specs) < len(goal.distortions):
             raise UserError("a distorted run needs a distortion; the reference run is implied")
         return TrialPlan(
-            task=str(parse_instruction(goal.task)) if config.simulated else goal.task,
+            task=str(parse_instruction(goal.task)) if config.simulated else check_sentence(goal.task),
             scene_seed=goal.scene_seed,
             distortions=specs,
             run_limit_ns=round(config.run_limit_s * SECOND_NS),

@@ -10,7 +10,7 @@ from geometry_msgs.msg import Pose, PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import ChunkRecord
@@ -25,6 +25,7 @@ from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
 from embodied_iqa.models.subjects.actions.real_arm import check_moves
 from embodied_iqa.models.subjects.inference import Outcome
+from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
@@ -151,6 +152,12 @@ class VlaNode(ManagedNode[VlaParameters]):
             return response
         if request.task and not self._whole_stamps():
             response.message = "no complete frame of every view has arrived yet"
+            return response
+        try:
+            if request.task:
+                check_parses(self.config.subject, request.task)
+        except UserError as error:
+            response.message = str(error)
             return response
         self._desk.set_task(request.task, ns_of(request.from_stamp))
         response.success = True

@@ -21,6 +21,7 @@ from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.models.subjects.inference import OutcomeKind
+from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.registry import make_vlm
 from embodied_iqa.runs.graph.parameters import VlmParameters
 from embodied_iqa.runs.trial.deciding import describe
@@ -83,6 +84,7 @@ class VlmNode(ManagedNode[VlmParameters]):
         subject = self._subject
         if not self.active or subject is None:
             raise UserError("vlm_node is not active")
+        check_parses(self.config.subject, request.task)
         view = parse_view(request.view) if request.view else subject.info.views[0]
         source, stamp_ns = _source(request.source), ns_of(request.stamp)
         self._wait_for(view, source, stamp_ns)

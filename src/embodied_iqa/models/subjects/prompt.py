@@ -33,14 +33,18 @@ _HASH_DIGITS: Final = 8
 
 
 def prompt_of(template: str, task: str, words: int) -> str:
-    """Return the question for a task.
+    """Return the question for a task, which it contains exactly as it was typed.
+
+    The template's full stop behind the task is left out where the task ends in one.
 
     Raises:
         UsageError: The template is unknown.
     """
     if template not in PROMPTS:
         raise UsageError("unknown prompt", got=template, available=PROMPTS)
-    return PROMPTS[template].format(task=task.strip().rstrip("."), words=words)
+    text = PROMPTS[template]
+    text = text.replace("{task}.", "{task}") if task.endswith(".") else text
+    return text.format(task=task, words=words)
 
 
 def tidy(text: str) -> str:

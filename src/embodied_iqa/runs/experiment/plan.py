@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -12,7 +12,7 @@ from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import VLAS, check_backend
 from embodied_iqa.runs.experiment.arms import CONFIGURED, OFF, GateArm
-from embodied_iqa.runs.trial.run_folder import slug
+from embodied_iqa.runs.trial.run_folder import slug, task_slug
 from embodied_iqa.world.tasks.instruction import parse_instruction
 
 ItemT = TypeVar("ItemT")
@@ -72,7 +72,7 @@ class RunKey:
     @property
     def name(self) -> str:
         """Unique name of the run, valid as a file name."""
-        where = f"{slug(self.subject.text)}.{slug(self.task.task)}.{self.task.scene_seed}"
+        where = f"{slug(self.subject.text)}.{task_slug(self.task.task)}.{self.task.scene_seed}"
         if self.arm.name not in {"", OFF.name}:
             where += f".gate-{slug(self.arm.name)}"
         spec = self.distortion
@@ -145,8 +145,16 @@ def parse_subjects(text: str) -> tuple[SubjectReference, ...]:
     return _once(subjects, "subject")
 
 
+def _canonical(text: str) -> str:
+    return str(parse_instruction(text))
+
+
 def parse_tasks(
-    count: int | None, texts: Sequence[str], scene_seed: int, scenes: int = 1
+    count: int | None,
+    texts: Sequence[str],
+    scene_seed: int,
+    scenes: int = 1,
+    check: Callable[[str], str] = _canonical,
 ) -> tuple[ExperimentTask, ...]:
     """Return the first ``count`` tasks of the list, or the tasks in ``texts``, each in scenes of its own.
 
@@ -155,6 +163,7 @@ def parse_tasks(
         texts: Instructions, instead of a count.
         scene_seed: Seed of the first scene; each further task, then each further scene, has the next seed.
         scenes: Scenes of each task.
+        check: Returns a task as the subjects get it; by default in the canonical words of the cell.
 
     Raises:
         UsageError: Too many tasks, both a count and texts, or an invalid instruction.
@@ -167,7 +176,7 @@ def parse_tasks(
         raise UsageError("invalid scene seed", expected="an integer from 0", got=scene_seed)
     if scenes < 1:
         raise UsageError("invalid number of scenes", expected="1 or more", got=scenes)
-    words = _once(tuple(str(parse_instruction(text)) for text in texts or TASKS[:count]), "task")
+    words = _once(tuple(check(text) for text in texts or TASKS[:count]), "task")
     return tuple(ExperimentTask(word, scene_seed + index) for index, word in enumerate(words * scenes))
 
 

@@ -46,7 +46,12 @@ TRIAL_ARGUMENTS = (
     LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
-    LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas (default: one)"),
+    LaunchArgument(
+        "task",
+        "",
+        "with robot sim tasks such as 'pick the red cube', separated by commas (default: one); otherwise one "
+        "task, any sentence",
+    ),
     LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),
     LaunchArgument("scene_seed", "7", "seed of the scenes"),
     LaunchArgument("seed", "0", "seed of the distortions"),
@@ -120,8 +125,7 @@ def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
         words += ["--config", str(path)]
     for parameter, value in overrides_of(TRIAL_ARGUMENTS, values).items():
         words += ["--set", f"{parameter}={value!r}"]
-    for task in _words(values["task"]):
-        words += ["--task", task]
+    words += [f"--task={task}" for task in _tasks(values)]
     if values["distortion"] == _NO_DISTORTION:
         return [*words, "--no-distortion"]
     for distortion in _words(values["distortion"]):
@@ -141,6 +145,17 @@ def rescore_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     for path in files_of(values):
         words += ["--config", str(path)]
     return words
+
+
+def _tasks(values: Mapping[str, str]) -> list[str]:
+    """Return the tasks: of the simulated cell several, whose words have no commas; else one, as it was typed.
+
+    An empty task counts as none.
+    """
+    if not values["task"]:
+        return []
+    graph = resolve(files_of(values), overrides_of(TRIAL_ARGUMENTS, values))
+    return _words(values["task"]) if graph.arm_node.robot.is_simulated else [values["task"]]
 
 
 def _words(value: str) -> list[str]:

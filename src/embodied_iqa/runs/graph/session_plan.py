@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -10,14 +11,17 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.models.subjects.actions.real_arm import check_real_arm
+from embodied_iqa.models.subjects.known_tasks import check_parses
+from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
 from embodied_iqa.runs.graph.camera_sources import CameraKind
 from embodied_iqa.runs.graph.parameters import GraphParameters
-from embodied_iqa.runs.trial.run_folder import slug
+from embodied_iqa.runs.trial.run_folder import slug, task_slug
 from embodied_iqa.world.tasks.instruction import parse_instruction
+from embodied_iqa.world.tasks.sentence import check_sentence
 
 DEFAULT_TASK: Final = "press the blue button"
 TOUR_TASKS: Final = ("pick the red cube", "push the green cylinder", DEFAULT_TASK)
@@ -118,7 +122,8 @@ class SessionPlan:
         """Return the folder of each task: the run folder itself for the only one, else one folder each."""
         if len(self.tasks) == 1 and self.burst is None and not self.name:
             return (TaskFolder(self.tasks[0], run_folder, self.distortions),)
-        names = [slug(f"{task} {self.name}".rstrip()) for task in self.tasks]
+        more_name = f"-{slug(self.name)}" if self.name else ""
+        names = [f"{task_slug(task)}{more_name}" for task in self.tasks]
         bursts = () if self.burst is None else (self.burst,)
         more = [()] * (len(names) - 1) + [bursts]
         return tuple(
@@ -127,13 +132,32 @@ class SessionPlan:
         )
 
 
-def check_tasks(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tasks in their canonical wording.
+def check_task(text: str, graph: GraphParameters, policies: Sequence[SubjectReference] = ()) -> str:
+    """Return a task as the subjects get it: in canonical words in the simulated cell, else as it was typed.
+
+    Args:
+        text: The task.
+        graph: Parameters of the nodes.
+        policies: VLAs that are given the task, instead of that of vla_node.
 
     Raises:
-        UsageError: A word is unknown, or two tasks are the same.
+        UsageError: The cell does not know a word, it is no sentence, or a subject cannot parse it.
     """
-    tasks = tuple(str(parse_instruction(word)) for word in words)
+    if graph.arm_node.robot.is_simulated:
+        return str(parse_instruction(text))
+    check_sentence(text)
+    for subject in (graph.vlm_node.subject, *(policies or (graph.vla_node.subject,))):
+        check_parses(subject, text)
+    return text
+
+
+def check_tasks(texts: Sequence[str], graph: GraphParameters) -> tuple[str, ...]:
+    """Return the tasks as the subjects get them, see `check_task`.
+
+    Raises:
+        UsageError: See `check_task`, or two tasks are the same.
+    """
+    tasks = tuple(check_task(text, graph) for text in texts)
     twice = sorted({task for task in tasks if tasks.count(task) > 1})
     if twice:
         raise UsageError("duplicate task", got=twice[0])

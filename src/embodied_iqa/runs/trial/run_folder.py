@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import re
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from embodied_iqa import __version__
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.world.scenes.scene import WORLD_VERSION
+from embodied_iqa.world.tasks.instruction import parse_instruction
 
 _LEFT_BY_A_START = frozenset({"log", "config.yaml"})
+_SLUG_LETTERS = 100
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -39,9 +42,32 @@ def new_run_id(now: datetime) -> str:
     return now.strftime("%Y-%m-%d_%H%M%S")
 
 
-def slug(task: str) -> str:
-    """Return a task as the name of a folder."""
-    return re.sub(r"[^a-z0-9]+", "-", task.lower()).strip("-") or "task"
+def slug(words: str) -> str:
+    """Return words as a part of the name of a file or folder; different words may have the same one."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "task"
+
+
+def task_slug(task: str) -> str:
+    """Return a task as a part of the name of a folder: different tasks have different ones.
+
+    A sentence that is not in the plain words of the simulated cell, which are their own name, carries a hash.
+    """
+    words = slug(task)
+    if words.replace("-", " ") == task or _is_canonical(task):
+        return words if len(words) <= _SLUG_LETTERS else _hashed(words, task)
+    return _hashed(words, task)
+
+
+def _hashed(words: str, task: str) -> str:
+    return f"{words[:_SLUG_LETTERS].rstrip('-')}-{hashlib.sha256(task.encode()).hexdigest()[:8]}"
+
+
+def _is_canonical(task: str) -> bool:
+    """Return whether a task is in the canonical words of the cell, where the marks A and B are capitals."""
+    try:
+        return str(parse_instruction(task)) == task
+    except UsageError:
+        return False
 
 
 def make_run_folder(path: Path) -> Path:

@@ -8,10 +8,10 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.world.tasks.instruction import Instruction, parse_instruction
+from embodied_iqa.world.tasks.sentence import check_sentence
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 MAX_RANK: Final = 5
-MAX_TEXT_CHARACTERS: Final = 200
 _STEP_SEPARATOR: Final = "; "
 
 TaskRow = dict[str, str | int | None]
@@ -60,10 +60,7 @@ class Task:
     def __post_init__(self) -> None:
         if not 1 <= self.rank <= MAX_RANK:
             raise UsageError("bad rank of a task", expected=f"1 to {MAX_RANK}", got=self.rank)
-        if not self.text.strip() or len(self.text) > MAX_TEXT_CHARACTERS:
-            raise UsageError(
-                "bad text of a task", expected=f"1 to {MAX_TEXT_CHARACTERS} characters", got=len(self.text)
-            )
+        check_sentence(self.text)
         if self.instruction != (self.plan[0] if self.plan else None):
             raise UsageError("a task's instruction is the first step of its plan", got=str(self.instruction))
         if self.instruction is not None and self.verb is not self.instruction.verb:

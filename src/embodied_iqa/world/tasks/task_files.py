@@ -9,9 +9,10 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.world.tasks.task import MAX_RANK, MAX_TEXT_CHARACTERS, Task, TaskSource
+from embodied_iqa.world.tasks.sentence import check_sentence
+from embodied_iqa.world.tasks.task import MAX_RANK, Task, TaskSource
 from embodied_iqa.world.tasks.task_file_entries import Entry, Fields, TaskEntry, Value, read_entries
 from embodied_iqa.world.tasks.vocabulary import Verb
 
@@ -196,7 +197,7 @@ class _Checker:
             return None
         before = len(self.errors)
         rank = self._number(item.fields["rank"], "rank", 1, MAX_RANK)
-        text = self._text(item.fields["text"], "text of a task", MAX_TEXT_CHARACTERS)
+        text = self._sentence(item.fields["text"])
         verb = self._word(item.fields.get("verb"), Verb)
         if rank is None or text is None or len(self.errors) > before:
             return None
@@ -211,6 +212,14 @@ class _Checker:
         expected = f"a whole number from {low} to {high}"
         self.report(value.line, f"bad {name}", expected=expected, got=value.text[:40])
         return None
+
+    def _sentence(self, value: Value) -> str | None:
+        """Return a task as it is written; the line break that ends a block of YAML is not part of it."""
+        try:
+            return check_sentence(value.text.removesuffix("\n"))
+        except UsageError as error:
+            self.report(value.line, f"bad text of a task: {error}")
+            return None
 
     def _text(self, value: Value | None, name: str, limit: int) -> str | None:
         """Return a text with single spaces."""

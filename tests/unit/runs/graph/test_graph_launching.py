@@ -36,6 +36,9 @@ def parsed(command: Command, words: list[str]) -> argparse.Namespace:
 
 
 def test_every_argument_reaches_the_session(tmp_path: Path):
+    files = [tmp_path / name for name in ("one.yaml", "two.yaml")]
+    for file in files:
+        file.write_text("trial_node: {ros__parameters: {settle_s: 0.5}}\n", encoding="utf-8")
     values = DEFAULTS | {
         "task": "pick the red cube, press the blue button",
         "distortion": "19:5,02:3",
@@ -43,7 +46,7 @@ def test_every_argument_reaches_the_session(tmp_path: Path):
         "scene_seed": "11",
         "seed": "4",
         "schedule": "burst:start=2,length=1",
-        "config": "one.yaml, two.yaml",
+        "config": ", ".join(map(str, files)),
     }
     arguments = parsed(trial, trial_words(values, tmp_path))
     assert arguments.attach
@@ -52,8 +55,18 @@ def test_every_argument_reaches_the_session(tmp_path: Path):
     assert arguments.distortion == ["19:5", "02:3"]
     assert (arguments.scene_seed, arguments.seed) == (11, 4)
     assert arguments.schedule == ["burst:start=2,length=1"]
-    assert arguments.config == [Path("one.yaml"), Path("two.yaml")] == list(files_of(values))
+    assert arguments.config == files == list(files_of(values))
     assert arguments.set == ["gate_node.judge.mode='shadow'"]
+
+
+@pytest.mark.parametrize("task", ["open the microwave, then wait", "- 开门, öffne “es” ", "[a, b]"])
+def test_a_task_of_anybodys_cell_is_one_sentence_as_it_was_typed(tmp_path: Path, task: str):
+    cell = tmp_path / "cell.yaml"
+    cell.write_text("arm_node: {ros__parameters: {robot: none}}\n", encoding="utf-8")
+    chosen = ({"robot": "none"}, {"config": str(cell)})
+    for values in chosen:
+        words = trial_words(DEFAULTS | {"camera": "files", "task": task} | values, tmp_path)
+        assert parsed(trial, words).task == [task]
 
 
 def test_no_distortion_is_a_word(tmp_path: Path):

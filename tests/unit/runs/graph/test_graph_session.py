@@ -27,18 +27,56 @@ from embodied_iqa.runs.graph.session_plan import (
 
 
 def test_tasks_get_their_plain_form() -> None:
-    assert check_tasks((" pick RED  cube ",)) == ("pick the red cube",)
+    assert check_tasks((" pick RED  cube ",), resolve()) == ("pick the red cube",)
 
 
 def test_two_words_for_one_task_are_one_task() -> None:
     with pytest.raises(UsageError, match=r"duplicate.*pick the red cube"):
-        check_tasks(("pick the red cube", "pick red cube"))
+        check_tasks(("pick the red cube", "pick red cube"), resolve())
 
 
 @pytest.mark.parametrize("word", ["fling the red cube", "pick the mauve cube", "pick the red teapot", ""])
 def test_an_unknown_word_is_reported_with_the_known_ones(word: str) -> None:
     with pytest.raises(UsageError, match=r"available|expected"):
-        check_tasks((word,))
+        check_tasks((word,), resolve())
+
+
+ANY_WORDS = {
+    "arm_node.robot": "none",
+    "camera_node.source": "files",
+    "vlm_node.subject": "openai:http://127.0.0.1:9/v1#any",
+    "vla_node.subject": "openpi://127.0.0.1:9",
+}
+FREE = (" Open the microwave, please! ", "把杯子放进微波炉", "=1+1 <b>[red]</b>")
+
+
+def test_anybodys_words_stay_as_they_were_typed() -> None:
+    assert check_tasks(FREE, resolve(overrides=ANY_WORDS)) == FREE
+
+
+@pytest.mark.parametrize("subject", ["vlm_node.subject", "vla_node.subject"])
+def test_an_embedded_subject_that_cannot_parse_a_task_is_named_before_anything_starts(subject: str) -> None:
+    name = "panel-vlm-fine" if "vlm" in subject else "classical-vla"
+    graph = resolve(overrides=ANY_WORDS | {subject: name})
+    assert check_tasks(("pick the red cube",), graph) == ("pick the red cube",)
+    with pytest.raises(UsageError, match=f"{name} cannot parse 'open the microwave'"):
+        check_tasks(("open the microwave",), graph)
+
+
+@pytest.mark.parametrize("words", ["", "  ", "open\nit", "x" * 501])
+def test_what_is_no_sentence_is_refused_with_every_robot(words: str) -> None:
+    for graph in (resolve(), resolve(overrides=ANY_WORDS)):
+        with pytest.raises(UsageError):
+            check_tasks((words,), graph)
+
+
+def test_tasks_that_differ_in_a_sign_have_folders_of_their_own() -> None:
+    tasks = ("开门", "关门", "Open it", "open it", "open it!", "x" * 499 + "a", "x" * 499 + "b")
+    folders = SessionPlan(tasks, 1, (), resolve()).folders(Path("runs/x"))
+    names = [folder.folder.name for folder in folders]
+    assert len(set(names)) == len(tasks)
+    assert names[3] == "open-it"
+    assert max(map(len, names)) < 120
 
 
 def test_distortions_carry_the_seed() -> None:
@@ -52,7 +90,7 @@ def test_a_wrong_distortion_is_refused(word: str) -> None:
 
 
 def test_the_defaults_are_right_and_the_tour_uses_three_verbs() -> None:
-    assert {task.split()[0] for task in check_tasks(TOUR_TASKS)} == {"pick", "push", "press"}
+    assert {task.split()[0] for task in check_tasks(TOUR_TASKS, resolve())} == {"pick", "push", "press"}
     assert TOUR_TASKS[-1] == DEFAULT_TASK, "the burst is chosen for this task"
     assert len({parse_distortion(word, seed=0) for word in DEFAULT_DISTORTIONS}) == 3
 

@@ -16,6 +16,7 @@ from embodied_iqa.runs.trial.run_folder import (
     make_run_folder,
     new_run_id,
     slug,
+    task_slug,
     versions,
     write_json,
     write_yaml,
@@ -114,6 +115,10 @@ def test_names_of_runs_and_tasks() -> None:
     assert new_run_id(datetime(2026, 1, 2, 3, 4, 5)) == "2026-01-02_030405"  # noqa: DTZ001 - only a name
     assert slug("Pick the red cube!") == "pick-the-red-cube"
     assert slug("...") == "task"
+    assert task_slug("pick the red cube") == "pick-the-red-cube"
+    assert task_slug("push the red ball marked A") == "push-the-red-ball-marked-a", "as in older folders"
+    assert task_slug("开门") != task_slug("关门")
+    assert task_slug("Open it") != task_slug("open it") == "open-it"
 
 
 def test_versions_name_what_the_numbers_depend_on() -> None:

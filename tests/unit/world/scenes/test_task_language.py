@@ -32,7 +32,8 @@ from embodied_iqa.world.scenes.scene import (
 from embodied_iqa.world.scenes.scene_graph import Extreme, SceneGraph, Side, Truth
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 from embodied_iqa.world.tasks.instruction import Thing, parse_instruction
-from embodied_iqa.world.tasks.task import MAX_TEXT_CHARACTERS, Task, task_from_row, task_row
+from embodied_iqa.world.tasks.sentence import MAX_TEXT_CHARACTERS
+from embodied_iqa.world.tasks.task import Task, task_from_row, task_row
 from embodied_iqa.world.tasks.vocabulary import Colour, Kind, Verb
 
 SEEDS = st.integers(0, 10**9)

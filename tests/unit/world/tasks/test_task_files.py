@@ -65,7 +65,7 @@ def test_pictures_and_recordings(folder: Path, text: str, name: str) -> None:
     assert str(mug.path) == "kitchen/mug.png"
     assert [(task.rank, task.text, task.verb) for task in mug.tasks] == [
         (1, "pick up the red mug", None),
-        (2, "pull the drawer below the mug", Verb.PULL),
+        (2, "pull the  drawer below the mug", Verb.PULL),
     ]
     assert (frame.stamp_ns, frame.view) == (1731000000000000000, View.WRIST)
     for task in (*mug.tasks, *frame.tasks):
@@ -139,9 +139,9 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
         (ONE + "  - {text: go}\n", 6, "no rank"),
         (ONE + "  - {rank: 6, text: go}\n", 6, "from 1 to 5"),
         (ONE + "  - {rank: 1.5, text: go}\n", 6, "from 1 to 5"),
-        (ONE + "  - {rank: 1, text: ' '}\n", 6, "printable"),
-        (ONE + '  - {rank: 1, text: "a\\u0007"}\n', 6, "printable"),
-        (ONE + f"  - {{rank: 1, text: {'x' * 201}}}\n", 6, "200"),
+        (ONE + "  - {rank: 1, text: ' '}\n", 6, "empty task"),
+        (ONE + '  - {rank: 1, text: "a\\u0007"}\n', 6, "control character"),
+        (ONE + f"  - {{rank: 1, text: {'x' * 501}}}\n", 6, "500"),
         (ONE + "  - {rank: 1, text: fly, verb: fly}\n", 6, "available: cover, insert"),
         (ONE + "  - {rank: 1, text: go}\n  - {rank: 1, text: stay}\n", 7, "one rank"),
         (ONE + "  - {rank: 1, text: go}\n  - {rank: 2, text: Go}\n", 7, "comes twice"),

@@ -29,7 +29,8 @@ from embodied_iqa.pages.studio.people.annotate_view import (
 from embodied_iqa.pages.studio.people.person import Form, named, posted, see
 from embodied_iqa.pages.studio.people.workspace import Standing
 from embodied_iqa.world.scenes.language.advice import advise, verb_of
-from embodied_iqa.world.tasks.task import MAX_RANK, MAX_TEXT_CHARACTERS
+from embodied_iqa.world.tasks.sentence import MAX_TEXT_CHARACTERS
+from embodied_iqa.world.tasks.task import MAX_RANK
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 

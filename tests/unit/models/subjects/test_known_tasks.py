@@ -1,0 +1,59 @@
+"""Models and servers take any sentence; embedded subjects refuse by name what they cannot parse."""
+
+from __future__ import annotations
+
+import pytest
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.models.subjects.known_tasks import check_parses
+from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla, parse_vlm
+from embodied_iqa.models.subjects.registry import VLAS, VLMS
+from embodied_iqa.runs.experiment.plan import TASKS
+from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
+
+FREE = ("open the microwave", "öffne die Tür", "把杯子放进微波炉", "red cube")
+EMBEDDED = (*map(parse_vla, VLAS), *map(parse_vlm, VLMS))
+FOREIGN = (
+    parse_vla("openpi://127.0.0.1:8000"),
+    parse_vla("pi0-droid=openpi://127.0.0.1:8000"),
+    parse_vlm("openai:http://127.0.0.1:8000/v1#any"),
+    parse_vlm("qwen2.5-vl-7b"),
+)
+
+
+@pytest.mark.parametrize("subject", EMBEDDED, ids=str)
+@pytest.mark.parametrize("task", FREE)
+def test_an_embedded_subject_names_itself_the_task_and_what_it_knows(
+    subject: SubjectReference, task: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_parses(subject, task)
+    said = str(caught.value)
+    assert said.startswith(f"{subject} cannot parse {task!r}")
+    assert "verbs cover, insert" in said
+    assert "objects cube" in said
+
+
+@pytest.mark.parametrize("subject", EMBEDDED, ids=str)
+def test_an_embedded_subject_knows_the_tasks_of_the_cell(subject: SubjectReference) -> None:
+    for task in (*TASKS, "Please put the violet block into the blue dish", "push the red ball marked 3"):
+        check_parses(subject, task)
+
+
+def test_the_panel_knows_the_sentences_that_it_was_trained_on() -> None:
+    sentences = [task.text for seed in range(20) for task in make_tasks(draw_task_scene(seed)[0], seed)]
+    for subject in EMBEDDED:
+        if subject.text.startswith("panel"):
+            for sentence in sentences:
+                check_parses(subject, sentence)
+
+
+@pytest.mark.parametrize("subject", FOREIGN, ids=str)
+@pytest.mark.parametrize("task", FREE)
+def test_any_other_subject_takes_any_sentence(subject: SubjectReference, task: str) -> None:
+    check_parses(subject, task)
+
+
+def test_policies_that_take_turns_are_asked_one_by_one() -> None:
+    with pytest.raises(UsageError, match="classical-vla cannot parse"):
+        check_parses(parse_vla("openpi://127.0.0.1:8000 or classical-vla"), "open the microwave")
