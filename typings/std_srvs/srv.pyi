@@ -20,3 +20,16 @@ class SetBool(ServiceType["SetBool.Request", "SetBool.Response"]):
             success: bool = ...,
             message: str = ...,
         ) -> None: ...
+
+class Trigger(ServiceType["Trigger.Request", "Trigger.Response"]):
+    class Request: ...
+
+    class Response:
+        success: bool
+        message: str
+        def __init__(
+            self,
+            *,
+            success: bool = ...,
+            message: str = ...,
+        ) -> None: ...

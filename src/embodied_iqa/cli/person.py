@@ -1,7 +1,9 @@
-"""Questions of a trial on a real arm, asked at the terminal."""
+"""The person at the terminal of a trial: questions on a real arm, and the key that ends a run."""
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,6 +14,9 @@ from embodied_iqa.runs.trial.protocol import Stage
 if TYPE_CHECKING:
     from embodied_iqa.base.progress import ProgressBars
 
+END_KEY = "e"
+"""With Enter, it ends the present run."""
+_LINE_BYTES = 4096
 _KEYS = {Stage.PREPARE: "y = ready, q = give up", Stage.JUDGE: "y = done, n = not done, q = give up"}
 
 
@@ -22,6 +27,31 @@ def parse_answer(line: str, stage: Stage) -> Answer | None:
     if stage is Stage.JUDGE:
         known["n"] = Answer(False, remark=remark)
     return known.get(key.lower()[:1])
+
+
+def end_key() -> Callable[[], bool]:
+    """Return a function that returns whether somebody has typed `e` and Enter since its last call.
+
+    Without a terminal, or while this program is in the background, nobody has.
+    """
+    if not sys.stdin.isatty():
+        return lambda: False
+    terminal = sys.stdin.fileno()
+
+    def is_typed() -> bool:
+        if _is_in_background(terminal) or not select.select([terminal], [], [], 0.0)[0]:
+            return False
+        return os.read(terminal, _LINE_BYTES).decode("utf-8", "replace").strip().lower() == END_KEY
+
+    return is_typed
+
+
+def _is_in_background(terminal: int) -> bool:
+    """Return whether reading would stop this program; not where the terminal is not its controlling one."""
+    try:
+        return os.tcgetpgrp(terminal) != os.getpgrp()
+    except OSError:
+        return False
 
 
 def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | None:

@@ -20,7 +20,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.person import person_at_terminal
+from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.frame import parse_view
@@ -106,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     started = datetime.now(UTC).astimezone()
     run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
     print(*(f"trial: {line}" for line in outlook(plan)), sep="\n", file=sys.stderr, flush=True)
+    if sys.stdin.isatty():
+        print(f"trial: {END_KEY} and Enter end a run", file=sys.stderr, flush=True)
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(plan)
     sessions = [(one, one.folders(run_folder)) for one in plan.parts]
@@ -208,7 +210,7 @@ def _run_with_progress(
             attended = plan.graph.arm_node.robot is RobotKind.UR5
             person = person_at_terminal(bars) if attended else None
             show = partial(_show, bars, done, folders)
-            remarks += run_session(plan, folders, run_folder, show, person)
+            remarks += run_session(plan, folders, run_folder, show, person, wants_end=end_key())
             done += sum(folder.runs for folder in folders)
         bars.update("trial", total, title="done")
     return remarks

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pty
+import sys
+from collections.abc import Iterator
+
 import pytest
 
-from embodied_iqa.cli.person import parse_answer
+from embodied_iqa.cli.person import end_key, parse_answer
 from embodied_iqa.runs.trial.attendance import Answer, Question, question_text
 from embodied_iqa.runs.trial.protocol import Stage
 
@@ -23,6 +29,37 @@ from embodied_iqa.runs.trial.protocol import Stage
 )
 def test_keys(line: str, stage: Stage, answer: Answer | None) -> None:
     assert parse_answer(line, stage) == answer
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The end of a terminal on which a person types; the other one is the standard input."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, encoding="utf-8") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield ours
+    os.close(ours)
+
+
+@pytest.mark.parametrize(("typed", "ends"), [("e\n", True), (" E \n", True), ("x\n", False), ("\n", False)])
+def test_a_key_and_enter_end_a_run_once(terminal: int, typed: str, *, ends: bool) -> None:
+    is_typed = end_key()
+    assert not is_typed()
+    os.write(terminal, typed.encode())
+    assert is_typed() is ends
+    assert not is_typed()
+
+
+def test_a_key_without_enter_ends_nothing(terminal: int) -> None:
+    is_typed = end_key()
+    os.write(terminal, b"e")
+    assert not is_typed()
+
+
+def test_without_a_terminal_no_key_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("e\n"))
+    assert not end_key()()
+    assert sys.stdin.read() == "e\n"
 
 
 def test_what_has_to_be_seen_to_comes_first() -> None:

@@ -18,6 +18,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo
+from std_srvs.srv import Trigger
 
 from embodied_iqa.arm.robot.messages import StopCause
 from embodied_iqa.base.errors import EmbodiedIqaError, UserError
@@ -39,6 +40,7 @@ from embodied_iqa.runs.trial.protocol import (
     AskPerson,
     ChunkSeen,
     Command,
+    EndedByPerson,
     Event,
     Finish,
     FrameSeen,
@@ -96,6 +98,7 @@ class TrialNode(BaseNode[TrialParameters]):
             cancel_callback=self._cancel,
             callback_group=group,
         )
+        self.create_service(Trigger, "/trial/end_run", self._end_run, callback_group=group)
 
     def health(self) -> Health:
         """Return the stage and the task of the trial."""
@@ -179,6 +182,15 @@ class TrialNode(BaseNode[TrialParameters]):
     def _cancel(self, _handle: _GoalHandle) -> CancelResponse:
         self._commands.interrupt()
         return CancelResponse.ACCEPT
+
+    def _end_run(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """End the present run for a person; the state machine ignores it once the run has ended."""
+        response.success = self._busy and self._stage is Stage.EXECUTE
+        if response.success:
+            self._events.put(EndedByPerson())
+        else:
+            response.message = f"no run is under way (stage: {self._stage.name.lower()})"
+        return response
 
     def _execute(self, handle: _GoalHandle) -> RunTrial.Result:
         result = RunTrial.Result()

@@ -16,6 +16,7 @@ from embodied_iqa_msgs.action import RunTrial
 from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
 
 from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.live.ros.actions import ActionCaller, GoalCall, GoalRejectedError
@@ -54,16 +55,24 @@ class TrialClient:
     Args:
         check: Called regularly while a task runs; raises to abort it.
         person: Answers the questions of a trial on a real arm; without, other clients of /trial/confirm do.
+        wants_end: Called regularly; returns whether a person wants to end the present run.
     """
 
-    def __init__(self, check: Callable[[], None], person: Person | None = None) -> None:
-        self._check, self._person = check, person
+    def __init__(
+        self,
+        check: Callable[[], None],
+        person: Person | None = None,
+        wants_end: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._check, self._person, self._wants_end = check, person, wants_end
+        self._stage = Stage.OPEN
         self._until_s = 0.0
         self._begun = False
         # Python handles Ctrl-C: cancelling the trial then takes a working context
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("trial_client")
         self._confirm = self._node.create_client(ConfirmRun, "/trial/confirm")
+        self._end_run = self._node.create_client(Trigger, "/trial/end_run")
         self._questions: queue.SimpleQueue[TrialProgress] = queue.SimpleQueue()
         self._spin = SpinThread(self._node)
         self._trials = ActionCaller(self._node, RunTrial, "/trial/run", self._spin)
@@ -116,6 +125,7 @@ class TrialClient:
         feedback = message.feedback
         news = TrialProgress(Stage(feedback.stage), feedback.run_index, feedback.run_count, feedback.message)
         self._begun = self._begun or news.stage is not Stage.OPEN
+        self._stage = news.stage
         progress(news)
         if self._person is not None and news.stage in _ASKING:
             self._questions.put(news)
@@ -129,6 +139,10 @@ class TrialClient:
         self._check_deadline("no result of trial_node")
         if self._person is not None and not self._questions.empty():
             self._ask(self._person, self._questions.get())
+        if self._wants_end() and self._stage is Stage.EXECUTE:
+            response = call(self._end_run, Trigger.Request(), _CONFIRM_S)
+            if not response.success:
+                self._node.get_logger().warning(f"the run has not been ended: {response.message}")
 
     def _ask(self, person: Person, news: TrialProgress) -> None:
         """Ask in this thread; trial_node enforces the deadline."""

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
+_RETURN_S = 30.0
+"""Longest return of a real arm to its start."""
 
 
 def vla_problem(
@@ -96,7 +98,7 @@ class TrialCommands:
         self._return: ArmReturn | None = None
         if config.attended:
             self._attendance = Attendance(node, config.person_limit_s, self._answered)
-            limits, limit_s = config.limits, config.run_limit_s
+            limits, limit_s = config.limits, min(config.run_limit_s, _RETURN_S)
             self._return = ArmReturn(node, limits, limit_s, self._do, self._why_unwanted)
 
     def begin(self, goal: RunTrial.Goal, unwanted: Callable[[], str]) -> None:

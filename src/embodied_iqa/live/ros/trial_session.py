@@ -28,6 +28,8 @@ def run_session(
     run_folder: Path,
     progress: TaskProgress,
     person: Person | None = None,
+    *,
+    wants_end: Callable[[], bool] = lambda: False,
 ) -> list[str]:
     """Run every task of a session.
 
@@ -39,6 +41,7 @@ def run_session(
         progress: Called with the number of the task and its progress.
         person: Answers the questions of a trial on a real arm; without, another client of /trial/confirm
             does.
+        wants_end: Called regularly; returns whether a person wants to end the present run.
 
     Returns:
         One remark for each task that has any.
@@ -47,7 +50,11 @@ def run_session(
         EmbodiedIqaError: A process ended or a task failed; the graph has been stopped.
     """
     remarks: list[str] = []
-    with _terminable(), _graph(settings, run_folder) as check, TrialClient(check, person) as client:
+    with (
+        _terminable(),
+        _graph(settings, run_folder) as check,
+        TrialClient(check, person, wants_end) as client,
+    ):
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
             goal = _goal(settings, folder)

@@ -37,6 +37,7 @@ _JUDGE: Final = "judge.kind"
 _CAMERA_TOOL: Final = "hand_eye.tool_length_m"
 _NEWEST: Final = "newest_only"
 _CALIBRATION: Final = "calibration"
+_REAL_RUN_S: Final = 120.0
 
 
 UNINTERRUPTED: Final = ("env", "--block-signal=INT")
@@ -119,6 +120,7 @@ def resolve(
     _link_views(merged, policies)
     _link_tool(merged)
     _link_time(merged)
+    _link_end(merged)
     if _MODE not in merged["gate_node"]:
         simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
@@ -285,6 +287,13 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
         is_real = CameraSource.kind_of(merged["camera_node"].get("source")) is CameraKind.LIVE
     for name in nodes_with(_NEWEST):
         merged[name].setdefault(_NEWEST, is_real)
+
+
+def _link_end(merged: dict[str, dict[str, object]]) -> None:
+    """Outside the simulated cell, let a run end with its policy, a person or the time, not with a count."""
+    if merged["arm_node"].get("robot", RobotKind.SIM) != RobotKind.SIM:
+        merged["trial_node"].setdefault("run_limit_s", _REAL_RUN_S)
+        merged["vla_node"].setdefault("max_chunks", 0)
 
 
 def _locate_calibration(gate: dict[str, object], folder: Path) -> None:

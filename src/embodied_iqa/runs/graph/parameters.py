@@ -158,7 +158,8 @@ class VlaParameters:
         subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
         keep_frames: Frames of a view that are kept to pair raw and distorted.
         decide_again_s: Time between decisions while the arm has nothing to execute [s].
-        max_chunks: Most decisions in one run, without those that the gate keeps from moving the arm.
+        max_chunks: Most decisions in one run, without those that the gate keeps from moving the arm; 0 for no
+            limit, the default outside the simulated cell.
         answer_deadline_s: Longest time of a decision [s]; a later one is dropped.
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
         simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
@@ -177,7 +178,7 @@ class VlaParameters:
     subject: SubjectReference = parsed("panel-vla-query", parse_vla)
     keep_frames: int = ranged(8, 2, 256)
     decide_again_s: float = ranged(0.5, 0.05, 60.0)
-    max_chunks: int = ranged(12, 1, 1000)
+    max_chunks: int = ranged(12, 0, 1000)
     answer_deadline_s: float = ranged(60.0, 0.05, 3600.0)
     has_arm: bool = True
     simulated: bool = False
@@ -247,7 +248,8 @@ class TrialParameters:
         managed_nodes: Lifecycle nodes that the trial configures and activates.
         start_deadline_s: Longest start of all nodes [s, real time].
         reply_deadline_s: Longest wait for a service [s, real time].
-        run_limit_s: Longest run [s, ROS time].
+        run_limit_s: Longest run [s, ROS time]. Where no source sets it, 30 s in the simulated cell and 120 s
+            otherwise.
         no_motion_limit_s: Longest time without motion before a run ends [s, ROS time].
         hold_limit_s: Longest time without motion while the gate holds the arm: the policy decides again on
             new frames until the picture recovers, and after this time the run ends [s, ROS time].

@@ -66,6 +66,6 @@ def _how_long(plan: SessionPlan) -> str:
     seconds = estimate_s(plan)
     if seconds is None:
         person = " and the person" if plan.graph.trial_node.attended else ""
-        return f"each of at most {plan.run_deadline_s:.0f} s beside the start of the models{person}"
+        return f"each of at most {plan.longest_run_s:.0f} s beside the start of the models{person}"
     minutes, rest = divmod(_ROUND_S * round(seconds / _ROUND_S), 60)
     return f"about {minutes}:{rest:02d} min on two cores"

@@ -31,6 +31,7 @@ DEFAULT_DISTORTIONS: Final = ("02:2", "18:5", "19:5")
 DEFAULT_BURST: Final = DistortionSpec("07", 5, schedule="burst:start=0,length=1.5")
 """False colours, of the default task, without the gate and with it: they mislead the default policy there."""
 _GUARDED: Final = "gate-on"
+_USUAL_RUN_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class SessionPlan:
         distortions: One run each, for each task.
         graph: Parameters of every node.
         attach: Use a running graph instead of starting one.
-        run_deadline_s: Longest time of one run, real time, without the person's answers.
+        run_deadline_s: Longest time of a run of 30 s, real time, without the person's answers.
         burst: A further distortion of the last task, which `guarded` repeats; None for none.
         name: Part of the names of folders, for a plan that follows another in the same run folder.
     """
@@ -112,11 +113,16 @@ class SessionPlan:
         world = replace(self.graph.sim_node, scene_seed=self.scene_seed, instruction=self.tasks[0])
         return replace(self.graph, sim_node=world)
 
+    @property
+    def longest_run_s(self) -> float:
+        """Longest time of one run, real time, without the person's answers."""
+        return self.run_deadline_s + max(0.0, self.graph.trial_node.run_limit_s - _USUAL_RUN_S)
+
     def deadline_s(self, folder: TaskFolder) -> float:
         """Longest time of a task, real time; an attended run waits for two answers of a person."""
         trial = self.graph.trial_node
         person_s = 2 * trial.person_limit_s if trial.attended else 0.0
-        return (self.run_deadline_s + person_s) * folder.runs
+        return (self.longest_run_s + person_s) * folder.runs
 
     def folders(self, run_folder: Path) -> tuple[TaskFolder, ...]:
         """Return the folder of each task: the run folder itself for the only one, else one folder each."""

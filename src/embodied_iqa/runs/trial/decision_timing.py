@@ -59,7 +59,7 @@ class Decider:
 
     Args:
         again_ns: Time between decisions, ROS time.
-        max_decisions: Decisions of one run at most.
+        max_decisions: Decisions of one run at most; 0 for no limit.
     """
 
     def __init__(self, again_ns: int, max_decisions: int) -> None:
@@ -116,7 +116,7 @@ class Decider:
             state: The present state.
             stamps_ns: Stamps of complete frames, oldest first.
         """
-        if not state.task or state.decisions >= self._max_decisions:
+        if not state.task or 0 < self._max_decisions <= state.decisions:
             return None
         if state.decided_ns is None:
             return next((stamp_ns for stamp_ns in stamps_ns if stamp_ns >= state.from_ns), None)

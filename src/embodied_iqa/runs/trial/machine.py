@@ -20,6 +20,7 @@ from embodied_iqa.runs.trial.protocol import (
     ChunkSeen,
     CloseRecording,
     Command,
+    EndedByPerson,
     Event,
     Finish,
     FrameSeen,
@@ -82,6 +83,8 @@ def step(state: TrialState, event: Event) -> Step:
             return _arm_seen(state, event)
         case ChunkSeen() if event.frame_stamp_ns >= state.start_ns:
             return _chunk_seen(state, event)
+        case EndedByPerson() if _executing(state):
+            return _end_run(state, "ended by a person")
     return state, []
 
 

@@ -177,7 +177,12 @@ class ChunkSeen:
     """None where the policy failed."""
 
 
-Event: TypeAlias = Reply | Answered | FrameSeen | WorldSeen | ArmSeen | ChunkSeen
+@dataclass(frozen=True, slots=True)
+class EndedByPerson:
+    """A person ends the present run; no run, no change."""
+
+
+Event: TypeAlias = Reply | Answered | FrameSeen | WorldSeen | ArmSeen | ChunkSeen | EndedByPerson
 
 # --- commands -----------------------------------------------------------------------------------------------
 

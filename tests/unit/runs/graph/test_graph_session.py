@@ -79,6 +79,22 @@ def test_tasks_that_differ_in_a_sign_have_folders_of_their_own() -> None:
     assert max(map(len, names)) < 120
 
 
+def test_outside_the_cell_a_run_ends_with_the_policy_a_person_or_the_time() -> None:
+    cell, own = resolve(), resolve(overrides=ANY_WORDS)
+    assert (cell.trial_node.run_limit_s, cell.vla_node.max_chunks) == (30.0, 12)
+    assert (own.trial_node.run_limit_s, own.vla_node.max_chunks) == (120.0, 0)
+    chosen = resolve(overrides=ANY_WORDS | {"trial_node.run_limit_s": 7.0, "vla_node.max_chunks": 3})
+    assert (chosen.trial_node.run_limit_s, chosen.vla_node.max_chunks) == (7.0, 3)
+
+
+def test_the_session_waits_longer_than_its_longest_run() -> None:
+    for limit_s in (1.0, 30.0, 120.0, 3600.0):
+        graph = resolve(overrides={"trial_node.run_limit_s": limit_s})
+        plan = SessionPlan(("pick the red cube",), 1, (), graph)
+        (folder,) = plan.folders(Path("runs/x"))
+        assert plan.deadline_s(folder) >= limit_s + 150.0
+
+
 def test_distortions_carry_the_seed() -> None:
     assert parse_distortion("2:1", seed=4) == DistortionSpec("02", 1, seed=4)
 

@@ -20,6 +20,7 @@ from embodied_iqa.runs.trial.protocol import (
     AskVlm,
     ChunkSeen,
     CloseRecording,
+    EndedByPerson,
     Event,
     Finish,
     FrameSeen,
@@ -305,6 +306,35 @@ def test_a_run_that_always_moves_ends_at_its_limit() -> None:
     assert result.reason == "the run took too long"
     took_ns = result.end_ns - result.start_ns - PLAN.settle_ns
     assert PLAN.run_limit_ns <= took_ns <= PLAN.run_limit_ns + 3 * TICK_NS
+
+
+def ends_after(ticks: int) -> Callable[[FakeWorld], list[Event]]:
+    """The arm moves, and a person ends every run after so many ticks, and says so twice."""
+
+    def report(world: FakeWorld) -> list[Event]:
+        due = world.now_ns - world.state.start_ns >= ticks * TICK_NS
+        return [*moves(world), *([EndedByPerson()] * 2 if due else [])]
+
+    return report
+
+
+@pytest.mark.parametrize("success", [False, True])
+def test_a_person_ends_a_run_and_the_next_one_begins(*, success: bool) -> None:
+    world = FakeWorld(plan=PLAN, on_tick=ends_after(20), success=success)
+    results = world.play().state.results
+    assert len(results) == PLAN.run_count
+    assert {result.reason for result in results} == {"ended by a person"}
+    assert {result.outcome for result in results} == {Outcome.SUCCESS if success else Outcome.FAILURE}
+    for result in results:
+        assert result.end_ns - result.start_ns - PLAN.settle_ns < 30 * TICK_NS
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.EXECUTE])
+def test_a_person_ends_nothing_where_no_run_is_under_way(stage: Stage) -> None:
+    state = replace(machine.start(PLAN)[0], stage=stage)
+    after, commands = machine.step(state, EndedByPerson())
+    assert after is state
+    assert not commands
 
 
 @pytest.mark.parametrize("kind", EXPECTING_REPLIES)
