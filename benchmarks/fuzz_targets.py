@@ -37,7 +37,12 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import read_picture
-from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr
+from embodied_iqa.imaging.images.image_cdr import (
+    compressed_from_cdr,
+    depth_from_cdr,
+    image_from_cdr,
+    image_to_cdr,
+)
 from embodied_iqa.models.subjects.model_card import load_card
 from embodied_iqa.models.subjects.safetensors_header import read_size
 from embodied_iqa.models.subjects.wire import json_arrays, msgpack_arrays
@@ -108,6 +113,26 @@ def picture(seed: int, height: int = 24, width: int = 32) -> np.ndarray:
 
 def encoded(*suffixes: str) -> list[bytes]:
     return [cv2.imencode(suffix, picture(seed))[1].tobytes() for suffix in suffixes for seed in range(2)]
+
+
+_HEADER = b"\0\1\0\0" + struct.pack("<iII4s", 0, 5, 4, b"top")
+"""Of an image message in CDR."""
+
+
+def depth_messages() -> list[bytes]:
+    depth = picture(1)[:, :, :2].tobytes()
+    return [
+        _HEADER + struct.pack("<III6s2xII", 24, 32, 6, b"16UC1", 64, len(depth)) + depth,
+        _HEADER + struct.pack("<III6s2xII", 24, 16, 6, b"32FC1", 64, len(depth)) + depth,
+    ]
+
+
+def compressed_messages() -> list[bytes]:
+    return [
+        _HEADER + struct.pack("<I4sI", 4, form, len(data)) + data
+        for form, suffix in ((b"jpg", ".jpg"), (b"png", ".png"))
+        for data in encoded(suffix)
+    ]
 
 
 def recordings() -> list[bytes]:
@@ -414,6 +439,8 @@ _ALL = (
     from_file("jpeg", ".jpg", lambda: encoded(".jpg"), read_picture),
     from_file("tiff, webp, bmp", ".tiff", lambda: encoded(".tiff", ".webp", ".bmp"), read_picture),
     Target("cdr", lambda: [image_to_cdr(picture(1), 5, "top")], lambda data, _folder: image_from_cdr(data)),
+    Target("depth cdr", depth_messages, lambda data, _folder: depth_from_cdr(data)),
+    Target("compressed cdr", compressed_messages, lambda data, _folder: compressed_from_cdr(data)),
     from_file("yaml", ".yaml", lambda: shipped("config/trial.yaml"), load_yaml),
     from_file("expert trajectory", ".json", trajectories, read_trajectory),
     from_file("executions", ".csv", lambda: [EXECUTION_CSV], executions_of_csv),

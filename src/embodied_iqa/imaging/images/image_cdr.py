@@ -1,4 +1,4 @@
-"""``sensor_msgs/msg/Image`` in CDR as arrays, without a copy where possible."""
+"""``sensor_msgs/msg/Image`` and ``CompressedImage`` in CDR as arrays, without a copy where possible."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import Buffer
+from embodied_iqa.base.lazy import load
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.encodings import RawImage, depth_mm_of, rgb_of
 
 IMAGE_TYPE = "sensor_msgs/msg/Image"
 
-ENCODINGS: dict[str, int] = {"rgb8": 3, "bgr8": 3, "mono8": 1, "rgba8": 4, "bgra8": 4}
-"""Encodings that convert to RGB, and their bytes per pixel."""
-
+_COMPRESSED = "embodied_iqa.imaging.images.compressed_image:rgb_of_file"
 _ENCAPSULATION = 4  # bytes before the message; alignment counts from here
 
 
@@ -62,8 +62,8 @@ class _Cursor:
         self.position += size
         return raw[:-1].decode()
 
-    def remaining(self) -> int:
-        return len(self._view) - self.position
+    def rest(self) -> memoryview:
+        return self._view[self.position :]
 
 
 def stamp_from_cdr(cdr: Buffer) -> int:
@@ -88,52 +88,53 @@ def image_from_cdr(cdr: Buffer) -> ImagePicture:
     Raises:
         InputError: The bytes are damaged, or the encoding does not convert to RGB.
     """
+    stamp_ns, frame_id, image = _raw_image(cdr)
+    return ImagePicture(stamp_ns, frame_id, image.encoding, rgb_of(image))
+
+
+def depth_from_cdr(cdr: Buffer) -> tuple[int, NDArray[np.uint16]]:
+    """Return stamp (ns) and depth of an Image; ``(H, W)`` uint16 in mm, 0 where it is unknown.
+
+    Raises:
+        InputError: The bytes are damaged, or the encoding is not one of depth.
+    """
+    stamp_ns, _frame_id, image = _raw_image(cdr)
+    return stamp_ns, depth_mm_of(image)
+
+
+def compressed_from_cdr(cdr: Buffer) -> ImagePicture:
+    """Return the picture in the bytes of a ``sensor_msgs/msg/CompressedImage``; its format as the encoding.
+
+    Raises:
+        InputError: The bytes are damaged, or the format is neither JPEG nor PNG.
+    """
+    cursor = _Cursor(cdr)
+    try:
+        stamp_ns = cursor.number("i") * SECOND_NS + cursor.number("I")
+        frame_id, form, size = cursor.text(), cursor.text(), cursor.number("I")
+    except (struct.error, UnicodeDecodeError) as error:
+        raise InputError("damaged picture message") from error
+    data = cursor.rest()
+    if len(data) < size:
+        raise InputError("picture data is cut short", expected=f"{size} bytes", got=len(data))
+    rgb: NDArray[np.uint8] = load(_COMPRESSED)(form, bytes(data[:size]))
+    return ImagePicture(stamp_ns, frame_id, form, rgb)
+
+
+def _raw_image(cdr: Buffer) -> tuple[int, str, RawImage]:
+    """Return stamp (ns), frame and fields of an Image, not yet checked against each other."""
     cursor = _Cursor(cdr)
     try:
         stamp_ns = cursor.number("i") * SECOND_NS + cursor.number("I")
         frame_id = cursor.text()
         height, width = cursor.number("I"), cursor.number("I")
         encoding = cursor.text()
-        cursor.number("B")  # is_bigendian: pixels are bytes
-        row_bytes, size = cursor.number("I"), cursor.number("I")
+        is_bigendian = cursor.number("B") != 0
+        step, size = cursor.number("I"), cursor.number("I")
     except (struct.error, UnicodeDecodeError) as error:
         raise InputError("damaged picture message") from error
-    if encoding not in ENCODINGS:
-        raise InputError("unknown picture encoding", got=encoding, available=ENCODINGS)
-    channels = ENCODINGS[encoding]
-    _check_size(size, row_bytes, (height, width, channels), cursor.remaining())
-    pixels = np.ndarray(
-        (height, width, channels),
-        np.uint8,
-        buffer=memoryview(cdr).toreadonly(),
-        offset=cursor.position,
-        strides=(row_bytes, channels, 1),
-    )
-    return ImagePicture(stamp_ns, frame_id, encoding, _as_rgb(pixels, encoding))
-
-
-def _check_size(size: int, row_bytes: int, shape: tuple[int, int, int], remaining: int) -> None:
-    height, width, channels = shape
-    if min(shape) < 1:
-        raise InputError("empty picture", got=f"{width} x {height}")
-    if row_bytes < width * channels or size != row_bytes * height:
-        raise InputError(
-            "picture size and data disagree",
-            expected=f"{height} rows of at least {width * channels} bytes",
-            got=f"{size} bytes in rows of {row_bytes}",
-        )
-    if remaining < size:
-        raise InputError("picture data is cut short", expected=f"{size} bytes", got=remaining)
-
-
-def _as_rgb(pixels: NDArray[np.uint8], encoding: str) -> NDArray[np.uint8]:
-    if encoding == "mono8":
-        pixels = np.repeat(pixels, 3, axis=2)
-    elif encoding.startswith("bgr"):
-        pixels = pixels[:, :, 2::-1]
-    rgb = np.ascontiguousarray(pixels[:, :, :3])
-    rgb.flags.writeable = False
-    return rgb
+    image = RawImage(width, height, encoding, is_bigendian, step, cursor.rest(), size)
+    return stamp_ns, frame_id, image
 
 
 def image_to_cdr(rgb: NDArray[np.uint8], stamp_ns: int, frame_id: str = "") -> bytes:
