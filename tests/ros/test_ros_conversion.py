@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,17 +20,19 @@ from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.distortions import DistortionSpec
-from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, LensCalibration, View
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
     is_uncalibrated,
     is_unknown_pose,
+    lens_from_info,
     matrix_from_pose,
 )
 from embodied_iqa.live.ros.conversion import (
     camera_info_of,
     chunk_to_msg,
     increments_of,
+    info_of,
     lease_of,
     lease_to_msg,
     ns_of,
@@ -90,6 +93,16 @@ def test_intrinsics_are_preserved() -> None:
     point = np.array([0.3, -0.2, 1.7, 1.0])
     u, v, w = np.array(info.p).reshape(3, 4) @ point
     assert (u / w, v / w) == pytest.approx((k.fx_px * 0.3 / 1.7 + 639.5, k.fy_px * -0.2 / 1.7 + 359.25))
+
+
+def test_a_lens_is_preserved() -> None:
+    r = (0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    k, p = (90.0, 0.0, 31.5, 0.0, 91.0, 23.5, 0.0, 0.0, 1.0), tuple(map(float, range(1, 13)))
+    lens = LensCalibration(64, 48, "rational_polynomial", tuple(n / 8 for n in range(8)), k, r, p)
+    frame = Frame(View.TOP, 5, np.zeros((48, 64, 3), np.uint8), lens.pinhole, None, lens)
+    assert lens_from_info(wire(info_of(frame))) == lens
+    assert intrinsics_from_info(wire(info_of(replace(frame, lens=None)))) == lens.pinhole
+    assert is_uncalibrated(wire(info_of(replace(frame, lens=None, intrinsics=None))))
 
 
 def test_an_uncalibrated_camera_says_so_and_keeps_its_size() -> None:

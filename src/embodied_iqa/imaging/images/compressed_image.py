@@ -25,8 +25,8 @@ def rgb_of_file(form: str, data: bytes) -> NDArray[np.uint8]:
     Gray becomes RGB, 16 bits become 8 by `eight_bits`, alpha is dropped.
 
     Args:
-        form: The message's ``format``: of the file, or ``<encoding>; <file> compressed <encoding>``, whose last word
-            says which order the encoder took for blue, green, red.
+        form: The message's ``format``: that of the file, or ``<encoding>; <file> compressed <encoding>``. Its
+            last word says which order the encoder took for blue, green, red.
         data: The file.
 
     Raises:

@@ -54,6 +54,34 @@ class Intrinsics:
     cy_px: float
 
 
+@dataclass(frozen=True, slots=True)
+class LensCalibration:
+    """Size, distortion and matrices of a camera; the fields of CameraInfo in its terms.
+
+    Attributes:
+        width_px: Width of the images.
+        height_px: Height of the images.
+        model: Distortion model, such as ``plumb_bob``.
+        d: Coefficients of the model.
+        k: Intrinsic matrix of the distorted image, 3x3 row by row [px].
+        r: Rotation from the camera's frame to that of the rectified image, 3x3 row by row.
+        p: Projection of the rectified image, 3x4 row by row [px].
+    """
+
+    width_px: int
+    height_px: int
+    model: str
+    d: tuple[float, ...]
+    k: tuple[float, ...]
+    r: tuple[float, ...]
+    p: tuple[float, ...]
+
+    @property
+    def pinhole(self) -> Intrinsics:
+        """The camera without its distortion."""
+        return Intrinsics(self.width_px, self.height_px, self.k[0], self.k[4], self.k[2], self.k[5])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """A picture with its stamp, intrinsics and camera pose.
@@ -65,6 +93,7 @@ class Frame:
         intrinsics: The camera's pinhole model; None where it is not known.
         T_base_camera: ``(4, 4)`` float64, pose of the camera's optical frame in the base frame (m); None
             where it is not known.
+        lens: The whole calibration, as camera_node publishes it; None where there is only the pinhole model.
     """
 
     view: View
@@ -72,6 +101,7 @@ class Frame:
     rgb: NDArray[np.uint8]
     intrinsics: Intrinsics | None
     T_base_camera: NDArray[np.float64] | None
+    lens: LensCalibration | None = None
 
     @property
     def size_px(self) -> tuple[int, int]:

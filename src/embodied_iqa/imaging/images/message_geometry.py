@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
-from embodied_iqa.imaging.images.frame import Intrinsics
+from embodied_iqa.imaging.images.frame import Intrinsics, LensCalibration
 
 _UNIT: Final = 0.01
 """Largest distance of a quaternion's squared length from 1; tf2 has the same."""
@@ -70,6 +70,21 @@ def intrinsics_from_info(info: Any) -> Intrinsics:
             got={"width": width_px, "height": height_px, "k": k},
         )
     return Intrinsics(width_px, height_px, k[0], k[4], k[2], k[5])
+
+
+def lens_from_info(info: Any) -> LensCalibration | None:
+    """Return the whole calibration of a sensor_msgs/CameraInfo; None where its camera is not calibrated.
+
+    Raises:
+        InputError: The numbers make no camera.
+    """
+    if is_uncalibrated(info):
+        return None
+    pinhole = intrinsics_from_info(info)
+    d, k, r, p = (tuple(float(value) for value in row) for row in (info.d, info.k, info.r, info.p))
+    if not all(map(math.isfinite, (*d, *r, *p))):
+        raise InputError("not a valid CameraInfo", expected="finite numbers", got={"d": d, "r": r, "p": p})
+    return LensCalibration(pinhole.width_px, pinhole.height_px, str(info.distortion_model), d, k, r, p)
 
 
 def is_uncalibrated(info: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
@@ -46,12 +48,8 @@ def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[Vi
     Raises:
         UsageError: A pose is invalid or implausible.
     """
+    numbers = _numbers(config)
     hand_eye = config.hand_eye
-    numbers = {
-        View.TOP: hand_eye.T_base_camera_top,
-        View.SIDE: hand_eye.T_base_camera_side,
-        View.WRIST: hand_eye.T_flange_camera_wrist,
-    }
     T_flange_tool = tool_along_z(hand_eye.tool_length_m)
 
     def pose_of(view: View) -> PoseAt:
@@ -61,6 +59,18 @@ def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[Vi
         return wrist_pose(pose, T_flange_tool, tool_poses, round(hand_eye.longest_gap_s * SECOND_NS))
 
     return {view: pose_of(view) for view in config.views}
+
+
+def known_poses(config: CameraParameters, tool_poses: PoseHistory) -> dict[View, PoseAt | None]:
+    """Return the pose of each camera as `pose_functions` does; None for a camera that is not calibrated.
+
+    Raises:
+        UsageError: A pose is invalid or implausible.
+    """
+    numbers = _numbers(config)
+    calibrated = tuple(view for view in config.views if numbers[view] != IDENTITY)
+    known = pose_functions(replace(config, views=calibrated), tool_poses)
+    return {view: known.get(view) for view in config.views}
 
 
 def follow_tool(rig: CameraRig, history: PoseHistory) -> None:
@@ -73,3 +83,12 @@ def follow_tool(rig: CameraRig, history: PoseHistory) -> None:
             history.add(ns_of(pose.header.stamp), T_base_tool)
 
     rig.node.create_subscription(PoseStamped, "/arm/tool_pose", note, STATE)
+
+
+def _numbers(config: CameraParameters) -> dict[View, tuple[float, ...]]:
+    hand_eye = config.hand_eye
+    return {
+        View.TOP: hand_eye.T_base_camera_top,
+        View.SIDE: hand_eye.T_base_camera_side,
+        View.WRIST: hand_eye.T_flange_camera_wrist,
+    }

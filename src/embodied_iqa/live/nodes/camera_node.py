@@ -10,11 +10,10 @@ from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.cameras.camera_rig import CameraFeed, CameraRig
 from embodied_iqa.live.ros.conversion import (
-    camera_info_of,
     header_of,
+    info_of,
     optical_frame,
     pose_of,
-    uncalibrated_info,
     unknown_pose,
 )
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
@@ -48,8 +47,7 @@ class CameraNode(BaseNode[CameraParameters]):
 
     def _publish(self, frame: Frame) -> None:
         view, stamp_ns, frame_id = frame.view, frame.stamp_ns, optical_frame(frame.view)
-        known, T_base_camera = frame.intrinsics, frame.T_base_camera
-        info = uncalibrated_info(*frame.size_px) if known is None else camera_info_of(known)
+        info, T_base_camera = info_of(frame), frame.T_base_camera
         pose = unknown_pose() if T_base_camera is None else pose_of(T_base_camera)
         info.header = header_of(stamp_ns, frame_id)
         self._infos[view].publish(info)

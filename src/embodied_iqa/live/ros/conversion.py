@@ -19,7 +19,7 @@ from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
-from embodied_iqa.imaging.images.frame import Intrinsics, View, parse_view
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, parse_view
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.trial.protocol import TrialPlan
@@ -100,6 +100,23 @@ def camera_info_of(intrinsics: Intrinsics) -> CameraInfo:
         k=[k.fx_px, 0.0, k.cx_px, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 1.0],
         r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
         p=[k.fx_px, 0.0, k.cx_px, 0.0, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 0.0, 1.0, 0.0],
+    )
+
+
+def info_of(frame: Frame) -> CameraInfo:
+    """Return the camera info of a frame, as far as it is known; the caller sets the header."""
+    lens = frame.lens
+    if lens is None:
+        known = frame.intrinsics
+        return uncalibrated_info(*frame.size_px) if known is None else camera_info_of(known)
+    return CameraInfo(
+        width=lens.width_px,
+        height=lens.height_px,
+        distortion_model=lens.model,
+        d=lens.d,
+        k=lens.k,
+        r=lens.r,
+        p=lens.p,
     )
 
 

@@ -1,4 +1,4 @@
-"""Quality of service of our topics: reliable, with bounded queues."""
+"""Quality of service: our topics are reliable, with bounded queues."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ LATCHED = _profile(1, latched=True)
 """Subscribers that join later get the last message."""
 CHANGES = _profile(50, latched=True)
 """Changes of a state, none of which is lost; subscribers that join later get the last ones."""
+SENSOR = _profile(5, reliable=False)
+"""Topics of other people's sensors, as rmw_qos_profile_sensor_data has it: whatever they publish is heard."""
 CLOCK = _profile(1, reliable=False)
 """As the time source of rclpy requires it."""
 

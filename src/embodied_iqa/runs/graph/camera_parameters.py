@@ -14,6 +14,7 @@ from embodied_iqa.imaging.images.hand_eye import IDENTITY
 from embodied_iqa.models.subjects.catalogue import Backend
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
+from embodied_iqa.runs.graph.topic_parameters import TopicParameters
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.faults import FaultRates
 
@@ -88,6 +89,7 @@ class CameraParameters:
         newest_only: Draw only the newest state of the world; see distortion_node.
         horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
         realsense: RealSense cameras.
+        topic: Cameras that other nodes publish.
         hand_eye: Poses of real cameras.
     """
 
@@ -104,6 +106,7 @@ class CameraParameters:
     newest_only: bool = False
     horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
+    topic: TopicParameters = field(default_factory=TopicParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
 
     @property

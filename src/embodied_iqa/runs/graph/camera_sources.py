@@ -44,6 +44,7 @@ class CameraSource(StrEnum):
     FILES = "files", CameraKind.STORED, "stored_cameras:open_files"
     BAG = "bag", CameraKind.STORED, "stored_cameras:open_bag"
     REALSENSE = "realsense", CameraKind.LIVE, "realsense_cameras:open_realsense"
+    TOPIC = "topic", CameraKind.LIVE, "topic_cameras:open_topics"
     PYTHON = "python", CameraKind.OWN, "own_cameras:open_own"
 
     @classmethod

@@ -43,6 +43,7 @@ def test_the_node_loads_a_source_when_it_is_used() -> None:
         ("files", {"none"}),
         ("bag", {"none"}),
         ("realsense", {"ur5", "none"}),
+        ("topic", {"ur5", "none"}),
         ("python", {"ur5", "none"}),
     ],
 )
