@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from embodied_iqa.imaging.distortions import DistortionClass
     from embodied_iqa.imaging.distortions import Entry as DistortionEntry
     from embodied_iqa.imaging.distortions import Source as DistortionSource
-    from embodied_iqa.imaging.images.frame import Camera, Frame, Intrinsics, View
+    from embodied_iqa.imaging.images.frame import Camera, Frame, Intrinsics, LensCalibration, View
+    from embodied_iqa.imaging.images.live_camera import LiveCamera, RgbdFrame
     from embodied_iqa.models.vision.model import VisionModelInfo
     from embodied_iqa.models.vision.predictions import Instances, Prediction, VisionTask
     from embodied_iqa.models.vision.reference import load_vision_models
@@ -67,10 +68,13 @@ _PLACES = {
     "Instances": "embodied_iqa.models.vision.predictions:Instances",
     "Intrinsics": "embodied_iqa.imaging.images.frame:Intrinsics",
     "LeaseOptions": "embodied_iqa.arm.lease_options:LeaseOptions",
+    "LensCalibration": "embodied_iqa.imaging.images.frame:LensCalibration",
+    "LiveCamera": "embodied_iqa.imaging.images.live_camera:LiveCamera",
     "MetricContext": "embodied_iqa.quality.metrics:MetricContext",
     "MetricInfo": "embodied_iqa.quality.metrics:MetricInfo",
     "Needs": "embodied_iqa.quality.metrics:Needs",
     "Prediction": "embodied_iqa.models.vision.predictions:Prediction",
+    "RgbdFrame": "embodied_iqa.imaging.images.live_camera:RgbdFrame",
     "Run": "embodied_iqa.api.interface:Run",
     "SubjectInfo": "embodied_iqa.world.protocols:SubjectInfo",
     "Trainable": "embodied_iqa.quality.metrics.trainable:Trainable",
@@ -97,7 +101,8 @@ _PLACES = {
 __all__ = [
     "ActionChunk", "Camera", "ChunkStatus", "Database", "DistortionClass", "DistortionEntry",
     "DistortionSource", "Frame", "Gate", "GateOptions", "InputError", "Instances", "Intrinsics",
-    "LeaseOptions", "MetricContext", "MetricInfo", "Needs", "Prediction", "Run", "SubjectInfo", "Trainable",
+    "LeaseOptions", "LensCalibration", "LiveCamera", "MetricContext", "MetricInfo", "Needs", "Prediction",
+    "RgbdFrame", "Run", "SubjectInfo", "Trainable",
     "UsageError", "UserError", "View", "VisionModelInfo", "VisionTask", "Vla", "VlaObservation", "Vlm",
     "distort", "load_metric", "load_vision_models", "load_vla", "load_vlm", "measure", "open_database",
     "open_run", "score_actions", "score_answer", "simulated_frame",

@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_code import load_factory, own_code
-from embodied_iqa.imaging.images.frame import Camera, Frame, View
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.hand_eye import PoseAt, PoseHistory
+from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.live.cameras.camera_poses import follow_tool, known_poses
 from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
+from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.live.cameras.timed_cameras import TimedCameras
+from embodied_iqa.live.ros.node import Health
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
 
-def open_own(rig: CameraRig) -> TimedCameras:
-    """Open the source ``python``: the path names a factory that takes a view and a clock."""
-    return TimedCameras(rig, own_cameras(rig.config, rig.now_ns))
+def open_own(rig: CameraRig) -> TimedCameras | LiveCameras:
+    """Open the source ``python``: the path names a factory that takes a view and a clock.
+
+    Raises:
+        UsageError: A hand-eye pose is wrong.
+        InputError: As `own_cameras`; or some cameras set the pace and others do not.
+    """
+    history = PoseHistory()
+    poses = known_poses(rig.config, history)
+    cameras = own_cameras(rig.config, rig.now_ns, poses)
+    follow_tool(rig, history)
+    live = [camera for camera in cameras if camera.is_live]
+    if not live:
+        return _OwnTimedCameras(rig, cameras)
+    if len(live) < len(cameras):
+        for camera in cameras:
+            camera.close()
+        expected = "all with read_rgbd, or none"
+        raise InputError(f"{rig.config.path} makes cameras of two kinds", expected=expected)
+    return LiveCameras(rig, live, depth=True)
 
 
-def own_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[_OwnCamera]:
+def own_cameras(
+    config: CameraParameters,
+    clock_ns: Callable[[], int],
+    poses: Mapping[View, PoseAt | None] = MappingProxyType({}),
+) -> list[OwnCamera]:
     """Open one camera of the user's code for each view.
 
     Args:
         config: Factory and views.
         clock_ns: ROS time; an image is stamped when it is read.
+        poses: Poses of the hand-eye calibration, for cameras that do not know theirs.
 
     Raises:
         UsageError: No factory is given, or no such module.
@@ -30,20 +63,84 @@ def own_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[_
     path = config.needed_path()
     factory = load_factory(path)
     with own_code(f"{path} failed"):
-        return open_views(config, lambda view: _OwnCamera(factory(view, clock_ns), view))
+        return open_views(config, lambda view: OwnCamera(factory(view, clock_ns), view, poses.get(view)))
 
 
-class _OwnCamera:
-    """Implements `images.Camera`: reports an exception of the user's camera in one line."""
+class OwnCamera:
+    """Implements `images.Camera` and `LiveCamera`: reports an exception of the user's camera in one line.
 
-    def __init__(self, camera: Camera, view: View) -> None:
+    Args:
+        camera: The user's: a `Camera`, or a `LiveCamera` if it has ``read_rgbd``.
+        view: The camera's view.
+        pose_at: Its pose by the hand-eye calibration, for frames without one; images that have none at their
+            time are then dropped and counted. None where it is not known.
+    """
+
+    def __init__(self, camera: Any, view: View, pose_at: PoseAt | None = None) -> None:
         self._camera = camera
+        self._pose_at = pose_at
+        self.without_pose = 0
         self.view = view
+        self.is_live = hasattr(camera, "read_rgbd")
+
+    @property
+    def remark(self) -> str:
+        """What the user's camera says of itself."""
+        with own_code(f"camera {self.view} failed"):
+            return str(self._camera.remark)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return what the user's camera counts, and the images that had no known pose."""
+        with own_code(f"camera {self.view} failed"):
+            return {"without_pose": self.without_pose, **self._camera.counts()}
 
     def read(self, deadline_s: float) -> Frame | None:
+        """Return the next frame, with a pose where one is known."""
         with own_code(f"camera {self.view} failed"):
-            return self._camera.read(deadline_s=deadline_s)
+            frame: Frame | None = self._camera.read(deadline_s=deadline_s)
+            return None if frame is None else self._posed(frame)
+
+    def read_rgbd(self, deadline_s: float) -> RgbdFrame | None:
+        """Return the next frame and its depth, with a pose where one is known."""
+        with own_code(f"camera {self.view} failed"):
+            both: RgbdFrame | None = self._camera.read_rgbd(deadline_s)
+            if both is None or (frame := self._posed(both.frame)) is None:
+                return None
+            _check_depth(both, self.view)
+            return replace(both, frame=frame)
 
     def close(self) -> None:
+        """Close the user's camera."""
         with own_code(f"camera {self.view} failed to close"):
             self._camera.close()
+
+    def _posed(self, frame: Frame) -> Frame | None:
+        if self._pose_at is None or frame.T_base_camera is not None:
+            return frame
+        T_base_camera = self._pose_at(frame.stamp_ns)
+        if T_base_camera is None:
+            self.without_pose += 1
+            return None
+        return replace(frame, T_base_camera=T_base_camera)
+
+
+class _OwnTimedCameras(TimedCameras):
+    """Counts the images that had no pose at their time."""
+
+    def __init__(self, rig: CameraRig, cameras: Sequence[OwnCamera]) -> None:
+        super().__init__(rig, cameras)
+        self._own = cameras
+
+    def health(self) -> Health:
+        """Return the counts."""
+        return Health(values={f"{camera.view} without_pose": camera.without_pose for camera in self._own})
+
+
+def _check_depth(both: RgbdFrame, view: View) -> None:
+    depth, shape = both.depth, both.frame.rgb.shape[:2]
+    if depth is not None and (depth.dtype != np.uint16 or depth.shape != shape or both.depth_unit_m <= 0.0):
+        raise InputError(
+            f"camera {view} delivers a wrong depth",
+            expected=f"{shape} uint16 and depth_unit_m above 0",
+            got=f"{depth.shape} {depth.dtype}, {both.depth_unit_m:g} m",
+        )

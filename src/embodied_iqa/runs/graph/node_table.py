@@ -284,7 +284,9 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
     if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
         is_real = not merged["sim_node"].get("lockstep", True)
     else:
-        is_real = CameraSource.kind_of(merged["camera_node"].get("source")) is CameraKind.LIVE
+        kind = CameraSource.kind_of(merged["camera_node"].get("source"))
+        has_arm = merged["arm_node"].get("robot") != RobotKind.NONE
+        is_real = kind is CameraKind.LIVE or (kind is CameraKind.OWN and has_arm)
     for name in nodes_with(_NEWEST):
         merged[name].setdefault(_NEWEST, is_real)
 

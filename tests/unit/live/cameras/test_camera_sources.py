@@ -88,3 +88,6 @@ def test_the_newest_image_wins_where_a_source_is_live() -> None:
         if source.kind is not CameraKind.WORLD:
             graph = resolve(overrides={"camera_node.source": str(source), "arm_node.robot": "none"})
             assert graph.gate_node.newest_only == (source.kind is CameraKind.LIVE)
+    real = {"arm_node.model": "ur5", "arm_node.ur.ip": "192.0.2.1", "vla_node.subject": "classical-vla"}
+    own = {"camera_node.source": "python", "arm_node.robot": "ur5"} | real
+    assert resolve(overrides=own).gate_node.newest_only, "an arm that moves does not wait"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,10 +20,11 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.codecs import write_picture
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError, FileCamera
 from embodied_iqa.imaging.images.frame import Frame, View, picture_frame
+from embodied_iqa.imaging.images.hand_eye import fixed_pose
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
-from embodied_iqa.live.cameras.own_cameras import own_cameras
+from embodied_iqa.live.cameras.own_cameras import open_own, own_cameras
 from embodied_iqa.live.cameras.stored_cameras import open_files
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
@@ -186,3 +188,100 @@ def test_recordings_are_closed_where_a_view_is_not_in_them(
     with pytest.raises(InputError, match="no "):
         open_files(replace(Published().rig(), config=config))
     assert closed == [View.TOP]
+
+
+DEEP = """
+import numpy as np
+from embodied_iqa.api import Frame, LensCalibration, RgbdFrame
+
+EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+LENS = LensCalibration(6, 4, "plumb_bob", (0.1,) * 5, (9.0, 0, 3, 0, 9.0, 2, 0, 0, 1.0), EYE, (0.0,) * 12)
+
+class Deep:
+    remark = "a lens of its own"
+
+    def __init__(self, view, clock_ns):
+        self.view, self.clock_ns = view, clock_ns
+
+    def counts(self):
+        return {"torn": 3}
+
+    def read_rgbd(self, deadline_s):
+        rgb = np.zeros((4, 6, 3), np.uint8)
+        frame = Frame(self.view, self.clock_ns(), rgb, LENS.pinhole, None, LENS)
+        return RgbdFrame(frame, np.full(DEPTH, 7, np.uint16), None, 1e-3)
+
+    def close(self):
+        pass
+
+DEPTH = (4, 6)
+
+def shallow(view, clock_ns):
+    return Shallow(view, clock_ns) if view == "wrist" else Deep(view, clock_ns)
+
+class Shallow(Deep):
+    read_rgbd = property()
+
+    def read(self, deadline_s):
+        return Deep.read_rgbd(self, deadline_s).frame
+"""
+TOP = np.array([[0, -1, 0, -0.8], [-1, 0, 0, 0.1], [0, 0, -1, 0.7], [0, 0, 0, 1.0]])
+
+
+@pytest.fixture
+def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    (tmp_path / "deep_cameras.py").write_text(DEEP)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "deep_cameras", raising=False)
+    return importlib.import_module("deep_cameras")
+
+
+def own(path: str, *views: View) -> CameraParameters:
+    return CameraParameters(source=CameraSource.PYTHON, path=path, views=views or (View.TOP,))
+
+
+@pytest.mark.usefixtures("deep")
+def test_own_cameras_with_depth_take_the_pose_of_the_calibration() -> None:
+    poses = {View.TOP: fixed_pose(TOP), View.WRIST: lambda stamp_ns: TOP if stamp_ns > 1 else None}
+    now_ns = iter((1, 1, 2))
+    top, wrist = own_cameras(own("deep_cameras:Deep", View.TOP, View.WRIST), lambda: next(now_ns), poses)
+    both = top.read_rgbd(0.0)
+    assert both is not None
+    assert both.frame.needed_pose() is TOP
+    assert both.frame.lens is not None
+    assert both.depth is not None
+    assert wrist.read_rgbd(0.0) is None
+    assert wrist.read_rgbd(0.0) is not None
+    assert (top.counts(), wrist.counts()) == ({"without_pose": 0, "torn": 3}, {"without_pose": 1, "torn": 3})
+
+
+def test_a_wrong_depth_is_one_line(deep: Any) -> None:
+    (camera,) = own_cameras(own("deep_cameras:Deep"), lambda: 1)
+    deep.DEPTH = (4, 7)
+    with pytest.raises(InputError, match=r"camera top delivers a wrong depth; expected \(4, 6\) uint16"):
+        camera.read_rgbd(0.0)
+
+
+@pytest.mark.usefixtures("deep")
+def test_own_cameras_that_set_the_pace_are_published_with_depth() -> None:
+    out = Published()
+    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=5))
+    rig = replace(out.rig(), config=own("deep_cameras:Deep"))
+    rig.node.get_clock = lambda: clock  # type: ignore[method-assign]
+    feed = open_own(rig)
+    try:
+        assert out.frames.get(timeout=PATIENCE_S).stamp_ns == 5
+        assert out.depths.get(timeout=PATIENCE_S).encoding == "16UC1"
+        assert feed.health().values == {"top without_pose": 0, "top torn": 3}
+    finally:
+        feed.close()
+
+
+@pytest.mark.usefixtures("deep")
+def test_cameras_of_two_kinds_are_refused() -> None:
+    rig = replace(Published().rig(), config=own("deep_cameras:shallow", View.TOP, View.SIDE))
+    assert all(camera.is_live for camera in own_cameras(rig.config, lambda: 0))
+    rig = replace(rig, config=own("deep_cameras:shallow", View.TOP, View.WRIST))
+    rig.node.create_subscription = lambda *_arguments: None  # type: ignore[method-assign]
+    with pytest.raises(InputError, match=r"cameras of two kinds; expected all with read_rgbd, or none"):
+        open_own(rig)
