@@ -86,8 +86,8 @@ def _jpeg_scan(data: bytes, tables: dict[int, int]) -> int | None:
             return at + 2 + size
         if marker == _HUFFMAN:
             table = at + 4
-            while table + 18 <= at + 2 + size:
-                tables[data[table]] = data[table + 17] if table + 17 < len(data) else 0
+            while table + 18 <= min(at + 2 + size, len(data)):
+                tables[data[table]] = data[table + 17]
                 table += 17 + sum(data[table + 1 : table + 17])
         at += 2 + size
     return None

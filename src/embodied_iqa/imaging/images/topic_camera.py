@@ -78,7 +78,7 @@ class TopicOptions:
 class _RefusedError(InputError):
     """An image is not passed on; ``reason`` is one of `COUNTED`."""
 
-    def __init__(self, reason: str, message: str, *, expected: object = None, got: object = None) -> None:
+    def __init__(self, reason: str, message: str, *, expected: str | None = None, got: object = None) -> None:
         super().__init__(message, expected=expected, got=got)
         self.reason = reason
 

@@ -107,3 +107,10 @@ def test_masks_that_select_nothing_or_are_in_the_alpha_channel_are_refused(
     cv2.imwrite(str(tmp_path / "mask.png"), mask)
     with pytest.raises(InputError, match=reason):
         read_mask(tmp_path / "mask.png")
+
+
+def test_a_jpeg_cut_in_its_tables_is_refused() -> None:
+    data = cv2.imencode(".jpg", np.zeros((8, 8, 3), np.uint8))[1].tobytes()
+    for end in range(2, len(data) - 2):
+        with pytest.raises(InputError, match=r"truncated|damaged|known format"):
+            decode_rgb(data[:end], "it")
