@@ -33,8 +33,7 @@ ALLOWED = {
         f"{_OWN_LINES}; has no package but its own environment's"
     ),
     "src/embodied_iqa/quality/gate/calibration_file.py": _ROUND_TRIP,
-    "src/embodied_iqa/suites/cell_manipulation/planning/runner.py": _ROUND_TRIP,
-    "src/embodied_iqa/runs/experiment/folder.py": _ROUND_TRIP,
+    "src/embodied_iqa/base/jobs/plan.py": _ROUND_TRIP,
     "src/embodied_iqa/suites/cell_manipulation/planning/prompt.py": (
         "a line of a prompt that this package made"
     ),

@@ -256,7 +256,7 @@ def _object(row: Any, name: str, labels: dict[int, str], size_px: tuple[int, int
     box = box or extent
     if box is None:
         return _Object(name, label, None, None, False)
-    if size_px is not None and not _meet(box, (0.0, 0.0, *map(float, size_px))):
+    if size_px is not None and not _meet(box, (0.0, 0.0, float(size_px[0]), float(size_px[1]))):
         raise InputError(
             "its box lies outside of the image", expected=f"within {size_px[0]}x{size_px[1]}", got=list(box)
         )
