@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,17 +44,26 @@ TASK = "pick the red cube"
 DARK = DistortionSpec("19", 5)
 PALE = DistortionSpec("07", 5)
 NOISE = DistortionSpec("12", 3)
+SMALL = {"camera_node.width_px": 320, "camera_node.height_px": 240}
+"""Drawing is most of a run."""
+LARGE = {"camera_node__width_px": 640, "camera_node__height_px": 480}
+"""Where millimetres count, and where the gate's shipped ranges do."""
 TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "seen", "gripper")
 
 
 def settings(mode: GateMode = GateMode.OFF, **overrides: object) -> HeadlessOptions:
     named = {name.replace("__", "."): value for name, value in overrides.items()}
-    return HeadlessOptions(resolve((), {"gate_node.judge.mode": str(mode), **named}))
+    return HeadlessOptions(resolve((), {"gate_node.judge.mode": str(mode), **SMALL, **named}))
 
 
 @pytest.fixture(scope="module")
 def cell() -> Iterator[Cell]:
-    plain = settings()
+    with cell_of(settings()) as made:
+        yield made
+
+
+@contextmanager
+def cell_of(plain: HeadlessOptions) -> Iterator[Cell]:
     arm = plain.nodes.arm_node
     scene = make_scene(7, parse_instruction(TASK))
     camera = plain.nodes.camera_node
@@ -78,21 +88,21 @@ def reference(cell: Cell) -> RunRecord:
     return run(cell)
 
 
-def test_a_clean_task_succeeds_as_with_the_plain_loop_of_subject_and_world(
-    cell: Cell, reference: RunRecord
-) -> None:
+def test_a_clean_task_succeeds_as_with_the_plain_loop_of_subject_and_world() -> None:
     """The first decision is nearly that of the subject asked directly without the camera model."""
-    scene = cell.world.scene
     asked: list[tuple[VlaObservation, ActionChunk]] = []
+    how = settings(**LARGE)
+    with cell_of(how) as cell:
+        reference = run(cell, how=how)
 
-    class Spy:
-        info = cell.vla.info
+        class Spy:
+            info = cell.vla.info
 
-        def act(self, observation: VlaObservation) -> ActionChunk:
-            asked.append((observation, cell.vla.act(observation)))
-            return asked[-1][1]
+            def act(self, observation: VlaObservation) -> ActionChunk:
+                asked.append((observation, cell.vla.act(observation)))
+                return asked[-1][1]
 
-    episode = run_episode(Spy(), World(scene), cell.renderer, parse_instruction(TASK))
+        episode = run_episode(Spy(), World(cell.world.scene), cell.renderer, parse_instruction(TASK))
     first = reference.chunks[0]
     observation, chunk = asked[0]
     assert episode.success
@@ -147,9 +157,11 @@ def test_colours_that_are_gone_fail_without_motion_and_are_scored_by_distance(
     assert second.decision.score < 0.7 < first.decision.score == 1.0
 
 
-def test_the_gate_lets_good_pictures_move_the_arm_and_bad_ones_not(cell: Cell) -> None:
-    gated = settings(GateMode.ON)
-    good, dark = run(cell, None, gated), run(cell, DARK, gated)
+def test_the_gate_lets_good_pictures_move_the_arm_and_bad_ones_not() -> None:
+    """With the shipped ranges, at the size that they are of."""
+    gated = settings(GateMode.ON, **LARGE)
+    with cell_of(gated) as large:
+        good, dark = run(large, None, gated), run(large, DARK, gated)
     assert good.outcome is Outcome.SUCCESS
     assert good.gate_mode is GateMode.ON
     assert sum(verdict.verdict is Verdict.PASS for verdict in good.verdicts) > 0.9 * len(good.verdicts)
