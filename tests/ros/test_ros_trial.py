@@ -5,82 +5,36 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pytest
 import yaml
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.runs.graph.node_table import GRAPH
-from live_process import Program, running_program
+from graph_sockets import assert_only_this_machine_hears
+from live_trial import DEADLINE_S, NOISE, PALE, SCENE_SEED, TASK, Session, begin, small_images, words_of
 from small_disk import small_disk
 
-TASK = "pick the red cube"
-DEADLINE_S = 110.0
 INTERRUPTED_S = 30.0
 STOP_S = 60.0
-COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--task", TASK, "--scene-seed", "7")
+LONG = [f"{distortion}:{level}" for distortion in ("12", "19") for level in range(1, 6)]
+"""A session of a minute: it goes on for as long as another process may take to find its nodes."""
 
 
-@dataclass
-class Trial:
-    """A running command."""
-
-    program: Program
-    folder: Path
-
-    def wait_for_recording(self) -> None:
-        recording = self.folder / "trial.mcap"
-        self.program.wait_until(
-            lambda: recording.is_file() and recording.stat().st_size > 5_000_000, "a recording", DEADLINE_S
-        )
-
-    def nodes(self) -> dict[str, int]:
-        """Names and ids of the processes that run with this trial's parameters."""
-        mark = str(self.folder.resolve() / "log" / "parameters.yaml")
-        return {
-            next(word for word in words if "nodes." in word).rpartition(".")[2]: pid
-            for pid, words in self.program.running().items()
-            if mark in words
-        }
+def test_printed_and_written_scores_are_equal(session: Session) -> None:
+    written = (session.folder / "scores.json").read_text(encoding="utf-8")
+    assert json.loads(written) == session.scores
 
 
-@contextmanager
-def begin(domain: int, folder: Path, logs: Path, *more: str) -> Iterator[Trial]:
-    command = [*COMMAND, "--run-dir", str(folder), *more]
-    with running_program(command, logs, {"ROS_DOMAIN_ID": str(domain)}) as program:
-        yield Trial(program, folder)
-
-
-@pytest.fixture(scope="module")
-def done(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
-    """One task: the reference run and one with lost blocks."""
-    runs = tmp_path_factory.mktemp("runs")
-    words = ("--distortion", "20:5", "--gate", "shadow", "--json")
-    with begin(ros_domain, runs / "one", runs, *words) as trial:
-        assert trial.program.wait(DEADLINE_S) == 0
-        assert trial.nodes() == {}
-    return json.loads(trial.program.stdout), trial.folder
-
-
-def test_printed_and_written_scores_are_equal(done: tuple[dict[str, Any], Path]) -> None:
-    scores, folder = done
-    assert json.loads((folder / "scores.json").read_text(encoding="utf-8")) == scores
-
-
-def test_a_run_for_the_reference_and_for_each_distortion(done: tuple[dict[str, Any], Path]) -> None:
-    reference, spoilt = done[0]["runs"]
+def test_a_run_for_the_reference_and_for_each_distortion(session: Session) -> None:
+    reference, *spoilt = session.scores["runs"]
     assert reference["distortion"] is None
-    assert {"id": "20", "level": 5, "seed": 0}.items() <= spoilt["distortion"].items()
-    for run in (reference, spoilt):
-        assert (run["task"], run["scene_seed"], run["gate"]["mode"]) == (TASK, 7, "shadow")
+    for spec, run in zip((NOISE, PALE), spoilt, strict=True):
+        assert {"id": spec.id, "level": spec.level, "seed": 0}.items() <= run["distortion"].items()
+    for run in (reference, *spoilt):
+        assert (run["task"], run["scene_seed"], run["gate"]["mode"]) == (TASK, SCENE_SEED, "shadow")
         assert {"bleu", "rouge", "cider", "score", "answer", "reference_answer"} <= set(run["cognition"])
         assert {"position", "rotation", "state", "score", "position_error_mm"} <= set(run["decision"])
         assert {"outcome", "score", "distance_cm"} <= set(run["execution"])
@@ -91,10 +45,8 @@ def test_a_run_for_the_reference_and_for_each_distortion(done: tuple[dict[str, A
         assert set(run["latency_ms"]) == {"gate", "vlm", "vla"}
 
 
-def test_the_reference_run_scores_fully_and_the_distorted_run_does_not(
-    done: tuple[dict[str, Any], Path],
-) -> None:
-    reference, spoilt = done[0]["runs"]
+def test_the_reference_run_scores_fully_and_the_distorted_run_does_not(session: Session) -> None:
+    reference, _noisy, spoilt = session.scores["runs"]
     assert (reference["cognition"]["score"], reference["decision"]["score"]) == (1.0, 1.0)
     assert (reference["execution"]["outcome"], reference["execution"]["score"]) == ("success", 100.0)
     assert spoilt["cognition"]["reference_answer"] == reference["cognition"]["answer"], "the same scene"
@@ -104,30 +56,38 @@ def test_the_reference_run_scores_fully_and_the_distorted_run_does_not(
     assert spoilt["gate"]["pass"] == 0
 
 
-def test_the_folder_holds_the_documented_files(done: tuple[dict[str, Any], Path]) -> None:
-    _, folder = done
+def test_the_folder_holds_the_documented_files(session: Session) -> None:
+    folder = session.folder
     assert {"trial.mcap", "scores.json", "report.html", "config.yaml", "log"} <= {
         path.name for path in folder.iterdir()
     }
     config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     assert config["parameters"]["gate_node"]["judge.mode"] == "shadow"
-    assert config["distortions"] == [{"id": "20", "level": 5, "seed": 0, "frozen": False, "schedule": ""}]
+    assert config["distortions"] == [
+        {"id": spec.id, "level": spec.level, "seed": 0, "frozen": False, "schedule": ""}
+        for spec in (NOISE, PALE)
+    ]
     for entry in GRAPH:
         log = folder / "log" / f"{entry.name}.log"
         assert not log.is_file() or "Traceback" not in log.read_text(), entry.name
 
 
-def test_rescoring_gives_the_same_numbers(done: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
-    scores, folder = done
-    assert main(["rescore", str(folder / "trial.mcap"), "--out", str(tmp_path / "again")]) == 0
+def test_rescoring_gives_the_same_numbers(session: Session, tmp_path: Path) -> None:
+    words = ["--calibration", str(session.calibration), "--out", str(tmp_path / "again")]
+    assert main(["rescore", str(session.recording), *words]) == 0
     again = json.loads((tmp_path / "again" / "scores.json").read_text(encoding="utf-8"))
-    assert again["runs"] == scores["runs"]
+    assert again["runs"] == session.scores["runs"]
 
 
-def test_ctrl_c_ends_everything_and_closes_the_file(ros_domain: int, tmp_path: Path) -> None:
-    with begin(ros_domain, tmp_path / "run", tmp_path, "--no-distortion") as trial:
+def test_no_other_machine_hears_a_trial_and_ctrl_c_ends_everything_and_closes_the_file(
+    ros_domain: int, tmp_path: Path
+) -> None:
+    words = [*words_of(small_images(tmp_path)), *(word for level in LONG for word in ("--distortion", level))]
+    with begin(ros_domain, tmp_path / "run", tmp_path, *words) as trial:
         trial.wait_for_recording()
-        assert len(trial.nodes()) >= 9
+        nodes = trial.nodes()
+        assert set(nodes) == {entry.name for entry in GRAPH} - {"playback_node"}
+        assert_only_this_machine_hears(ros_domain, nodes, tmp_path)
         os.kill(trial.program.process.pid, signal.SIGINT)
         assert trial.program.wait(INTERRUPTED_S) == 130
         said = trial.program.stderr
@@ -162,7 +122,8 @@ def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int,
 
 
 def test_a_node_that_dies_is_reported_and_ends_the_trial(ros_domain: int, tmp_path: Path) -> None:
-    with begin(ros_domain, tmp_path / "run", tmp_path, "--no-distortion") as trial:
+    small = words_of(small_images(tmp_path))
+    with begin(ros_domain, tmp_path / "run", tmp_path, "--no-distortion", *small) as trial:
         trial.wait_for_recording()
         os.kill(trial.nodes()["vla_node"], signal.SIGKILL)
         assert trial.program.wait(STOP_S) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sensor_msgs.msg import JointState
 
 from embodied_iqa.arm.robot.arm_runner import ArmRunner
 from embodied_iqa.arm.robot.controller import make_controller
@@ -21,15 +19,12 @@ from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import read_trial, stamp_ns
 from embodied_iqa.data.recording.trial_record import ChunkRecord, RunRecord
-from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.live.ros.conversion import ns_of
-from embodied_iqa.live.ros.qos import STATE
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.judgement import JudgeChoice
 from embodied_iqa.quality.gate.judges import shared_judge
-from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless import Cell, HeadlessRun
 from embodied_iqa.runs.offline.headless_options import HeadlessOptions
 from embodied_iqa.runs.offline.headless_policy import goal_of
@@ -38,21 +33,8 @@ from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.world import World
 from embodied_iqa.world.tasks.instruction import parse_instruction
-from live_process import completed
-from ros_graph import RosGraph
+from live_trial import NOISE, PALE, SCENE_SEED, TASK, VLA, VLM, Session
 
-TASK, SCENE_SEED = "pick the red cube", 7
-SPEC = DistortionSpec("12", 2, schedule="burst:start=0,length=1")
-"""The verdicts of a whole run are compared, the first decision is distorted."""
-DEADLINE_S = 110.0
-CAMERA = "camera_node.model", "d455"
-"""Its noise, exposure control and motion blur have to be the same, too."""
-OPTIONS = HeadlessOptions(
-    resolve(
-        (),
-        {"gate_node.judge.mode": "shadow", "vla_node.subject": "classical-vla", CAMERA[0]: CAMERA[1]},
-    )
-)
 PLAIN = ("stamp_ns", "view", "status", "reason", "target_px", "seen", "gripper", "step", "subject")
 Targets = NDArray[np.float64]
 
@@ -85,54 +67,39 @@ def steps(targets: Iterable[Sequence[float]]) -> Targets:
 
 
 @pytest.fixture(scope="module")
-def live(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[JointState]]:
-    """The recording of a trial by the command line, and the targets that went over the robot's protocol."""
-    folder = tmp_path_factory.mktemp("live")
-    words = ["--task", TASK, "--scene-seed", str(SCENE_SEED), "--distortion", f"{SPEC.id}:{SPEC.level}",
-             "--schedule", SPEC.schedule,
-             "--gate", "shadow", "--set", "=".join(CAMERA),
-             "--vla", "classical-vla", "--vlm", "classical-vlm"]  # fmt: skip
-    with RosGraph(ros_domain, folder / "listener", []) as listener:
-        targets = listener.subscribe(JointState, "/sim/joint_targets", STATE)
-        command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
-        completed(
-            [*command, "--run-dir", str(folder / "run")],
-            folder,
-            DEADLINE_S,
-            {"ROS_DOMAIN_ID": str(ros_domain)},
-        )
-        return folder / "run" / "trial.mcap", list(targets.messages)
+def options(session: Session) -> HeadlessOptions:
+    return session.headless()
 
 
 @pytest.fixture(scope="module")
-def rescored(live: tuple[Path, list[JointState]]) -> tuple[RunRecord, ...]:
-    gate = OPTIONS.nodes.gate_node
+def rescored(session: Session, options: HeadlessOptions) -> tuple[RunRecord, ...]:
+    gate = options.nodes.gate_node
     subjects = Subjects(
         vlm=lambda name: make_vlm(parse_vlm(name)),
         vla=lambda name: make_vla(parse_vla(name)),
         judge=shared_judge(gate.judge.kind, gate.calibration),
         gate=gate.judge,
     )
-    return Rescorer(live[0], subjects).record().runs
+    return Rescorer(session.recording, subjects).record().runs
 
 
 @pytest.fixture(scope="module")
-def headless() -> Driven:
-    nodes, scene = OPTIONS.nodes, make_scene(SCENE_SEED, parse_instruction(TASK))
+def headless(options: HeadlessOptions) -> Driven:
+    nodes, scene = options.nodes, make_scene(SCENE_SEED, parse_instruction(TASK))
     arm, world = nodes.arm_node, RecordedWorld(scene)
-    plan = OPTIONS.plan(TASK, SCENE_SEED, (SPEC,))
+    plan = options.plan(TASK, SCENE_SEED, (NOISE, PALE))
     with SceneRenderer(scene, nodes.camera_node.width_px, nodes.camera_node.height_px) as renderer:
         cell = Cell(
             world,
             renderer,
             make_controller(arm.limits, arm.controller, arm.tool_length_m),
             shared_judge(JudgeChoice(), nodes.gate_node.calibration),
-            make_vla(parse_vla("classical-vla")),
-            make_vlm(parse_vlm("classical-vlm")),
+            make_vla(parse_vla(VLA)),
+            make_vlm(parse_vlm(VLM)),
         )
         runs, targets = [], []
         for index in range(plan.run_count):
-            runs.append(HeadlessRun(cell, OPTIONS, plan, index).record())
+            runs.append(HeadlessRun(cell, options, plan, index).record())
             targets.append(steps(world.targets))
     return Driven(tuple(runs), tuple(targets))
 
@@ -151,9 +118,11 @@ def joints_at(recording: Path, start_ns: int) -> tuple[NDArray[np.float64], floa
     raise AssertionError(f"no joint states at {start_ns}")
 
 
-def replayed(chunk: ChunkRecord, q_rad: NDArray[np.float64], gripper: float) -> Targets:
+def replayed(
+    options: HeadlessOptions, chunk: ChunkRecord, q_rad: NDArray[np.float64], gripper: float
+) -> Targets:
     """The targets of a decision on an arm that is always at its target, leased in every tick."""
-    arm = OPTIONS.nodes.arm_node
+    arm = options.nodes.arm_node
     controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
     runner = ArmRunner(controller, report_rate_hz=arm.report_rate_hz)
     goal, now_ns, targets = goal_of(chunk), chunk.stamp_ns, [q_rad]
@@ -162,7 +131,7 @@ def replayed(chunk: ChunkRecord, q_rad: NDArray[np.float64], gripper: float) -> 
     runner.take_goal(goal)
     for _ in range(5000):
         runner.take_lease(GateLease(goal.view, now_ns, Verdict.PASS, Verdict.PASS, now_ns + SECOND_NS))
-        now_ns += OPTIONS.tick_ns
+        now_ns += options.tick_ns
         tick = runner.tick(ArmState(now_ns, q_rad, np.zeros(6), GripperState(gripper)))
         assert tick is not None
         assert tick.q_target_rad is not None
@@ -182,19 +151,19 @@ def off_path_rad(targets: Targets, path: Targets) -> float:
 
 
 def test_verdicts_of_the_live_trial_are_those_of_its_rescoring(
-    live: tuple[Path, list[JointState]], rescored: tuple[RunRecord, ...]
+    session: Session, rescored: tuple[RunRecord, ...]
 ) -> None:
-    for run, again in zip(read_trial(live[0]).runs, rescored, strict=True):
+    for run, again in zip(read_trial(session.recording).runs, rescored, strict=True):
         assert run.verdicts == again.verdicts
         assert run.answers == again.answers
 
 
 @pytest.mark.parametrize("source", list(Source))
 def test_verdicts_answers_and_decisions_on_the_first_frame_are_the_same(
-    live: tuple[Path, list[JointState]], rescored: tuple[RunRecord, ...], headless: Driven, source: Source
+    session: Session, rescored: tuple[RunRecord, ...], headless: Driven, source: Source
 ) -> None:
     """Later frames show an arm that moves; live it sets out when the machine has answered."""
-    for run, *others in zip(read_trial(live[0]).runs, rescored, headless.runs, strict=True):
+    for run, *others in zip(read_trial(session.recording).runs, rescored, headless.runs, strict=True):
         for other in others:
             assert (other.start_ns, other.gate_mode) == (run.start_ns, run.gate_mode)
             assert _verdicts(other) == _verdicts(run)
@@ -214,14 +183,24 @@ def _verdicts(run: RunRecord) -> list[tuple[str, int, str]]:
 
 
 def test_the_first_decision_moves_the_arm_alike(
-    live: tuple[Path, list[JointState]], rescored: tuple[RunRecord, ...], headless: Driven
+    session: Session, options: HeadlessOptions, rescored: tuple[RunRecord, ...], headless: Driven
 ) -> None:
     """Bit for bit offline. Live a lease that is late on a busy machine slows the arm on the same path."""
-    for run, ours in zip(rescored, headless.targets, strict=True):
-        again = replayed(first(run, Source.DISTORTED), *joints_at(live[0], run.start_ns))
+    *moving, pale = zip(rescored, headless.targets, strict=True)
+    for run, ours in moving:
+        again = replayed(options, first(run, Source.DISTORTED), *joints_at(session.recording, run.start_ns))
         assert len(again) > 100
         assert np.array_equal(ours[: len(again)], again)
-        theirs = steps(m.position[:6] for m in live[1] if run.start_ns <= ns_of(m.header.stamp) <= run.end_ns)
+        theirs = steps(commanded(session, run))
         assert np.array_equal(theirs[0], again[0])
         assert off_path_rad(theirs[: len(again)], again) < 1e-5
         assert np.abs(theirs - again[-1]).max(axis=1).min() < 1e-12, "it arrives at the same place"
+    run, ours = pale
+    assert goal_of(first(run, Source.DISTORTED)) is None
+    assert len({tuple(q_rad) for q_rad in (*ours, *commanded(session, run))}) <= 1, "nothing moves"
+
+
+def commanded(session: Session, run: RunRecord) -> list[Sequence[float]]:
+    """The joint targets of a live run."""
+    stamped = [(ns_of(message.header.stamp), message.position[:6]) for message in session.targets]
+    return [q_rad for stamp, q_rad in stamped if run.start_ns <= stamp <= run.end_ns]
