@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -177,6 +179,22 @@ class Cell:
         later = [status for status in self._since(since_ns + HOLD_NS) if status.state == state]
         assert all(status.tool_speed == 0.0 for status in later)
         return told
+
+    def assert_holds_for_good_without(self, victim: str) -> None:
+        """Kill a node while the arm moves: it holds, and no action moves it again."""
+        self.graph.may_die(victim)
+        os.kill(self.graph.processes.pid(victim), signal.SIGKILL)
+        killed_ns = self.now_ns
+        self.wait_until(killed_ns + SECOND_NS)
+        missing_ns = self.last_lease_ns() + FRAME_NS
+        self.assert_stands(missing_ns)
+        self.assert_told(missing_ns, ArmStatus.STATE_HOLDING, "lease of the top view ran out")
+
+        asked_ns = self.send(to_and_fro(), self.now_ns - FRAME_NS)
+        self.wait_until(asked_ns + SECOND_NS)
+        assert np.ptp(self.commanded(asked_ns), axis=0).max() == 0.0
+        assert self.status.last.state == ArmStatus.STATE_HOLDING
+        assert self.status.last.reason
 
     def first_status(self, since_ns: int, state: int) -> ArmStatus | None:
         return next((status for status in self._since(since_ns) if status.state == state), None)

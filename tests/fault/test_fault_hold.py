@@ -108,3 +108,8 @@ def test_messages_that_make_no_sense_move_nothing_and_end_nothing(cell: Cell) ->
     cell.actions.publish(chunk)
     cell.graph.wait(lambda: cell.status.last.refused > refused, "a refusal")
     assert cell.status.last.goal_sequence != cell.sequence
+
+
+def test_without_verdicts_the_arm_holds_for_good(cell: Cell) -> None:
+    """The last test of this cell, whose gate is gone afterwards."""
+    cell.assert_holds_for_good_without("gate_node")
