@@ -82,7 +82,12 @@ def _pictures(inbox: Inbox, start_ns: int) -> dict[int, list[bytes]]:
 @pytest.fixture(scope="module")
 def chain(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     folder = tmp_path_factory.mktemp("graph")
-    overrides = {"sim_node.lockstep_timeout_s": 60.0, "sim_node.real_time_factor": 0.0}
+    overrides = {
+        "sim_node.lockstep_timeout_s": 60.0,
+        "sim_node.real_time_factor": 0.0,
+        "camera_node.width_px": 320,  # the world goes on when its images are drawn
+        "camera_node.height_px": 240,
+    }
     nodes = ["sim_node", "camera_node", "distortion_node", "gate_node"]
     with RosGraph(ros_domain, folder, nodes, overrides) as graph:
         graph.activate("gate_node")
