@@ -49,7 +49,8 @@ def test_requests_go_through_the_helpers_of_ros() -> None:
 
 def test_only_the_renderer_makes_a_graphics_context() -> None:
     """The garbage collector closes what is made elsewhere, in any thread, where that fails."""
-    makers = {"src/embodied_iqa/world/simulation/renderer.py", "src/embodied_iqa/cli/checks/machine.py"}
+    folder = "src/embodied_iqa/world/simulation"
+    makers = {f"{folder}/renderer.py", f"{folder}/engine.py", "src/embodied_iqa/cli/checks/machine.py"}
     form = re.compile(r"\bRenderer\(|mujoco\.Renderer|GLContext|MjrContext|def __del__")
     found = {source.name for source in sources("src") if form.search(source.text)}
     assert found == makers

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InternalError, MissingDependencyError
@@ -25,9 +26,9 @@ from embodied_iqa.runs.experiment.headless_runs import run_all
 from embodied_iqa.runs.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless_options import HeadlessOptions
-from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.scenes.scene import Scene, make_scene
 from embodied_iqa.world.scenes.snapshot import nominal_snapshot
-from embodied_iqa.world.simulation import scene_batches
+from embodied_iqa.world.simulation import engine, scene_batches
 from embodied_iqa.world.simulation.engine import mujoco
 from embodied_iqa.world.simulation.graphics_contexts import open_contexts
 from embodied_iqa.world.simulation.kept_renderers import batch_renderer
@@ -171,6 +172,59 @@ def test_the_outermost_owner_closes_what_is_lent() -> None:
         assert open_here() == 0
 
     in_thread(work)
+
+
+def drawn(scene: Scene) -> bytes:
+    """Image and segmentation of a scene, drawn by a renderer of their own."""
+    with SceneRenderer(scene, 64, 48) as renderer:
+        snapshot = nominal_snapshot(scene)
+        image, parts = renderer.frame(View.TOP, snapshot).rgb, renderer.segmentation(View.SIDE, snapshot)
+    return image.tobytes() + parts.tobytes()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]:
+    """The thread of each EGL context that is made; none is kept from before."""
+    threads: list[threading.Thread] = []
+
+    class Counted(engine._EglContext):
+        def __init__(self, *size: int) -> None:
+            super().__init__(*size)
+            threads.append(threading.current_thread())
+
+    monkeypatch.setattr(engine, "_EglContext", Counted)
+    engine._release_kept()
+    yield threads
+    engine._release_kept()
+
+
+def test_renderers_after_each_other_are_lent_one_context_and_draw_as_in_one_of_their_own(
+    made: list[threading.Thread],
+) -> None:
+    scenes = [make_scene(seed) for seed in (7, 8)]
+    lent = [drawn(scene) for scene in (*scenes, *scenes)]
+    assert made == [threading.main_thread()]
+    own: list[bytes] = []
+    for scene in scenes:
+        in_thread(lambda scene=scene: own.append(drawn(scene)))
+    assert len(made) == 3, "nothing is kept of a thread that ends"
+    assert lent == own * 2
+    assert lent[0] != lent[1]
+
+
+def test_renderers_beside_each_other_have_a_context_each_and_one_is_kept(
+    made: list[threading.Thread],
+) -> None:
+    alone = drawn(SCENE)
+    with SceneRenderer(make_scene(8), 64, 48) as other:
+        assert drawn(SCENE) == alone
+        before = other.frame(View.TOP, nominal_snapshot(other.scene)).rgb
+        assert drawn(SCENE) == alone
+        assert np.array_equal(other.frame(View.TOP, nominal_snapshot(other.scene)).rgb, before)
+    assert len(made) == 2
+    assert len(engine._kept) == 1
+    assert drawn(SCENE) == alone
+    assert len(made) == 2
 
 
 def test_a_build_compiles_one_renderer_and_closes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
