@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 from rosbags.typesys.base import normalize_fieldname
+from rosbags.typesys.store import Typestore
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
@@ -17,6 +19,7 @@ from embodied_iqa.data.recording.definitions import MessageDefinitions
 
 _ENCAPSULATION_BYTES = 4
 _DTYPES = {"bool": "bool", "byte": "uint8", "char": "uint8", "octet": "uint8"}
+_NO_TYPES: Final = get_typestore(Stores.EMPTY)
 
 
 class TypeStore:
@@ -31,7 +34,7 @@ class TypeStore:
 
     def __init__(self, definitions: MessageDefinitions | None = None) -> None:
         self.definitions = definitions or MessageDefinitions()
-        self._store = get_typestore(Stores.EMPTY)
+        self._store = _NO_TYPES
 
     def message_class(self, type_name: str) -> Any:
         """Return the class of messages of a type, such as ``sensor_msgs/msg/Image``.
@@ -50,7 +53,7 @@ class TypeStore:
             InputError: The text cannot be parsed, or contradicts a registered type.
         """
         try:
-            self._store.register(get_types_from_msg(full_text, type_name))
+            self._store = _with_type(self._store, type_name, full_text)
         except TypesysError as error:
             raise InputError(f"bad definition of message type {type_name}: {error}") from error
 
@@ -143,6 +146,24 @@ class TypeStore:
         length = size if node == Nodetype.ARRAY else 0
         dtype = _dtype(element)
         return [self._zero(element) for _ in range(length)] if dtype is None else np.zeros(length, dtype)
+
+
+@lru_cache(maxsize=512)
+def _with_type(store: Typestore, type_name: str, full_text: str) -> Typestore:
+    """Return a store of rosbags with a further type, and what that contains; ``store`` stays as it is.
+
+    Recordings have the same types, nearly always in the same order: one store serves all of them, whose
+    definitions are then parsed, and compiled into readers of bytes, once.
+
+    Raises:
+        TypesysError: The text cannot be parsed, or contradicts a registered type.
+    """
+    grown = get_typestore(Stores.EMPTY)
+    grown.types.update(store.types)
+    grown.fielddefs.update(store.fielddefs)
+    grown.cache.update(store.cache)
+    grown.register(get_types_from_msg(full_text, type_name))
+    return grown
 
 
 def _zero_scalar(name: str) -> Any:

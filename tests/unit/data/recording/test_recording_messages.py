@@ -94,6 +94,20 @@ def test_big_endian_messages_are_read() -> None:
     assert types.deserialise(cdr, EVENT_TYPE) == message
 
 
+def test_stores_that_learn_the_same_share_its_classes_and_nothing_else() -> None:
+    one, other, third = TypeStore(), TypeStore(), TypeStore()
+    for types in (one, other):
+        types.learn("a_msgs/msg/A", "int32 x")
+    third.learn("a_msgs/msg/A", "int32 y")
+    assert one.message_class("a_msgs/msg/A") is other.message_class("a_msgs/msg/A")
+    one.learn("b_msgs/msg/B", f"a_msgs/A a\n{'=' * 80}\nMSG: a_msgs/A\nint32 x")
+    cdr = one.serialise(one.new("b_msgs/msg/B", a=one.new("a_msgs/msg/A", x=3)))
+    assert one.deserialise(cdr, "b_msgs/msg/B").a.x == 3
+    with pytest.raises(InputError, match="b_msgs/msg/B"):
+        other.deserialise(cdr, "b_msgs/msg/B")
+    assert third.deserialise(cdr, "a_msgs/msg/A").y == 3
+
+
 def test_contradicting_definition_is_told() -> None:
     types = TypeStore()
     types.learn("a_msgs/msg/A", "int32 x")
