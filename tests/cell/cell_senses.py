@@ -164,6 +164,7 @@ class Policy(Actor):
         self.thinks_ns = (5 * MS_NS, 20 * MS_NS, 40 * MS_NS)
         self._frames = FrameAssembler(_KEPT_FRAMES)
         self._frames.add_intrinsics(View.TOP, _INTRINSICS)
+        self._whole_ns: list[int] | None = None
         self._tools: StateHistory[tuple[np.ndarray, float]] = StateHistory()
         self._from_ns = 0
         self.actions = Link(queue, 200)
@@ -171,6 +172,7 @@ class Policy(Actor):
     def take_image(self, source: Source, image: Image) -> None:
         self._frames.add_pose(View.TOP, image.stamp_ns, np.eye(4))
         self._frames.add_picture(View.TOP, source, image.stamp_ns, image.rgb)
+        self._whole_ns = None
         self._consider()
 
     def take_report(self, report: ArmReport) -> None:
@@ -198,12 +200,15 @@ class Policy(Actor):
         self._consider()
 
     def _whole_stamps(self) -> list[int]:
-        frames = self._frames
-        return [
-            stamp_ns
-            for stamp_ns in frames.stamps_ns(View.TOP)
-            if all(frames.frame(View.TOP, source, stamp_ns) is not None for source in Source)
-        ]
+        """Stamps of which both images are there; the same until another image comes."""
+        if self._whole_ns is None:
+            frames = self._frames
+            self._whole_ns = [
+                stamp_ns
+                for stamp_ns in frames.stamps_ns(View.TOP)
+                if all(frames.frame(View.TOP, source, stamp_ns) is not None for source in Source)
+            ]
+        return self._whole_ns
 
     def _consider(self) -> None:
         if self.desk.is_busy:

@@ -96,7 +96,7 @@ class Decider:
         """
         if 0 < state.reported_ns - stamp_ns < SECOND_NS:
             return state
-        state = replace(state, reported_ns=stamp_ns)
+        state = replace(state, reported_ns=stamp_ns, ready=ready)
         if completed is not None and completed != state.last_completed:
             executed = completed == state.sequence and state.decisions > 0 and whole
             state = replace(
@@ -107,7 +107,7 @@ class Decider:
             state = replace(
                 state, decisions=state.decisions - 1, uncounted=state.sequence, turn=state.turn + 1
             )
-        return replace(state, ready=ready)
+        return state
 
     def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
         """Return the stamp to decide on, or None: the run's first frame first, then the newest.
