@@ -27,7 +27,7 @@ from embodied_iqa.quality.gate.calibration_file import gate_file_path
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.experiment.arms import OFF, GateArm, parse_arms
-from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment
+from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment, read_experiment
 from embodied_iqa.runs.experiment.plan import (
     ExperimentPlan,
     ExperimentTask,
@@ -95,7 +95,7 @@ def _perform(arguments: argparse.Namespace, graph: GraphParameters, folder: Expe
         compare_arms = load("embodied_iqa.runs.experiment.gate_arms:compare_arms")
         comparison = compare_arms([item.run for item in scored], names)
         write = load("embodied_iqa.pages.reports.experiment.report:write_experiment_report")
-        page = write(comparison, arguments.out, peers)
+        page = write(read_experiment(arguments.out), comparison, arguments.out, peers)
     if arguments.json:
         print(json.dumps(as_tree(means, comparison, peers), indent=2))
         return 0

@@ -11,6 +11,7 @@ from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.data.database.store import is_database, open_database
 from embodied_iqa.pages.reports.benchmark import report as benchmark
 from embodied_iqa.pages.reports.database import report as database
+from embodied_iqa.pages.reports.experiment import report as experiment
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage
 from embodied_iqa.pages.reports.manipulation import report as manipulation
 from embodied_iqa.pages.reports.miqa import labels
@@ -19,6 +20,7 @@ from embodied_iqa.pages.reports.static import report as static
 from embodied_iqa.pages.reports.static.stored_results import is_static_results
 from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE
 from embodied_iqa.quality.metrics.benchmark.results import RESULTS
+from embodied_iqa.runs.experiment.folder import RECORD_FILE as EXPERIMENT_FILE
 from embodied_iqa.suites.cell_manipulation.planning.results import PLAN_FILE as RUN_FILE
 from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE
 
@@ -61,6 +63,7 @@ def _plain(page_of: Callable[[Path, Path], ChapterPage]) -> Callable[[Path, Path
 KINDS: Final = (
     Stored("database", "database.html.j2", is_database, _database),
     Stored("benchmark", "benchmark.html.j2", _holds(RESULTS, PLAN_FILE), _plain(benchmark.page_of)),
+    Stored("experiment", "experiment.html.j2", _holds(EXPERIMENT_FILE), _plain(experiment.page_of)),
     Stored("labels of machine vision", "miqa.html.j2", labels.has_labels, _plain(labels.page_of)),
     Stored("miqa evaluation", "miqa.html.j2", _is_miqa, _plain(miqa.page_of)),
     Stored("static benchmark", "static.html.j2", is_static_results, _plain(static.page_of)),

@@ -25,7 +25,7 @@ from embodied_iqa.world.scenes.scene import WORLD_VERSION
 
 SCHEMA: Final = 3
 _SHARDS: Final = "shards"
-_RECORD: Final = "experiment.json"
+RECORD_FILE: Final = "experiment.json"
 _JOB: Final = "experiment"
 
 
@@ -70,7 +70,7 @@ def read_experiment(path: Path) -> StoredExperiment:
         InputError: It holds no experiment, or a run is damaged.
         UsageError: It is of another version.
     """
-    record = _record(path / _RECORD)
+    record = _record(path / RECORD_FILE)
     plan, rows, finished = record.plan, [], 0
     for task in plan.tasks:
         files = [path / _SHARDS / f"{key.name}.parquet" for key in plan.runs() if key.task == task]
@@ -137,7 +137,7 @@ class ExperimentFolder:
 
     def _keep(self, parameters: Mapping[str, Scalar]) -> None:
         """Write the record, unless the folder has it."""
-        file, plan = self.path / _RECORD, self.plan
+        file, plan = self.path / RECORD_FILE, self.plan
         if file.is_file() and _record(file).plan == plan:
             return
         try:
@@ -162,7 +162,7 @@ def opened_experiment(
         InputError: Another experiment works in it.
     """
     _planned(path, parameters, plan, add=add)
-    with JobFolder(path, _JOB, _RECORD).locked():
+    with JobFolder(path, _JOB, RECORD_FILE).locked():
         yield ExperimentFolder(path, parameters, plan, add=add)
 
 
@@ -170,9 +170,9 @@ def _planned(
     path: Path, parameters: Mapping[str, Scalar], plan: ExperimentPlan, *, add: bool = False
 ) -> ExperimentPlan:
     """Check what a folder holds; return its plan, extended by this one. See `ExperimentFolder`."""
-    if JobFolder(path, _JOB, _RECORD).plan() is None:
+    if JobFolder(path, _JOB, RECORD_FILE).plan() is None:
         return plan
-    record = _record(path / _RECORD)
+    record = _record(path / RECORD_FILE)
     require_same_plan(path, record.parameters, _same(parameters))
     before = record.plan
     parts = [f"{item} is there, not asked" for item in before.without(plan)]

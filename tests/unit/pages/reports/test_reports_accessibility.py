@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from report_pages import page_of, reported
 from synthetic_trial import BLURRED, NOISY, REFERENCE, write_trial
-from test_reports_experiment import gate_runs
+from test_reports_experiment import gate_runs, stored_gates
 
 from accessibility import needs_axe, report_violations
 from chromium_pipe import Browser, chromium
@@ -56,6 +56,6 @@ def test_page_of_vision_labels(browser: Browser, tmp_path: Path) -> None:
 def test_page_of_an_experiment(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "experiment.json").write_text("{}")
     page = write_experiment_report(
-        compare_arms(gate_runs(), ["learned", "off", "oracle"], draws=20), tmp_path
+        stored_gates(), compare_arms(gate_runs(), ["learned", "off", "oracle"], draws=20), tmp_path
     )
     assert report_violations(browser, page) == []

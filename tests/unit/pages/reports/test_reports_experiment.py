@@ -11,9 +11,13 @@ import pytest
 
 from embodied_iqa.cli.experiment.table import ALL_DISTORTED, as_tree, print_gates
 from embodied_iqa.data.database.run_rows import RunRow
+from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.pages.reports.experiment.gate_arms import risk_against_availability
 from embodied_iqa.pages.reports.experiment.report import write_experiment_report
+from embodied_iqa.runs.experiment.arms import parse_arms
+from embodied_iqa.runs.experiment.folder import StoredExperiment
 from embodied_iqa.runs.experiment.gate_arms import ALL, Comparison, Measure, compare_arms
+from embodied_iqa.runs.experiment.plan import ExperimentPlan, parse_distortions, parse_tasks
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 
 
@@ -39,6 +43,17 @@ def gate_runs() -> list[RunRow]:
     ]
 
 
+def stored_gates() -> StoredExperiment:
+    """Return them as an experiment of one policy."""
+    plan = ExperimentPlan(
+        (parse_vla("panel-vla-query"),),
+        parse_tasks(2, (), 7, 5),
+        parse_distortions("04", (5,), 0, ("burst:start=0,length=1.5",)),
+        parse_arms("off,learned,oracle"),
+    )
+    return StoredExperiment(plan, {}, tuple(gate_runs()), 10)
+
+
 @pytest.fixture
 def comparison() -> Comparison:
     return compare_arms(gate_runs(), ["learned", "off", "oracle"], draws=100)
@@ -48,7 +63,7 @@ def test_the_page_has_every_gate_with_its_distance_to_off_and_to_the_oracle(
     comparison: Comparison, tmp_path: Path
 ) -> None:
     (tmp_path / "experiment.json").write_text("{}")
-    page = write_experiment_report(comparison, tmp_path).read_text(encoding="utf-8")
+    page = write_experiment_report(stored_gates(), comparison, tmp_path).read_text(encoding="utf-8")
     assert "learned has the fewest wrong motions: 0.200" in page
     assert "Risk against availability" in page
     with (tmp_path / "report_tables" / "gate_arms.csv").open(encoding="utf-8") as stream:
@@ -61,7 +76,8 @@ def test_the_page_has_every_gate_with_its_distance_to_off_and_to_the_oracle(
     assert float(success["p"]) == pytest.approx(2 * 0.5**6)
     assert found["success", "off"]["minus_off"] == ""
     names = {path.name for path in (tmp_path / "report_tables").iterdir()}
-    assert names == {"gate_arms.csv", "gate_arms_clean.csv", "gate_arms_by_distortion.csv"}
+    before = {"gate_arms.csv", "gate_arms_clean.csv", "gate_arms_by_distortion.csv"}
+    assert names == before | {"gate_arms_by_distortion_more.csv", "gate_availability.csv", "gate_goals.csv"}
 
 
 def test_the_curve_has_a_point_for_each_gate(comparison: Comparison) -> None:

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_reports_experiment import gate_runs
+from test_reports_experiment import gate_runs, stored_gates
 
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors
-from embodied_iqa.cli.main import parse
+from embodied_iqa.cli.main import main, parse
 from embodied_iqa.models.scoring.execution import Outcome
 from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.pages.reports.experiment.gate_arms import TITLES
 from embodied_iqa.pages.reports.experiment.goals import goals_of, missed
-from embodied_iqa.pages.reports.experiment.report import write_experiment_report
+from embodied_iqa.pages.reports.experiment.report import build_page, write_experiment_report
+from embodied_iqa.pages.reports.kit.markdown import write_section
 from embodied_iqa.runs.experiment.arms import parse_arms
+from embodied_iqa.runs.experiment.command import command_of
 from embodied_iqa.runs.experiment.folder import ExperimentFolder, StoredExperiment, read_experiment
-from embodied_iqa.runs.experiment.gate_arms import compare_arms
-from embodied_iqa.runs.experiment.plan import ExperimentPlan, parse_distortions, parse_tasks
+from embodied_iqa.runs.experiment.gate_arms import Measure, compare_arms
+from embodied_iqa.runs.experiment.plan import parse_distortions
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 from embodied_iqa.runs.peers.comparison import DetectorResult
 from embodied_iqa.runs.peers.stored import ComparedDetectors
-from write_gate_page import command_of, page
 
 GATES = "off,learned,oracle"
-PLAN = ExperimentPlan(
-    (parse_vla("panel-vla-query"),),
-    parse_tasks(2, (), 7, 5),
-    parse_distortions("04", (5,), 0, ("burst:start=0,length=1.5",)),
-    parse_arms(GATES),
-)
+PLAN = stored_gates().plan
+
+
+def markdown(stored: StoredExperiment, folder: Path, peers: ComparedDetectors | None = None) -> str:
+    """Return the section of a page, from a stored experiment."""
+    (folder / "experiment.json").write_text("{}")
+    comparison = compare_arms(stored.rows, GATES.split(","), draws=20)
+    file = folder / "page.md"
+    write_section(file, "gates", build_page(stored, comparison, folder, file, peers))
+    return file.read_text(encoding="utf-8")
 
 
 def test_goals_state_what_is_reached_and_what_cannot_be_measured() -> None:
@@ -45,26 +52,31 @@ def test_goals_state_what_is_reached_and_what_cannot_be_measured() -> None:
     assert goals_of(compare_arms(gate_runs(), ["learned", "oracle"], draws=20)) == []
 
 
-def test_the_page_states_misses_and_every_measure_of_every_gate() -> None:
-    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), note="measured here"))
-    assert "- Missed: 10 scenes, goal at least 100." in text
-    assert "| wrong motions a run | 0.800 [" in text
-    assert "| learned | 0.200 [" in text
-    assert "measured here" in text
+def test_the_page_states_misses_and_every_measure_of_every_gate(tmp_path: Path) -> None:
+    text = markdown(stored_gates(), tmp_path)
+    words = " ".join(text.split())
+    assert "## Against the goals Missed: 10 scenes, goal at least 100. Missed by `learned`: wrong" in words
+    assert "| wrong motions a run | off | 10 | 10 | 0.800 |" in text
+    assert "| learned | 0.200 (" in text, "risk beside availability"
+    for measure in Measure:
+        assert re.search(rf"\| 04[^|]* \| {re.escape(TITLES[measure])} \| oracle \|", text), measure
+    assert "embodied-iqa experiment --subjects panel-vla-query --tasks 2" in text
 
 
-def test_the_page_compares_policies_under_each_gate() -> None:
+def test_the_page_compares_policies_under_each_gate(tmp_path: Path) -> None:
     one, several = "panel-vla-query", "panel-vla-query or panel-vla-side"
     rows = [replace(row, subject=one) for row in gate_runs()]
     better = [replace(row, subject=several, outcome=Outcome.SUCCESS.value, wrong_motions=0) for row in rows]
-    plan = replace(PLAN, subjects=(parse_vla(one), parse_vla(several)))
-    text = "\n\n".join(page(StoredExperiment(plan, {}, (*rows, *better), 10), title="Two policies"))
-    assert text.startswith("# Two policies\n")
+    never = "panel-vla-hand"
+    failed = [replace(row, subject=never, outcome=Outcome.FAILURE.value) for row in rows]
+    plan = replace(PLAN, subjects=(parse_vla(one), parse_vla(several), parse_vla(never)))
+    text = markdown(StoredExperiment(plan, {}, (*rows, *better, *failed), 10), tmp_path)
     lines = text[text.index("## By policy") :].split("\n")
     found = [line for line in lines if line.startswith(f"| {several} | learned |")]
     assert len(found) == 2  # all distorted and the undistorted runs
-    assert found[0].split(" | ")[3:5] == ["1.000 [1.000, 1.000]", "0.000 [0.000, 0.000]"]
+    assert found[0].split(" | ")[3:5] == ["1.000 (1.000 to 1.000)", "0.000 (0.000 to 0.000)"]
     assert any(line.startswith(f"| {one} | off |") for line in lines)
+    assert any(line.startswith(f"| {never} | off | 0 | \N{EM DASH} |") for line in lines)
     assert "goal" not in text  # goals compare one policy with and without a gate
 
 
@@ -77,12 +89,11 @@ def test_report_page_and_terminal_have_the_detectors(
         stopped_at_first=0.5, detection_s=None, cost_ms=4.2,
     )  # fmt: skip
     compared = ComparedDetectors(0.05, 10, (result,))
-    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), compared))
+    text = markdown(stored_gates(), tmp_path, compared)
     assert "**20 runs in 10 scenes, 8 with a wrong motion.** AUC:" in text
     assert "| SAFE-like | 0.910 | 0.800 to 0.970 | 0.700 | 0.880 | \N{EM DASH} | 0.05 |" in text
     comparison = compare_arms(gate_runs(), GATES.split(","), draws=20)
-    (tmp_path / "experiment.json").write_text("{}")
-    written = write_experiment_report(comparison, tmp_path, compared)
+    written = write_experiment_report(stored_gates(), comparison, tmp_path, compared)
     assert "SAFE-like" in written.read_text(encoding="utf-8")
     assert (tmp_path / "report_tables" / "detectors.csv").is_file()
     print_detectors(compared)
@@ -97,6 +108,9 @@ def test_the_command_repeats_the_plan_and_the_parameters() -> None:
     assert (arguments.tasks, arguments.scenes, arguments.scene_seed, arguments.gate) == (2, 5, 7, GATES)
     assert parse_distortions(arguments.distortions, (5,), 0, schedules_of(arguments)) == PLAN.distortions
     assert arguments.set == ["gate_node.views=[top]"]
+    assert (arguments.ros, arguments.vlm) == (False, "")
+    _, arguments = parse(shlex.split(command_of(PLAN, {"engine": "ros", "vlm": "panel-vlm-fine"}))[1:])
+    assert (arguments.ros, arguments.vlm) == (True, "panel-vlm-fine")
 
 
 def test_the_command_has_no_names_that_would_be_refused() -> None:
@@ -112,8 +126,22 @@ def test_an_unfinished_experiment_gives_its_finished_scenes(tmp_path: Path) -> N
     folder = ExperimentFolder(tmp_path, {}, PLAN)
     row = gate_runs()[0]
     for key in PLAN.runs()[:-1]:
-        folder.add(key, row)
+        folder.add(key, replace(row, arm=key.arm.name))
     stored = read_experiment(tmp_path)
     assert stored.plan == PLAN
     assert stored.finished == 9
     assert len(stored.rows) == 9 * 6
+    page = tmp_path / "page.md"
+    assert main(["report", str(tmp_path), "--markdown", str(page)]) == 0, "all runs failed: no match counts"
+    assert "in 9 of 10 scenes, undistorted" in " ".join(page.read_text(encoding="utf-8").split())
+
+
+def test_an_experiment_without_gates_or_finished_scenes_has_no_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ExperimentFolder(tmp_path / "begun", {}, PLAN)
+    assert main(["report", str(tmp_path / "begun")]) == 1
+    assert "has all of its runs" in capsys.readouterr().err
+    ExperimentFolder(tmp_path / "alone", {}, replace(PLAN, arms=parse_arms("off")))
+    assert main(["report", str(tmp_path / "alone")]) == 1
+    assert "compares no gates; expected an experiment with --gate off,..." in capsys.readouterr().err

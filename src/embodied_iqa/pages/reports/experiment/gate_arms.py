@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Final
 
 from embodied_iqa.data.analysis.paired import Estimate
-from embodied_iqa.pages.reports.kit.formatting import number
+from embodied_iqa.pages.reports.kit.formatting import ABSENT, number
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.scatter_plot import Point, ScatterPlot, place_points
 from embodied_iqa.pages.reports.kit.table import Column, Table
@@ -31,6 +32,12 @@ TIMES: Final = (
     "Time to finish: median over the successful runs of an arm; its differences are medians over the runs in "
     "which both arms succeed."
 )
+_DISTORTED: Final = "All distorted runs"
+_UNDISTORTED: Final = "Undistorted runs"
+_MAIN: Final = {Measure.SUCCESS, Measure.WRONG_MOTIONS, Measure.EMERGENCY_STOPS, Measure.FALSE_HOLDS}
+_AVAILABILITY: Final = (
+    "Frames after a burst count as undistorted: a gate that recovers late has a low availability."
+)
 _AVAILABILITY_STEP, _RISK_STEP = 0.1, 0.1
 
 
@@ -39,13 +46,25 @@ def chapter(comparison: Comparison) -> Chapter:
     plots = tuple(filter(None, [risk_against_availability(comparison)]))
     groups = dict.fromkeys(item.group for item in comparison.measured)
     parts = [
-        Part("All distorted runs", (_table(comparison, ALL, "gate_arms", TIMES),), scatters=plots),
+        Part(
+            _DISTORTED,
+            (_table(comparison, ALL, "gate_arms", _DISTORTED, TIMES), _availability(comparison)),
+            scatters=plots,
+        ),
         *(
-            [Part("Undistorted runs", (_table(comparison, CLEAN, "gate_arms_clean"),))]
+            [Part(_UNDISTORTED, (_table(comparison, CLEAN, "gate_arms_clean", _UNDISTORTED),))]
             if CLEAN in groups
             else []
         ),
-        Part("By distortion", (_by_distortion(comparison),)),
+        Part(
+            "By distortion",
+            (
+                _by_distortion(comparison, _MAIN, "gate_arms_by_distortion", "By distortion"),
+                _by_distortion(
+                    comparison, set(Measure) - _MAIN, "gate_arms_by_distortion_more", "Force and times"
+                ),
+            ),
+        ),
     ]
     return Chapter("gate", "What does the gate prevent, and what does it cost?", LEAD, "", tuple(parts))
 
@@ -56,7 +75,7 @@ def risk_against_availability(comparison: Comparison) -> ScatterPlot | None:
     for arm in comparison.arms:
         risk = comparison.of(ALL, arm, Measure.WRONG_MOTIONS).estimate
         available = 1.0 - comparison.of(ALL, arm, Measure.FALSE_HOLDS).estimate.value
-        text = f"{arm}: {_ends(risk)} wrong motions a run, {number(available, 3)} available"
+        text = f"{arm}: {estimate_text(risk)} wrong motions a run, {number(available, 3)} available"
         points.append(Point(available, risk.value, arm, text))
     plot = ScatterPlot(
         "Risk against availability", "decision",
@@ -65,12 +84,31 @@ def risk_against_availability(comparison: Comparison) -> ScatterPlot | None:
     return place_points(plot, _AVAILABILITY_STEP, _RISK_STEP)
 
 
-def _table(comparison: Comparison, group: str, name: str, note: str = "") -> Table:
+def _availability(comparison: Comparison) -> Table:
+    """Return the numbers of the plot of the risk against the availability."""
+    risk = {arm: comparison.of(ALL, arm, Measure.WRONG_MOTIONS).estimate for arm in comparison.arms}
+    held = {arm: comparison.of(ALL, arm, Measure.FALSE_HOLDS).estimate for arm in comparison.arms}
+    return Table.of(
+        "Risk against availability",
+        comparison.arms,
+        {
+            Column("Gate"): lambda arm: arm,
+            Column("Wrong motions a run", name="risk"): lambda arm: estimate_text(risk[arm]),
+            Column("Undistorted frames that pass", name="availability"): lambda arm: estimate_text(
+                Estimate(1 - held[arm].value, 1 - held[arm].high, 1 - held[arm].low)
+            ),
+        },
+        _AVAILABILITY,
+        name="gate_availability",
+    )
+
+
+def _table(comparison: Comparison, group: str, name: str, title: str, note: str = "") -> Table:
     items = [item for item in comparison.measured if item.group == group]
     order = list(Measure)
     items.sort(key=lambda item: order.index(item.measure))
     return Table.of(
-        group,
+        title,
         items,
         {Column("Measure"): lambda item: TITLES[item.measure], Column("Gate"): lambda item: item.arm}
         | _NUMBERS,
@@ -79,11 +117,10 @@ def _table(comparison: Comparison, group: str, name: str, note: str = "") -> Tab
     )
 
 
-def _by_distortion(comparison: Comparison) -> Table:
-    shown = {Measure.SUCCESS, Measure.WRONG_MOTIONS, Measure.EMERGENCY_STOPS, Measure.FALSE_HOLDS}
+def _by_distortion(comparison: Comparison, shown: Collection[Measure], name: str, title: str) -> Table:
     items = [item for item in comparison.measured if item.group not in {ALL, CLEAN} and item.measure in shown]
     return Table.of(
-        "by distortion",
+        title,
         items,
         {
             Column("Distortion"): lambda item: item.group,
@@ -91,7 +128,7 @@ def _by_distortion(comparison: Comparison) -> Table:
             Column("Gate"): lambda item: item.arm,
         }
         | _NUMBERS,
-        name="gate_arms_by_distortion",
+        name=name,
     )
 
 
@@ -118,7 +155,10 @@ def _interval(estimate: Estimate | None) -> str:
     return f"{number(estimate.low, 3)} to {number(estimate.high, 3)}"
 
 
-def _ends(estimate: Estimate) -> str:
+def estimate_text(estimate: Estimate) -> str:
+    """Return an estimate with its interval: "0.200 (0.000 to 0.400)"; `ABSENT` where it is undefined."""
+    if math.isnan(estimate.value):
+        return ABSENT
     between = _interval(estimate)
     return number(estimate.value, 3) + (f" ({between})" if between else "")
 
@@ -132,4 +172,4 @@ def headline(comparison: Comparison) -> str:
         return f"{len(comparison.arms)} gates on the same runs."
     best = min(known, key=lambda item: item.estimate.value)
     against = "" if best.difference is None else f", {number(best.difference.value, 3)} against off"
-    return f"{best.arm} has the fewest wrong motions: {_ends(best.estimate)} a run{against}."
+    return f"{best.arm} has the fewest wrong motions: {estimate_text(best.estimate)} a run{against}."

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from embodied_iqa.pages.reports.kit.formatting import number
+from embodied_iqa.pages.reports.kit.formatting import number, plural
+from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
 from embodied_iqa.runs.experiment.arms import OFF
 from embodied_iqa.runs.experiment.gate_arms import ALL, CLEAN, Comparison, Measure
 
 _PERCENT: Final = 100.0
+_ENOUGH_SCENES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,10 @@ class Goal:
 
 
 def goals_of(comparison: Comparison) -> list[Goal]:
-    """Return the goals of every gate; none without the arm ``off``."""
-    arms = [arm for arm in comparison.arms if arm != OFF.name]
-    return [goal for arm in arms for goal in _of(comparison, arm)] if OFF.name in comparison.arms else []
+    """Return the goals of every gate; none without the arm ``off``, or where no match counts."""
+    if OFF.name not in comparison.arms or all(item.group != CLEAN for item in comparison.measured):
+        return []
+    return [goal for arm in comparison.arms if arm != OFF.name for goal in _of(comparison, arm)]
 
 
 def _of(comparison: Comparison, arm: str) -> Iterator[Goal]:
@@ -78,10 +81,17 @@ def goals_table(goals: Sequence[Goal]) -> Table:
             Column("Gate"): lambda goal: goal.gate,
             Column("Goal"): lambda goal: f"{goal.what}: {goal.words}",
             Column("Measured (%)", 1): lambda goal: goal.percent,
-            Column("Reached"): lambda goal: {True: "yes", False: "**no**", None: None}[goal.met],
+            Column("Reached"): lambda goal: {True: "yes", False: "no", None: None}[goal.met],
         },
         name="gate_goals",
     )
+
+
+def chapter(goals: Sequence[Goal], scenes: int) -> Chapter:
+    """Return the chapter; ``scenes`` is the number of finished ones."""
+    few = f"Missed: {plural(scenes, 'scene')}, goal at least {_ENOUGH_SCENES}."
+    words = [*([few] if scenes < _ENOUGH_SCENES else []), *missed(goals)]
+    return Chapter("goals", "Against the goals", " ".join(words), "", (Part("", (goals_table(goals),)),))
 
 
 def missed(goals: Sequence[Goal]) -> Iterator[str]:

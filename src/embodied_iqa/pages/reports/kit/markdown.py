@@ -92,7 +92,8 @@ def _level_above(text: str) -> int:
 def _parts(page: ChapterPage, heading: str, images: Path, name: str) -> Iterator[str]:
     yield prose(f"{page.headline} {page.lead}")
     if page.command:
-        yield f"```\n{page.command}\n```"
+        words = textwrap.wrap(page.command, _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+        yield "```\n" + " \\\n    ".join(words) + "\n```"
     yield "\n".join(prose(f"- {remark}", indent="  ") for remark in page.remarks)
     for chapter in page.chapters:
         if tables := [table for part in chapter.parts for table in part.tables if not table.detail]:
