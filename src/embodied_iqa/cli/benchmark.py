@@ -79,9 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         show = _Shown(stack)
         results: BenchmarkResults = run_benchmark(store, arguments.out, plan, engine, show)
-    page: Path = load("embodied_iqa.pages.reports.benchmark.report:write_benchmark_report")(
-        results, arguments.out
-    )
+    page: Path = load("embodied_iqa.pages.reports.stored:write_report")(arguments.out)
     if arguments.json:
         tree = load("embodied_iqa.base.records:unstructure")(results)
         json.dump(tree, sys.stdout, indent=1, ensure_ascii=False)

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or Path(names[0].removeprefix("trained:").rstrip("/") + _SUFFIX)
     with ProgressBars() as bars:
         result = evaluate(database, plan, out, EngineOptions(workers=arguments.workers), bars.update)
-    page = load("embodied_iqa.pages.reports.miqa.report:write_miqa_report")(result, out)
+    page = load("embodied_iqa.pages.reports.stored:write_report")(out)
     if arguments.json:
         print(json.dumps(unstructure(result), indent=1))
         return 0

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             vla.print_scores(of_vlas)
     stored.write_evaluation(results, arguments.bench)
-    page = load(f"{_REPORT}.report:write_static_report")(results)
+    page = load("embodied_iqa.pages.reports.stored:write_report")(results)
     print(json.dumps(found, indent=2) if arguments.json else f"scores: {results}; report: {page}")
     return 0
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.data.database.store import is_database, open_database
 from embodied_iqa.pages.reports.benchmark import report as benchmark
 from embodied_iqa.pages.reports.database import report as database
 from embodied_iqa.pages.reports.experiment import report as experiment
-from embodied_iqa.pages.reports.kit.chapters import ChapterPage
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage, write_chapters
 from embodied_iqa.pages.reports.manipulation import report as manipulation
 from embodied_iqa.pages.reports.miqa import labels
 from embodied_iqa.pages.reports.miqa import report as miqa
@@ -23,6 +24,8 @@ from embodied_iqa.quality.metrics.benchmark.results import RESULTS
 from embodied_iqa.runs.experiment.folder import RECORD_FILE as EXPERIMENT_FILE
 from embodied_iqa.suites.cell_manipulation.planning.results import PLAN_FILE as RUN_FILE
 from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE
+
+PAGE: Final = "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +77,20 @@ KINDS: Final = (
 def kind_of(folder: Path) -> Stored | None:
     """Return the kind of the results in a folder; None for another folder, such as that of a trial run."""
     return next((kind for kind in KINDS if kind.is_in(folder)), None)
+
+
+def write_report(folder: Path) -> Path:
+    """Write `report.html` into a folder of results that are not those of a trial run; return its path.
+
+    Args:
+        folder: Of finished results; the tables go to `report_tables`.
+
+    Raises:
+        InputError: It holds no results, a file is damaged, or the page cannot be written.
+    """
+    kind = kind_of(folder)
+    if kind is None:
+        raise InputError(f"{folder} holds no results", available=[known.name for known in KINDS])
+    path = folder / PAGE
+    write_chapters(path, kind.template, kind.page(folder, path, False, 0))
+    return path

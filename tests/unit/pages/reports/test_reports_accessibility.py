@@ -18,7 +18,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.experiment.report import write_experiment_report
-from embodied_iqa.pages.reports.miqa.report import write_miqa_report
+from embodied_iqa.pages.reports.stored import write_report
 from embodied_iqa.runs.experiment.gate_arms import compare_arms
 from embodied_iqa.suites.miqa.evaluation.evaluating import EvaluationPlan, evaluate
 from miqa_folders import make_miqa
@@ -49,8 +49,8 @@ def test_page_of_vision_labels(browser: Browser, tmp_path: Path) -> None:
     tasks = (VisionTask.CLASSIFICATION, VisionTask.DETECTION)
     database, out = make_miqa(tmp_path / "db", 5, tasks), tmp_path / "out"
     plan = EvaluationPlan(("psnr", "gmsd"), tasks, draws=20)
-    result = evaluate(database, plan, out, EngineOptions(), lambda *_: None)
-    assert report_violations(browser, write_miqa_report(result, out)) == []
+    evaluate(database, plan, out, EngineOptions(), lambda *_: None)
+    assert report_violations(browser, write_report(out)) == []
 
 
 def test_page_of_an_experiment(browser: Browser, tmp_path: Path) -> None:

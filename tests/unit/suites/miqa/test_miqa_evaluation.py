@@ -16,7 +16,8 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.formatting import number
 from embodied_iqa.pages.reports.miqa.published import published_rows
-from embodied_iqa.pages.reports.miqa.report import evaluation_chapters, write_miqa_report
+from embodied_iqa.pages.reports.miqa.report import evaluation_chapters
+from embodied_iqa.pages.reports.stored import write_report
 from embodied_iqa.quality.metrics.benchmark.logistic import Logistic, fit_logistic
 from embodied_iqa.suites.miqa.evaluation.agreement import agreements, mapped_to_labels
 from embodied_iqa.suites.miqa.evaluation.comparing import MeasuredMetric, compare_task, held_out_rows
@@ -129,7 +130,7 @@ def test_an_evaluation_is_written_reported_and_reuses_what_was_measured(tmp_path
     psnr = next(row for row in result.metrics if (row.metric, row.task) == ("psnr", CLS))
     assert psnr.agreement.srcc is not None
     assert psnr.agreement.srcc > 0.3
-    page = write_miqa_report(result, out).read_text(encoding="utf-8")
+    page = write_report(out).read_text(encoding="utf-8")
     assert "published: RA-MIQA" in page
     assert "psnr" in page
     tables = {file.stem for file in (out / "report_tables").iterdir()}

@@ -14,7 +14,7 @@ from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.distortions.region import region_mode
 from embodied_iqa.models.vision.predictions import VisionTask
-from embodied_iqa.pages.reports.miqa.report import write_miqa_report
+from embodied_iqa.pages.reports.stored import write_report
 from embodied_iqa.suites.miqa.evaluation.evaluating import EvaluationPlan, evaluate
 from embodied_iqa.suites.miqa.evaluation.falling import fall_rows
 from embodied_iqa.suites.miqa.evaluation.results import FallRow, Share
@@ -120,7 +120,7 @@ def test_reports_and_the_command_show_metrics_beside_the_labels(
     assert result.falling_types(CLS, "label") == (2, 2), "the labels of these folders fall with the levels"
     (noise,) = [row for row in result.falls if (row.metric, row.kind) == ("psnr", "gaussian_noise")]
     assert (noise.monotone.value, noise.falls) == (1, True)
-    page = write_miqa_report(result, tmp_path / "out").read_text(encoding="utf-8")
+    page = write_report(tmp_path / "out").read_text(encoding="utf-8")
     assert "Does the score fall with the level?" in page
     assert "correlation of psnr with the labels" in page, "a single table has no heading"
     assert "recipe-cognition" not in page, "scores of another benchmark"

@@ -16,32 +16,13 @@ from embodied_iqa.pages.reports.benchmark import (
     paper_tables,
 )
 from embodied_iqa.pages.reports.benchmark.lines import whole_scores
-from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
 from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE
 from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults
 
 REPORT: Final = "report.html"
-
-
-def write_benchmark_report(results: BenchmarkResults, folder: Path) -> Path:
-    """Write the report of a benchmark into its folder, whole or not at all.
-
-    Args:
-        results: The results.
-        folder: With `plan.json`; the tables go to `report_tables`.
-
-    Returns:
-        The page's path.
-
-    Raises:
-        InputError: The page cannot be written.
-    """
-    path = folder / REPORT
-    record = (folder / PLAN_FILE).read_text(encoding="utf-8")
-    write_chapters(path, "benchmark.html.j2", build_page(results, record, tables_folder(path)))
-    return path
 
 
 def page_of(folder: Path, out: Path) -> ChapterPage:

@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.base.records import read_json
 from embodied_iqa.models.vision.predictions import VisionTask
-from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Chapter, Part, Tile
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
@@ -26,7 +26,6 @@ from embodied_iqa.pages.reports.miqa.tables import (
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE, load_metric_card
 from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE, Breakdown, MetricRow, MiqaEvaluation
 
-REPORT: Final = "report.html"
 _PAPER: Final = "RA-MIQA"
 _PAPER_LEAD: Final = (
     "Rows marked as published are numbers of the paper on its own pictures and labels: they show the order "
@@ -41,22 +40,6 @@ _FALLS_LEAD: Final = (
     "Intervals: 95 %, from drawing references. The labels stand beside the metrics: models that lose the "
     "object at level 3 lose no more at level 5."
 )
-
-
-def write_miqa_report(result: MiqaEvaluation, folder: Path) -> Path:
-    """Write the report of an evaluation into its folder, whole or not at all; return the page's path.
-
-    Args:
-        result: The evaluation.
-        folder: With ``evaluation.json``; the tables go to ``report_tables``.
-
-    Raises:
-        InputError: The page cannot be written.
-    """
-    path = folder / REPORT
-    record = (folder / EVALUATION_FILE).read_text(encoding="utf-8")
-    write_chapters(path, "miqa.html.j2", build_page(result, record, tables_folder(path)))
-    return path
 
 
 def page_of(folder: Path, out: Path) -> ChapterPage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Chapter, Tile
 from embodied_iqa.pages.reports.static.further import distorted_chapters, failed_chapters, s2d_chapters
@@ -17,24 +17,6 @@ from embodied_iqa.suites.static_benchmark.vla_results import VlaRow
 from embodied_iqa.suites.static_benchmark.vlm_scores import SubjectScore, without_dummies
 
 _WHOLE = 100.0
-
-
-def write_static_report(folder: Path, path: Path | None = None) -> Path:
-    """Write the report of a folder of results, whole or not at all.
-
-    Args:
-        folder: Of `embodied-iqa evaluate static`.
-        path: The page; None for `report.html` in the folder. Tables go to a folder beside it.
-
-    Returns:
-        The page's path.
-
-    Raises:
-        InputError: There are no results, one is damaged, or the page cannot be written.
-    """
-    page_file = path or folder / "report.html"
-    write_chapters(page_file, "static.html.j2", page_of(folder, page_file))
-    return page_file
 
 
 def page_of(folder: Path, out: Path) -> ChapterPage:
