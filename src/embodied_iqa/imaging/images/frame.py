@@ -82,6 +82,22 @@ class LensCalibration:
         return Intrinsics(self.width_px, self.height_px, self.k[0], self.k[4], self.k[2], self.k[5])
 
 
+def pinhole_lens(
+    pinhole: Intrinsics, model: str = "plumb_bob", d: tuple[float, ...] = (0.0,) * 5
+) -> LensCalibration:
+    """Return the calibration of a single camera, whose rectified images would have the same pinhole."""
+    fx, fy, cx, cy = pinhole.fx_px, pinhole.fy_px, pinhole.cx_px, pinhole.cy_px
+    return LensCalibration(
+        pinhole.width_px,
+        pinhole.height_px,
+        model,
+        d,
+        k=(fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0),
+        r=(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
+        p=(fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0),
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """A picture with its stamp, intrinsics and camera pose.

@@ -19,7 +19,14 @@ from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
-from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, parse_view
+from embodied_iqa.imaging.images.frame import (
+    Frame,
+    Intrinsics,
+    LensCalibration,
+    View,
+    parse_view,
+    pinhole_lens,
+)
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.trial.protocol import TrialPlan
@@ -91,16 +98,7 @@ def uncalibrated_info(width_px: int, height_px: int) -> CameraInfo:
 
 def camera_info_of(intrinsics: Intrinsics) -> CameraInfo:
     """Return intrinsics as a camera info without lens distortion; the caller sets the header."""
-    k = intrinsics
-    return CameraInfo(
-        width=k.width_px,
-        height=k.height_px,
-        distortion_model="plumb_bob",
-        d=[0.0] * 5,
-        k=[k.fx_px, 0.0, k.cx_px, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 1.0],
-        r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        p=[k.fx_px, 0.0, k.cx_px, 0.0, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 0.0, 1.0, 0.0],
-    )
+    return _lens_info(pinhole_lens(intrinsics))
 
 
 def info_of(frame: Frame) -> CameraInfo:
@@ -109,6 +107,10 @@ def info_of(frame: Frame) -> CameraInfo:
     if lens is None:
         known = frame.intrinsics
         return uncalibrated_info(*frame.size_px) if known is None else camera_info_of(known)
+    return _lens_info(lens)
+
+
+def _lens_info(lens: LensCalibration) -> CameraInfo:
     return CameraInfo(
         width=lens.width_px,
         height=lens.height_px,

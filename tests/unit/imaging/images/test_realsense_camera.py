@@ -264,6 +264,10 @@ def test_a_distorted_lens_is_reported_in_pixels() -> None:
     ray = np.roots([0.1, 0.0, 1.0, -corner])
     r = float(ray[np.isreal(ray)].real[0])
     assert camera.lens.distortion_px == pytest.approx(150 * (corner - r), rel=1e-3)
+    calibration = camera.lens.calibration
+    assert calibration.model == "inverse_brown_conrady", "it is no plumb_bob, which has the inverse formula"
+    assert calibration.d == pytest.approx((0.1, 0.0, 0.0, 0.0, 0.0))
+    assert calibration.pinhole == LENS
     camera.close()
 
 

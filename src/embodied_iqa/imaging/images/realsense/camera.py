@@ -75,7 +75,8 @@ class RgbdCamera(ABC):
         if T_base_camera is None:
             self.without_pose += 1
             return None
-        frame = Frame(self._view, stamp_ns, pictures.rgb, self._lens.intrinsics, T_base_camera)
+        lens = self._lens
+        frame = Frame(self._view, stamp_ns, pictures.rgb, lens.intrinsics, T_base_camera, lens.calibration)
         return RgbdFrame(frame, pictures.depth, pictures.sensor_depth, pictures.depth_unit_m)
 
 

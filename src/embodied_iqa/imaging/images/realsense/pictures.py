@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.frame import Intrinsics
+from embodied_iqa.imaging.images.frame import Intrinsics, LensCalibration, pinhole_lens
 from embodied_iqa.imaging.images.realsense.devices import load_library
+
+_MODELS: Final = {"brown_conrady": "plumb_bob", "kannala_brandt4": "equidistant"}
+"""Models of librealsense to those of CameraInfo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +23,14 @@ class Lens:
 
     Attributes:
         intrinsics: The pinhole part.
+        calibration: The whole, in the terms of CameraInfo. A model without a name there keeps that of
+            librealsense, such as ``inverse_brown_conrady``, which most colour sensors have.
         distortion_px: Largest displacement of a corner from its place in the pinhole model. Pictures are not
             rectified.
     """
 
     intrinsics: Intrinsics
+    calibration: LensCalibration
     distortion_px: float
 
 
@@ -41,7 +47,16 @@ def lens_of(profile: Any) -> Lens:
         x, y, _ = library.rs2_deproject_pixel_to_point(raw, [u, v], 1.0)
         seen = np.array([raw.fx * x + raw.ppx, raw.fy * y + raw.ppy])
         farthest = max(farthest, float(np.linalg.norm(seen - (u, v))))
-    return Lens(pinhole, farthest)
+    return Lens(pinhole, _calibration(pinhole, raw.model, tuple(map(float, raw.coeffs))), farthest)
+
+
+def _calibration(pinhole: Intrinsics, model: Any, d: tuple[float, ...]) -> LensCalibration:
+    name = str(model.name)
+    if name == "none" or not any(d):
+        return pinhole_lens(pinhole)
+    if name == "kannala_brandt4":
+        d = d[:4]
+    return pinhole_lens(pinhole, _MODELS.get(name, name), d)
 
 
 def colour_pixels(frame: Any) -> NDArray[np.uint8]:
