@@ -27,7 +27,7 @@ TOOLS = "tests/style/test_style_tools.py"
 """Runs the linters and the type checker, which have been run by then."""
 _SHOWN = 12
 _SECONDS = 200.0
-"""Of tests; two processes, linters and types beside them, make about two and a half minutes."""
+"""Of tests; on two processors, with linters and types beside them, about two and a half minutes."""
 LINTERS = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 
 
