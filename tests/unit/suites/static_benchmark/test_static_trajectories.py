@@ -15,6 +15,7 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.experiment import running
 from embodied_iqa.cli.main import main
 from embodied_iqa.runs.experiment.plan import ExperimentTask
+from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.suites.static_benchmark import vla_making
 from embodied_iqa.suites.static_benchmark.trajectories import TrajectoryFolder
 from embodied_iqa.suites.static_benchmark.vla_making import (
@@ -136,9 +137,9 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
 
 def test_an_experiment_takes_the_tasks_of_a_benchmark(tmp_path: Path) -> None:
     write_trajectories(tmp_path, 3)
-    given = Namespace(bench=tmp_path, tasks=None, task=[])
-    assert running._tasks(given) == tuple(
+    given, graph = Namespace(bench=tmp_path, tasks=None, task=[]), resolve((), {})
+    assert running._tasks(given, (), graph) == tuple(
         ExperimentTask("pick the red cube", 7 + index) for index in range(3)
     )
     with pytest.raises(UsageError, match="both a benchmark and tasks"):
-        running._tasks(Namespace(bench=tmp_path, tasks=3, task=[]))
+        running._tasks(Namespace(bench=tmp_path, tasks=3, task=[]), (), graph)
