@@ -1,0 +1,65 @@
+"""A person ends a run: with a key in front of `embodied-iqa trial`, which calls the service of trial_node."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sys
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.cli.main import main
+from live_process import running_program
+
+DEADLINE_S = 110.0
+RESTLESS = """
+from pathlib import Path
+
+import numpy as np
+
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo
+
+
+class Restless:
+    info = SubjectInfo("restless", "1", "Never comes to an end.", (View.TOP,))
+
+    def act(self, observation):
+        if observation.step == 3:
+            Path(__file__).with_name("moved").touch()
+        height_m = 0.02 if observation.step % 2 else -0.02
+        return ActionChunk(ChunkStatus.ACT, np.array([[0, 0, height_m, 0, 0, 0, 0.0]]), "up and down")
+"""
+
+
+def test_a_key_ends_the_run_live_and_rescored(
+    ros_domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "restless.py").write_text(RESTLESS, encoding="utf-8")
+    folder = tmp_path / "run"
+    words = ["--no-distortion", "--vla", "python:restless:Restless", "--vlm", "classical-vlm"]
+    words += ["--gate", "off", "--run-dir", str(folder), "--json"]
+    # the run cannot end by a count, and its limit is beyond the deadline of this test
+    words += ["--set", "vla_node.max_chunks=0", "--set", "trial_node.run_limit_s=3600"]
+    search_path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    variables = {"ROS_DOMAIN_ID": str(ros_domain), "PYTHONPATH": search_path}
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
+    ours, theirs = pty.openpty()
+    try:
+        with running_program(command, tmp_path / "logs", variables, stdin=theirs) as program:
+            program.wait_until((tmp_path / "moved").is_file, "an arm that has moved", DEADLINE_S)
+            os.write(ours, b"e\n")
+            assert program.wait(DEADLINE_S) == 0
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    (run,) = json.loads(program.stdout)["runs"]
+    assert run["execution"]["outcome"] == "failure"
+    assert run["execution"]["reason"].startswith("ended by a person")
+    assert "e and Enter end a run" in program.stderr
+    assert main(["rescore", str(folder / "trial.mcap"), "--out", str(tmp_path / "again")]) == 0
+    again = json.loads((tmp_path / "again" / "scores.json").read_text(encoding="utf-8"))
+    assert again["runs"] == [run]
