@@ -64,13 +64,13 @@ def write_camera(folder: Path) -> None:
     (folder / "scene_camera.py").write_text(CAMERA, encoding="utf-8")
 
 
-def write_cell(folder: Path, host: str) -> Path:
+def write_cell(folder: Path, host: str, model: str = "ur5") -> Path:
     write_camera(folder)
     camera = {"views": ["top"], "source": "python", "path": "scene_camera:make", "rate_hz": 15.0}
     # a machine that runs other tests at the same time is slower
     arm = {
         "robot": "ur5",
-        "model": "ur5",
+        "model": model,
         "ur": {"ip": host, "state_timeout_s": 5.0, "watchdog_hz": 1.0},
         "controller": {"state_timeout_ns": 5_000_000_000, "max_frame_age_ns": 1_500_000_000},
     }
