@@ -32,11 +32,11 @@ from embodied_iqa.data.database.pictures import read_frames
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
 from embodied_iqa.data.database.sources.candidate import home_tool
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.world.protocols import VlaObservation
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 
 def bare_loop(store: DatabaseStore, subjects: tuple[SubjectReference, ...], seconds: float) -> float:
@@ -44,7 +44,7 @@ def bare_loop(store: DatabaseStore, subjects: tuple[SubjectReference, ...], seco
     tasks = rows_of(ReferenceTask, store.tasks())
     references = rows_of(Reference, store.references())
     members = [load_member(subject, VlmOptions(), VlaOptions()) for subject in subjects]
-    frames = {row.reference_id: read_frames(store.path, row, View) for row in references}
+    frames = {row.reference_id: read_frames(store.path, row, CELL_VIEWS) for row in references}
     answers, spent, rounds = 0, 0.0, 0
     while spent < seconds:
         for row in references:

@@ -40,6 +40,7 @@ from embodied_iqa.quality.gate.judges import predictor_of, shared_judge
 from embodied_iqa.quality.gate.simulated_frames import frames_a_scene, simulated_frames
 from embodied_iqa.quality.gate.statistics import Statistic, measure
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 Picture = NDArray[np.uint8]
@@ -123,8 +124,8 @@ def judge_speed(repeats: int) -> dict[str, dict[str, float]]:
 def learned_judge(width_px: int, height_px: int) -> FittedJudge:
     """Return the shipped learned judge of the top camera at another size; it rejects nothing as unlike."""
     file = shared_gate_file(GATE)
-    fit = next(fit for fit in file.fitted if fit.view is View.TOP)
-    camera = next(one for one in file.cameras if one.view is View.TOP)
+    fit = next(fit for fit in file.fitted if fit.view == View.TOP)
+    camera = next(one for one in file.cameras if one.view == View.TOP)
     anything = dict.fromkeys(Statistic, (-np.inf, np.inf))
     gate = replace(fit, seen=anything, width_px=width_px, height_px=height_px)
     fallback = StatisticsJudge([replace(camera, width_px=width_px, height_px=height_px)])
@@ -134,7 +135,7 @@ def learned_judge(width_px: int, height_px: int) -> FittedJudge:
 def detection(scenes: int, model: CameraModel) -> dict[str, dict[str, float]]:
     """Return the share of single frames that are not passed: clean, and distorted at three levels."""
     gatekeeper = Gatekeeper(shared_judge(JudgeChoice(), GATE), GateOptions())
-    frames = list(simulated_frames(tuple(View), ((640, 480),), scenes, SEED_OF_FRESH_SCENES, model))
+    frames = list(simulated_frames(CELL_VIEWS, ((640, 480),), scenes, SEED_OF_FRESH_SCENES, model))
 
     def stopped(view: View, rgb: Picture) -> bool:
         return gatekeeper.judge_alone(view, rgb).verdict is not Verdict.PASS

@@ -31,11 +31,11 @@ from rich.table import Table
 
 import embodied_iqa
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, save_metric_card
 from embodied_iqa.quality.metrics.training.export import export_network
 from embodied_iqa.quality.metrics.training.loop import LabelledInputs, Network, make_network
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, recipe_by_name
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 WIDTH_PX, HEIGHT_PX = 1280, 720
 GOAL_MS = 25.0
@@ -69,7 +69,7 @@ def export(recipe: MetricRecipe, network: Network, folder: Path) -> Path:
         input_version=recipe.input.version(),
         subjects=(),
         size_px=recipe.input.size_px,
-        views=tuple(View),
+        views=CELL_VIEWS,
         target="",
         label_low=0.0,
         label_high=1.0,

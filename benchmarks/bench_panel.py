@@ -21,6 +21,7 @@ from embodied_iqa.models.subjects.backends.panel.members import MODELS
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.world.protocols import Vla, VlaObservation, Vlm
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import make_scene, tasks_of
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.world import World
@@ -47,7 +48,7 @@ def main() -> None:
     world = World(scene)
     task = str(tasks_of(scene)[0])
     with SceneRenderer(scene, 640, 480) as renderer:
-        frames = {view: renderer.frame(view, world.snapshot()) for view in View}
+        frames = {view: renderer.frame(view, world.snapshot()) for view in CELL_VIEWS}
     observation = VlaObservation(frames, task, world.T_base_tool, 0.0, 0)
 
     names = members_in(arguments.models)

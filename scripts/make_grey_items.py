@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.benchmark import ITEMS_VERSION, write_benchmark
 from embodied_iqa.suites.static_benchmark.conditions import GREY_ITEMS, GREY_LEVEL
 from embodied_iqa.suites.static_benchmark.items import Dimension, Item
 from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, draw_slot
 from embodied_iqa.suites.static_benchmark.pictures import encode_picture
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 _SIZE = (360, 480)
 
@@ -47,7 +47,7 @@ def main() -> int:
 def _items(each: int, seed: int) -> Iterator[Item]:
     """Yield the items; cameras take turns, and all refer to the picture of the first."""
     rng = np.random.default_rng(seed)
-    views = tuple(View)
+    views = CELL_VIEWS
     for index in range(each * len(Dimension)):
         slot = draw_slot(rng, tuple(Dimension)[index // each], views[index % len(views)])
         yield replace(draw_draft(slot, seed, index).item(index), picture=0)

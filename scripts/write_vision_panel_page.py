@@ -24,6 +24,7 @@ from embodied_iqa.models.vision.predictions import Classification, Instances, Vi
 from embodied_iqa.models.vision.samples.rendered import rendered_sample
 from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 PICTURE: Final = "vision-panel.png"
 _SEED: Final = 1_500_040
@@ -129,7 +130,7 @@ def _columns(task: VisionTask) -> tuple[Column, ...]:
         ),
         *(
             Column(name, 3)
-            for name in (measure, "Low", "High", *(str(view).title() for view in View), *of_task)
+            for name in (measure, "Low", "High", *(str(view).title() for view in CELL_VIEWS), *of_task)
         ),
         Column("Time [ms]", 2),
         Column("Minutes", 1),
@@ -137,7 +138,7 @@ def _columns(task: VisionTask) -> tuple[Column, ...]:
 
 
 def _row(card: VisionCard, taken_ms: float) -> Row:
-    names = ["main", "low", "high", *(f"main_{view}" for view in View), "ap50", "box_ap"]
+    names = ["main", "low", "high", *(f"main_{view}" for view in CELL_VIEWS), "ap50", "box_ap"]
     width, height = card.input_px
     return (
         card.name,

@@ -18,6 +18,7 @@ from embodied_iqa.quality.gate.fitted import Expected, FittedGate, LossKind, Net
 from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE, NETWORK_FILE, MetricCard, save_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 WIDTH_PX, HEIGHT_PX = 64, 48
 SQUARE_PX = 32
@@ -104,7 +105,7 @@ def write_network(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, str(folder / NETWORK_FILE))
     card = MetricCard(
-        "embodied-nr", "Made by hand.", size.kind, size.version(), subjects, size.size_px, tuple(View), "",
+        "embodied-nr", "Made by hand.", size.kind, size.version(), subjects, size.size_px, CELL_VIEWS, "",
         label_low=-1.0, label_high=0.0, sha256=sha256_of(folder / NETWORK_FILE),
     )  # fmt: skip
     save_metric_card(card, folder)

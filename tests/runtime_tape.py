@@ -20,6 +20,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import camera_info_of, header_of, pose_of, state_to_msg
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.camera import CameraModel
 from embodied_iqa.world.simulation.camera.simulated_cameras import SimulatedCameras
@@ -44,7 +45,7 @@ def ideal_cameras(picture: Callable[[View, int], NDArray[np.uint8]]) -> Simulate
         return Frame(view, snapshot.time_ns, rgb, INTRINSICS, np.eye(4))
 
     renderer: Any = SimpleNamespace(frame=frame)
-    return SimulatedCameras(renderer, CameraModel.IDEAL, tuple(View))
+    return SimulatedCameras(renderer, CameraModel.IDEAL, CELL_VIEWS)
 
 
 class Tape:

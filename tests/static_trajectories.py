@@ -8,7 +8,7 @@ import numpy as np
 
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.imaging.images.frame import picture_frame
 from embodied_iqa.suites.static_benchmark.trajectories import (
     FORMAT,
     StoredPicture,
@@ -17,6 +17,7 @@ from embodied_iqa.suites.static_benchmark.trajectories import (
     TrajectoryPlan,
     store_picture,
 )
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 START = np.array([[0.0, 1.0, 0.0, -0.4], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1.0, 0.35], [0.0, 0.0, 0.0, 1.0]])
 VERBS = ("push", "pull", "place", "pick", "press")
@@ -36,7 +37,7 @@ def made_trajectory(
     pictures: tuple[StoredPicture, ...] = ()
     if folder is not None:
         rgb = rng.integers(0, 256, (size_px[1], size_px[0], 3), dtype=np.uint8)
-        pictures = tuple(store_picture(folder, name, picture_frame(rgb, view)) for view in View)
+        pictures = tuple(store_picture(folder, name, picture_frame(rgb, view)) for view in CELL_VIEWS)
     return Trajectory(
         name, "pick the red cube", VERBS[index % 5], "cube", "wood", 7 + index, 4.0,
         tuple(START.ravel().tolist()), 0.0, tuple(map(tuple, rows.tolist())), (), pictures,

@@ -24,6 +24,7 @@ from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, s
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.offline.rescoring import Subjects
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 OURS = "embodied_iqa_msgs/msg"
 SECOND_NS = 1_000_000_000
@@ -42,7 +43,7 @@ def type_store() -> TypeStore:
 
 
 def picture(view: View, frame: int, run: int = 0) -> NDArray[np.uint8]:
-    random = np.random.default_rng([frame, run, list(View).index(view)])
+    random = np.random.default_rng([frame, run, CELL_VIEWS.index(view)])
     return random.integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 

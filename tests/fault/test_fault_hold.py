@@ -93,7 +93,7 @@ def test_a_hostile_action_is_an_emergency_stop(cell: Cell, name: str, value: flo
 
 
 def test_messages_that_make_no_sense_move_nothing_and_end_nothing(cell: Cell) -> None:
-    lease = GateLease(view="sideways", verdict=GateLease.VERDICT_PASS)
+    lease = GateLease(view="side-ways", verdict=GateLease.VERDICT_PASS)
     severe = GateLease(view=VIEW, verdict=9)
     publisher = cell.graph.publisher(GateLease, "/gate/lease", STATE)
     for message in (lease, severe):
@@ -102,7 +102,7 @@ def test_messages_that_make_no_sense_move_nothing_and_end_nothing(cell: Cell) ->
     refused = cell.status.last.refused
     cell.sequence += 1
     chunk = ActionChunk(
-        view="sideways", source=1, sequence=cell.sequence, increments=[ActionIncrement(x=0.1)]
+        view="side-ways", source=1, sequence=cell.sequence, increments=[ActionIncrement(x=0.1)]
     )
     chunk.header.stamp = time_of(cell.now_ns)
     cell.actions.publish(chunk)

@@ -54,6 +54,7 @@ from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless_options import HeadlessOptions
 from embodied_iqa.runs.trial.scores import as_json, score_trial
 from embodied_iqa.world.protocols import VlaObservation
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.world import World
 
@@ -122,7 +123,7 @@ def panel() -> Values:
         scene, task = sample_scene(77_003, index)
         with SceneRenderer(scene, 640, 480) as renderer:
             snapshot = World(scene).snapshot()
-            frames = {view: renderer.frame(view, snapshot) for view in View}
+            frames = {view: renderer.frame(view, snapshot) for view in CELL_VIEWS}
         where = f"scene {index}"
         found[f"{where} task"] = str(task)
         found |= {f"{where} {view} picture": golden.digest_array(f.rgb) for view, f in frames.items()}

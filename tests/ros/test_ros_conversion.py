@@ -46,6 +46,7 @@ from embodied_iqa.live.ros.conversion import (
 )
 from embodied_iqa.live.ros.current_message import current_message
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 STAMPS = st.integers(0, 2**31 * 1_000_000_000 - 1)
 NUMBERS = st.floats(-10, 10)
@@ -64,7 +65,7 @@ def test_times_keep_every_nanosecond(stamp_ns: int) -> None:
 @given(
     st.builds(
         GateLease,
-        st.sampled_from(View),
+        st.sampled_from(CELL_VIEWS),
         STAMPS,
         st.sampled_from(Verdict),
         st.sampled_from(Verdict),

@@ -18,6 +18,7 @@ from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.imaging.images.realsense import RealSenseCamera, RealSenseOptions
 from embodied_iqa.live.ros.conversion import ns_of, pose_of, time_of
 from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from software_realsense import SoftwareRealSense
 
 rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")
@@ -31,7 +32,7 @@ T_BASE_TOOL = np.array([[1, 0, 0, -0.4], [0, -1, 0, 0.0], [0, 0, -1, 0.35], [0, 
 
 
 def colours(view: View, number: int) -> np.ndarray:
-    rng = np.random.default_rng([list(View).index(view), number])
+    rng = np.random.default_rng([CELL_VIEWS.index(view), number])
     return rng.integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8)
 
 

@@ -143,7 +143,7 @@ def test_without_a_stamp_the_newest_frame_is_used(shown: Feed) -> None:
     ("source", "stamp_ns", "view", "words"),
     [
         (0, FIRST_NS + 5, "", "no raw frame of top in 0.5 s"),
-        (0, FIRST_NS, "front", "available: wrist, top, side"),
+        (0, FIRST_NS, "front", "available: top"),
         (7, FIRST_NS, "", "available: 0, 1"),
     ],
 )

@@ -49,6 +49,7 @@ from embodied_iqa.runs.offline.headless_policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.deciding import answer
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation, Vlm
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from gate_files import write_gate, write_metric_gate
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
 from ros_graph import RosGraph
@@ -255,7 +256,7 @@ class Policy:
 
 
 def picture(view: View, stamp_ns: int) -> NDArray[np.uint8]:
-    seed = [stamp_ns, list(View).index(view)]
+    seed = [stamp_ns, CELL_VIEWS.index(view)]
     return np.random.default_rng(seed).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 

@@ -37,6 +37,7 @@ from embodied_iqa.runs.offline.headless_cameras import HeadlessCameras
 from embodied_iqa.runs.offline.headless_policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.world.protocols import Vla
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
 from ros_graph import RosGraph
 from runtime_tape import SNAPSHOT, Tape, ideal_cameras
@@ -47,7 +48,7 @@ DARKNESS = DistortionSpec("19", 4, seed=5)
 
 
 def picture(view: View, stamp_ns: int) -> NDArray[np.uint8]:
-    seed = [stamp_ns, list(View).index(view)]
+    seed = [stamp_ns, CELL_VIEWS.index(view)]
     return np.random.default_rng(seed).integers(130, 200, (48, 64, 3), dtype=np.uint8)
 
 

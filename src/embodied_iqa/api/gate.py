@@ -60,7 +60,7 @@ class Gate:
 
         Args:
             picture: ``(H, W, 3)`` uint8 RGB.
-            view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
+            view: Name of the camera, as in the gate's file.
             stamp_ns: Time stamp of the picture in nanoseconds; None for now.
         """
         now_ns = time.time_ns() if stamp_ns is None else stamp_ns

@@ -37,6 +37,7 @@ from embodied_iqa.quality.metrics.metric import Metric
 from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext, load_run
 from embodied_iqa.runs.trial.scores import RunScores
 from embodied_iqa.world.protocols import Vla, Vlm
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, parse_camera_model
 from embodied_iqa.world.tasks.instruction import parse_instruction
@@ -183,11 +184,11 @@ def simulated_frame(seed: int = 0, view: str = "top", task: str = "", model: str
         UsageError: An unknown view or camera model, or an instruction with an unknown word.
         MissingDependencyError: No off-screen graphics context.
     """
-    chosen = parse_camera_model(model)
+    chosen, seen = parse_camera_model(model), parse_view(view, CELL_VIEWS)
     scene = make_scene(seed, parse_instruction(task) if task else None)
     snapshot = load("embodied_iqa.world.simulation.world:World")(scene).snapshot()
     with load("embodied_iqa.world.simulation.renderer:SceneRenderer")(scene, 640, 480) as renderer:
-        frame = renderer.frame(parse_view(view), snapshot)
+        frame = renderer.frame(seen, snapshot)
     taken: Frame = load("embodied_iqa.world.simulation.camera.simulated_cameras:taken")(frame, chosen, seed)
     return taken
 

@@ -35,7 +35,8 @@ class Parameter:
 
     Attributes:
         name: Flat name, with dots between nested parts.
-        kind: bool, int, float or str, the enum whose values are allowed, or the class of a parsed text.
+        kind: bool, int, float or str, the enum whose values are allowed, a subclass of str that raises
+            ValueError for a wrong text, or the class of a parsed text.
         is_list: Whether it holds several of ``kind``.
         default: As plain data.
         description: One sentence with the unit.
@@ -172,7 +173,7 @@ def _default_of(config_class: type, field: dataclasses.Field[typing.Any]) -> obj
 
 
 def _kind_of(hint: object, where: str) -> tuple[type, bool]:
-    if isinstance(hint, type) and (hint in {bool, int, float, str} or issubclass(hint, enum.StrEnum)):
+    if isinstance(hint, type) and (hint in {bool, int, float} or issubclass(hint, str)):
         return hint, False
     if typing.get_origin(hint) is tuple:
         kind, is_list = _kind_of(typing.get_args(hint)[0], where)
@@ -208,6 +209,8 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
         value = float(value)
     if parameter.parse is not None and isinstance(value, str):
         return parameter.parse(value)
+    if parameter.kind is not str and issubclass(parameter.kind, str) and isinstance(value, str):
+        return _text_of(parameter.kind, value, name)
     if type(value) is not parameter.kind:
         kind = parameter.kind if parameter.parse is None else str
         raise UsageError(name, expected=f"a value of type {kind.__name__}", got=value)
@@ -217,6 +220,14 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(name, expected="a finite number", got=value)
     return value
+
+
+def _text_of(kind: type[str], value: str, name: str) -> str:
+    """Return a text of a class with rules of its own, such as the name of a view."""
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 def _assemble(config_class: type[ConfigT], values: Mapping[str, object], prefix: str) -> ConfigT:

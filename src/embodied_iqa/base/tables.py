@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields, is_dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from types import NoneType
@@ -145,7 +144,7 @@ def _converter(hint: Any) -> Convert | None:
             for name, one, null in _fields(hint)
         ]
         return lambda item: hint(*(convert(item[name]) for name, convert in steps))
-    return hint if issubclass(hint, StrEnum) else None
+    return hint if issubclass(hint, str) and hint is not str else None
 
 
 def _is_row(hint: Any) -> bool:

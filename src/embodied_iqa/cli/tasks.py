@@ -12,6 +12,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.tasks.instruction import Instruction
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     make.add_argument("--seed", type=int, default=0, help="seed of wording and choice (default: 0)")
     make.add_argument(
         "--view",
-        choices=[str(view) for view in View],
+        choices=[str(view) for view in CELL_VIEWS],
         default="top",
         help="camera that defines left and right (default: top)",
     )

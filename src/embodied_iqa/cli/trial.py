@@ -87,7 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="folder of pictures or recording (--camera files or bag), or module:factory (--camera python)",
     )
-    add("--view", action="append", metavar="NAME", help="camera: wrist, top or side; may be repeated")
+    add("--view", action="append", metavar="NAME", help="name of a camera; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="arm to move")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")

@@ -112,5 +112,5 @@ def test_a_metric_is_told_the_camera(
     monkeypatch.syspath_prepend(tmp_path)
     name, picture = "python:cameras:Number", folders[0] / "a.png"
     assert result(capsys, "score", name, picture, "--view", "side")["mean"] == 2
-    assert main(["metrics", "score", name, str(picture), "--view", "front"]) == 2
-    assert "unknown camera view" in capsys.readouterr().err
+    assert main(["metrics", "score", name, str(picture), "--view", "2nd"]) == 2
+    assert "not the name of a camera view" in capsys.readouterr().err

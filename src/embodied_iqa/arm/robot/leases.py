@@ -66,7 +66,7 @@ class LeaseBook:
     def permission(self, view: View, now_ns: int) -> Permission:
         """Return whether the arm may move on the newest judged frame of ``view``."""
         for lease in reversed(self.leases):
-            if lease.view is view and lease.decision is None:
+            if lease.view == view and lease.decision is None:
                 return _judge(lease, now_ns)
         return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
 

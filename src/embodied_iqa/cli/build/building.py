@@ -22,6 +22,7 @@ from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, one_policy
 from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import CameraModel
 
 
@@ -79,7 +80,7 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
     return SimulationSource(
-        arguments.seed, int(width), int(height), views or tuple(View), CameraModel(arguments.camera_model)
+        arguments.seed, int(width), int(height), views or CELL_VIEWS, CameraModel(arguments.camera_model)
     )
 
 

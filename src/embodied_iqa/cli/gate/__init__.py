@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "source", type=Path, nargs=count, help="folder of pictures, folder of folders by camera, or .mcap"
         )
-        action.add_argument("--view", action="append", metavar="VIEW", help="camera: wrist, top or side")
+        action.add_argument("--view", action="append", metavar="VIEW", help="name of a camera")
         action.add_argument(
             "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
         )
@@ -45,7 +45,7 @@ def _configure_fit(fit: argparse.ArgumentParser) -> None:
     add = fit.add_argument
     sources = "a database with scores of the policy, or recordings of clean pictures"
     add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
-    add("--camera", required=True, metavar="VIEW", help="camera: wrist, top or side")
+    add("--camera", required=True, metavar="VIEW", help="name of a camera")
     add("--policy", required=True, metavar="NAME", help="VLA whose loss is predicted")
     add(
         "--out",

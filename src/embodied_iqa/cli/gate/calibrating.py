@@ -28,6 +28,7 @@ from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.statistics import ImageStatistics, measure
 from embodied_iqa.quality.gate.stored_frames import open_frames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
 from embodied_iqa.world.simulation.camera import CameraModel
 
 _CLEAN = ""
@@ -65,7 +66,8 @@ def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.ui
     if arguments.sim:
         if arguments.scenes < 1 or arguments.seed < 0:
             raise UsageError("wrong --scenes or --seed", expected="scenes from 1, seed from 0")
-        views, sizes = views or tuple(View), _sizes(arguments)
+        check_cell_views(views)
+        views, sizes = views or CELL_VIEWS, _sizes(arguments)
         simulated = load("embodied_iqa.quality.gate.simulated_frames")  # imports MuJoCo
         total = arguments.scenes * simulated.frames_a_scene() * len(views) * len(sizes)
         model = CameraModel(arguments.camera_model)

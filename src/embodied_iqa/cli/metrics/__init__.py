@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("pictures", type=Path, metavar="PICTURES", help="a picture, or a folder with sub-folders")
     undistorted = "the undistorted picture, or a folder with the same names"
     add("--reference", type=Path, metavar="PATH", help=undistorted)
-    camera = "camera of the pictures, for metrics of policies and trained ones: wrist, top or side"
+    camera = "name of the camera of the images, for metrics of policies and trained ones"
     add("--view", metavar="NAME", help=camera)
     train = actions.add_parser("train", help="train a metric on the scores of a database")
     _configure_train(train)

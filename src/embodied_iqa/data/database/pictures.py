@@ -77,7 +77,7 @@ def reference_frame(path: Path, reference: Reference) -> Frame:
         InputError: The file is missing, damaged, outside of the database, or not the one that was written.
     """
     view = reference.view
-    camera = next((camera for camera in reference.cameras if camera.view is view), None)
+    camera = next((camera for camera in reference.cameras if camera.view == view), None)
     if camera is None:
         raise InputError(f"the reference has no picture of the {view} camera")
     inside(path, camera.picture)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,9 +41,9 @@ TOPICS = (
     "/gate/quality",
     "/gate/lease",
     "/arm/tool_pose",
-    *(f"/camera/{view}/camera_info" for view in View),
 )
-"""Topics that the record of a trial is read from."""
+"""Topics that the record of a trial is read from, beside those of the cameras."""
+_CAMERA = re.compile(r"/camera/[^/]+/camera_info")
 
 # the constants of the messages, which a recording does not carry
 _RUN_START, _RUN_END = 1, 3
@@ -76,7 +77,7 @@ class TrialStreams:
     pictures: list[int] = field(default_factory=list)
 
     def add(self, path: Path, topic: str, message: Any) -> None:
-        """Add a message of a topic in `TOPICS`.
+        """Add a message of a topic that `is_trial_topic` names.
 
         Raises:
             InputError: It is invalid; the error names ``path``.
@@ -108,7 +109,7 @@ def read_trial(path: Path) -> TrialRecord:
         InputError: The file is not a recording, is cut short, or is not of a trial.
     """
     with TrialReader(path) as reader:
-        topics = [topic for topic in TOPICS if topic in reader.topics]
+        topics = [topic for topic in reader.topics if is_trial_topic(topic)]
         streams = TrialStreams()
         for message in reader.messages(topics):
             streams.add(path, message.topic, reader.decode(message))
@@ -116,6 +117,11 @@ def read_trial(path: Path) -> TrialRecord:
     if not streams.starts:
         raise NoRunError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")
     return streams.trial([streams.run(place) for place in range(len(streams.starts))], metadata)
+
+
+def is_trial_topic(topic: str) -> bool:
+    """Return whether the record of a trial is read from this topic."""
+    return topic in TOPICS or _CAMERA.fullmatch(topic) is not None
 
 
 def stamp_ns(message: Any) -> int:

@@ -199,7 +199,7 @@ class RunRecord:
         return tuple(
             item
             for item in sorted(self.verdicts, key=attrgetter("stamp_ns"))
-            if item.view is turns[max(0, bisect_right(stamps_ns, item.stamp_ns) - 1)][1]
+            if item.view == turns[max(0, bisect_right(stamps_ns, item.stamp_ns) - 1)][1]
         )
 
     @property

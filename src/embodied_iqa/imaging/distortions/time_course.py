@@ -215,7 +215,7 @@ def canonical_schedule(word: str) -> str:
 
 def _value(what: str, text: str, kind: str) -> float | int | str:
     if kind == "str":
-        return parse_view(text).value
+        return str(parse_view(text))
     try:
         return int(text) if kind == "int" else float(text)
     except ValueError:

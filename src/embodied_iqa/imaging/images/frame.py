@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 
+VIEW_NAMES: Final = "a letter and up to 31 more letters, digits and single underscores"
+_VIEW_NAME: Final = re.compile(r"(?!.*__)[A-Za-z][A-Za-z0-9_]{0,31}")
+_PICTURE_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
 _CALIBRATED: Final = "a calibrated camera"
 
 
@@ -18,24 +22,74 @@ class UnknownCameraError(InputError):
     """A calculation needs the pose or the intrinsics of a camera, which are not known."""
 
 
-class View(StrEnum):
-    """Viewpoint of a camera: the wrist (first person), or top and side (third person)."""
-
-    WRIST = "wrist"
-    TOP = "top"
-    SIDE = "side"
+def is_view(name: object) -> TypeGuard[str]:
+    """Return whether this is the name of a view."""
+    return isinstance(name, str) and _VIEW_NAME.fullmatch(name) is not None
 
 
-def parse_view(word: str) -> View:
-    """Return the view with this name.
+class View(str):
+    """Name of a camera's viewpoint, a part of topics, parameters and file names.
+
+    A simulated cell has `WRIST` (first person), `TOP` and `SIDE` (third person); a real one has the
+    names that its user chooses: 1 to 32 ASCII letters, digits and single underscores, the first one a letter.
 
     Raises:
-        UsageError: Unknown view.
+        ValueError: Another name; `parse_view` reports what a user typed.
     """
-    try:
-        return View(word)
-    except ValueError:
-        raise UsageError("unknown camera view", got=word, available=list(View)) from None
+
+    __slots__ = ()
+
+    WRIST: ClassVar[View]
+    TOP: ClassVar[View]
+    SIDE: ClassVar[View]
+
+    def __new__(cls, name: str) -> Self:
+        """Return the view with this name."""
+        if not is_view(name):
+            raise ValueError(f"not the name of a view: {name!r}, expected {VIEW_NAMES}")
+        return super().__new__(cls, name)
+
+    def __repr__(self) -> str:
+        # stored fingerprints of task files hash this text, from the time when the views were an enumeration
+        return f"<View.{self.upper()}: {str(self)!r}>"
+
+    @property
+    def first_person(self) -> bool:
+        """Whether its name says that the camera is on a wrist: ``wrist``, ``left_wrist``."""
+        return "wrist" in self.lower()
+
+
+View.WRIST, View.TOP, View.SIDE = View("wrist"), View("top"), View("side")
+_FIRST: Final = (View.WRIST, View.TOP, View.SIDE)
+
+
+def parse_view(word: str, available: Collection[View] | None = None) -> View:
+    """Return the view with this name.
+
+    Args:
+        word: The name.
+        available: The views that there are; None for any.
+
+    Raises:
+        UsageError: Not a name, or no view that there is.
+    """
+    if available is not None and word not in available:
+        raise UsageError("unknown camera view", got=word, available=available)
+    if not is_view(word):
+        raise UsageError("not the name of a camera view", expected=VIEW_NAMES, got=word)
+    return View(word)
+
+
+def ordered_views(views: Iterable[View]) -> tuple[View, ...]:
+    """Return views once each: wrist, top and side first, then the others by name."""
+    found = set(views)
+    return (*(view for view in _FIRST if view in found), *sorted(found.difference(_FIRST)))
+
+
+def view_of_topic(topic: str) -> View | None:
+    """Return the camera of a topic ``/camera/<view>/image_raw``, None for other topics."""
+    match = _PICTURE_TOPIC.fullmatch(topic)
+    return View(match["view"]) if match and is_view(match["view"]) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,9 @@ def checked_pose(numbers: tuple[float, ...], view: View) -> Array:
 
 
 def _check_distance(distance_m: float, view: View) -> None:
-    low, high = _WRIST_M if view is View.WRIST else _FIXED_M
+    low, high = _WRIST_M if view == View.WRIST else _FIXED_M
     if not low <= distance_m <= high:
-        origin = "flange" if view is View.WRIST else "base"
+        origin = "flange" if view == View.WRIST else "base"
         raise UsageError(
             f"{_name(view)} is implausible; is the calibration in metres?",
             expected=f"{low} to {high} m from the {origin}",
@@ -75,7 +75,7 @@ def _check_distance(distance_m: float, view: View) -> None:
 
 
 def _name(view: View) -> str:
-    return f"T_{'flange' if view is View.WRIST else 'base'}_camera of the {view} camera"
+    return f"T_{'flange' if view == View.WRIST else 'base'}_camera of the {view} camera"
 
 
 def fixed_pose(T_base_camera: Array) -> PoseAt:

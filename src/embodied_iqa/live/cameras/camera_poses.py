@@ -54,7 +54,7 @@ def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[Vi
 
     def pose_of(view: View) -> PoseAt:
         pose = checked_pose(numbers[view], view)
-        if view is not View.WRIST:
+        if view != View.WRIST:
             return fixed_pose(pose)
         return wrist_pose(pose, T_flange_tool, tool_poses, round(hand_eye.longest_gap_s * SECOND_NS))
 

@@ -115,7 +115,7 @@ class GateNode(ManagedNode[GateParameters]):
         if not self.active or message.status != ours.ActionChunk.STATUS_ACT:
             return
         try:
-            dropped = self._decisions.add(decision_of(message))
+            dropped = self._decisions.add(decision_of(message, self.config.views))
         except UserError as error:
             self._refused += 1
             self.get_logger().error(f"decision {message.sequence}: {error}", throttle_duration_sec=1.0)

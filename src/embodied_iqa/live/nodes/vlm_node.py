@@ -85,7 +85,7 @@ class VlmNode(ManagedNode[VlmParameters]):
         if not self.active or subject is None:
             raise UserError("vlm_node is not active")
         check_parses(self.config.subject, request.task)
-        view = parse_view(request.view) if request.view else subject.info.views[0]
+        view = parse_view(request.view, subject.info.views) if request.view else subject.info.views[0]
         source, stamp_ns = _source(request.source), ns_of(request.stamp)
         self._wait_for(view, source, stamp_ns)
 

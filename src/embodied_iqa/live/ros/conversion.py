@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -189,7 +189,7 @@ def lease_of(message: ours.GateLease) -> GateLease:
     """Return a lease from a message.
 
     Raises:
-        ValueError: The view or a verdict does not exist.
+        ValueError: A wrong name of a view, or the verdict does not exist.
     """
     return GateLease(
         view=View(message.view),
@@ -203,14 +203,18 @@ def lease_of(message: ours.GateLease) -> GateLease:
     )
 
 
-def decision_of(message: ours.ActionChunk) -> GateDecision:
+def decision_of(message: ours.ActionChunk, views: Collection[View]) -> GateDecision:
     """Return what the gate needs of a decision.
 
+    Args:
+        message: The decision.
+        views: The gate's cameras.
+
     Raises:
-        UsageError: The view does not exist.
+        UsageError: The view is none of them.
     """
     seen = None if math.isnan(message.seen) else message.seen
-    return GateDecision(parse_view(message.view), ns_of(message.header.stamp), message.sequence, seen)
+    return GateDecision(parse_view(message.view, views), ns_of(message.header.stamp), message.sequence, seen)
 
 
 def optical_frame(view: View) -> str:

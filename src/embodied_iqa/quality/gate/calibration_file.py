@@ -106,7 +106,7 @@ def shared_calibrations(calibration: str) -> tuple[GateCalibration, ...]:
 def _to_tree(calibration: GateCalibration) -> dict[str, object]:
     tolerated = {name: _ranges_to_tree(ranges) for name, ranges in calibration.tolerated.items()}
     return {
-        "view": calibration.view.value,
+        "view": str(calibration.view),
         "width_px": calibration.width_px,
         "height_px": calibration.height_px,
         "n_frames": calibration.n_frames,

@@ -53,7 +53,7 @@ class NetworkPredictor:
     def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
         """See `Predictor`."""
         values = self._input.measure(rgb, None, MetricContext(view))
-        loss, wrong = self.outputs(values[None], np.array([tuple(View).index(view)]))
+        loss, wrong = self.outputs(values[None], np.array([self._loss.number_of(view)]))
         return float(loss[0]), float(wrong[0])
 
     def outputs(self, values: NDArray[Any], views: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -70,7 +70,7 @@ def judge_picture(
     if calibration is None:
         return Verdict.REJECT, f"the {view} camera is not calibrated at {size} (embodied-iqa gate calibrate)"
     usual = f"{calibration.width_px}x{calibration.height_px}"
-    if size != usual or calibration.view is not view:
+    if size != usual or calibration.view != view:
         return Verdict.REJECT, (
             f"the {view} camera's picture is {size}, "
             f"the calibration is of the {calibration.view} camera at {usual}"

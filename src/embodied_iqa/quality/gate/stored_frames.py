@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.images.codecs import read_picture
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import View, is_view, ordered_views, view_of_topic
 
 _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm"})
 
@@ -39,12 +39,12 @@ class FolderFrames:
     """Picture files in the order of their names.
 
     Args:
-        folder: With the pictures of one camera, or one folder per camera: ``wrist/``, ``top/``, ``side/``.
+        folder: With the pictures of one camera, or one folder per camera, with its name.
         views: The cameras; exactly one where the pictures are directly in the folder.
 
     Raises:
         UsageError: The folder holds pictures of one camera, and ``views`` does not name it.
-        InputError: No pictures found.
+        InputError: No pictures found, or none of a camera that ``views`` names.
     """
 
     def __init__(self, folder: Path, views: Sequence[View]) -> None:
@@ -53,9 +53,9 @@ class FolderFrames:
                 raise UsageError(f"{folder} holds pictures of one camera", expected="--view with its name")
             self._files = [(views[0], path) for path in _pictures_in(folder)]
         else:
-            self._files = [
-                (view, path) for view in views or tuple(View) for path in _pictures_in(folder / view)
-            ]
+            present = _views_in(folder)
+            _check_views(folder, views, present)
+            self._files = [(view, path) for view in views or present for path in _pictures_in(folder / view)]
         if not self._files:
             raise InputError(
                 f"no pictures in {folder}",
@@ -120,13 +120,26 @@ def open_frames(
     if not topics:
         with TrialReader(source) as reader:
             present = reader.picture_topics()
-        usual = {f"/camera/{view}/image_raw": view for view in views or tuple(View)}
-        topics = {topic: view for topic, view in usual.items() if views or topic in present}
+        usual = {view: topic for topic in present if (view := view_of_topic(topic)) is not None}
+        _check_views(source, views, ordered_views(usual))
+        topics = {usual[view]: view for view in views or ordered_views(usual)}
         if not topics:
             raise InputError(
                 f"{source} has no camera topic with the default name", expected="--topic", available=present
             )
     return RecordedFrames(source, topics)
+
+
+def _views_in(folder: Path) -> tuple[View, ...]:
+    """Return the cameras after which folders with pictures are named."""
+    inner = (path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
+    return ordered_views(View(path.name) for path in inner if is_view(path.name) and _pictures_in(path))
+
+
+def _check_views(source: Path, views: Sequence[View], present: Sequence[View]) -> None:
+    for view in views:
+        if present and view not in present:
+            raise InputError(f"{source} has no pictures of this camera", got=str(view), available=present)
 
 
 def _pictures_in(folder: Path) -> list[Path]:

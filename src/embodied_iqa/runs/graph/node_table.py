@@ -28,6 +28,7 @@ from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_j
 from embodied_iqa.runs.graph.lease_parameters import check_leases, link_leases
 from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, check_rates
+from embodied_iqa.world.scenes.dimensions import check_cell_views
 
 _DEFAULT_FILE: Final = "config/trial.yaml"
 _WORLD_PAUSE_S: Final = 30.0
@@ -207,6 +208,7 @@ def _check_camera(camera: CameraParameters, robot: RobotKind) -> None:
     """Refuse a camera that does not see the arm: a real arm must not move on stored images."""
     source, recording = camera.source, "a recording (camera_node.path)"
     if source.kind is CameraKind.WORLD:
+        check_cell_views(camera.views)
         agrees = robot.is_simulated
     elif camera.is_stored:
         agrees = robot is RobotKind.NONE

@@ -6,7 +6,7 @@ number of published pictures are those of the recording.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from embodied_iqa.data.recording.trial_record import (
     VerdictRecord,
 )
 from embodied_iqa.imaging.images.assembler import FrameAssembler, Source
-from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.frame import Frame, View, ordered_views, view_of_topic
 from embodied_iqa.imaging.images.image_cdr import ImagePicture, image_from_cdr
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
@@ -109,7 +109,7 @@ class Rescorer:
         self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
         self._invalid_poses: set[tuple[View, int]] = set()
         self._given_up: set[tuple[View, int]] = set()
-        self._pose_stamps: dict[View, deque[int]] = {view: deque(maxlen=self._KEPT + 1) for view in View}
+        self._pose_stamps: dict[View, deque[int]] = defaultdict(lambda: deque(maxlen=self._KEPT + 1))
         self.failures: list[str] = []
         self.is_incomplete = False
 
@@ -137,7 +137,7 @@ class Rescorer:
     def _pictures(self) -> Iterator[_Picture]:
         """Yield the raw pictures of the runs in stamp order; note camera poses and intrinsics on the way."""
         with TrialReader(self._path) as reader:
-            views = [view for view in View if f"/camera/{view}/image_raw" in reader.topics]
+            views = ordered_views(filter(None, map(view_of_topic, reader.topics)))
             kinds = {f"/camera/{view}/{part}": (view, part) for view in views for part in _PARTS}
             topics = [topic for topic in kinds if topic in reader.topics]
             waiting: dict[View, dict[int, _Picture]] = {view: {} for view in views}
@@ -220,8 +220,8 @@ class Rescorer:
             self._wanted[stamp].discard(view)
             if not self._wanted[stamp]:
                 self._decide(run, stamp)
-                for seen in View:
-                    self._repaired.pop((stamp, seen), None)
+                for seen in [key for key in self._repaired if key[0] == stamp]:
+                    del self._repaired[seen]
 
     def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> ImageQuality:
         self._gatekeeper.options = replace(self._subjects.gate, mode=run.gate_mode)

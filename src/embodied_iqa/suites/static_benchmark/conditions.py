@@ -16,6 +16,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter, cat
 from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.imaging.images.frame import Frame, View, picture_frame
 from embodied_iqa.suites.static_benchmark.items import Item, Person
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 CLEAN: Final = "clean"
 GREY: Final = "grey"
@@ -93,6 +94,6 @@ def _levels(text: str) -> tuple[int, ...]:
 
 def _view_of(item: Item) -> View:
     """Return the camera: made items name theirs as their source."""
-    if item.source in set(View):
+    if item.source in CELL_VIEWS:
         return View(item.source)
     return View.WRIST if item.person is Person.FIRST else View.TOP

@@ -23,6 +23,7 @@ from embodied_iqa.base.records import read_json, read_versioned
 from embodied_iqa.imaging.images.codecs import read_picture, write_picture
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.suites.static_benchmark.vla_scores import POSE
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 Array = NDArray[np.float64]
 
@@ -183,7 +184,7 @@ class TrajectoryFolder:
             whole.update(f"{file.name} {sha256_of(file)}\n".encode())
         return whole.hexdigest()
 
-    def frames(self, trajectory: Trajectory, views: Collection[View] = tuple(View)) -> dict[View, Frame]:
+    def frames(self, trajectory: Trajectory, views: Collection[View] = CELL_VIEWS) -> dict[View, Frame]:
         """Read pictures at the start of a task.
 
         Args:

@@ -16,7 +16,6 @@ from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.expert_recording import RecordedExpert, record_expert
 from embodied_iqa.suites.static_benchmark.trajectories import (
     FORMAT,
@@ -27,6 +26,7 @@ from embodied_iqa.suites.static_benchmark.trajectories import (
     TrajectoryPlan,
     store_picture,
 )
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import WORLD_VERSION, Background, Scene, draw_instruction, make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
@@ -167,7 +167,7 @@ class MakeTrajectory:
     ) -> tuple[StoredPicture, ...]:
         options = self.options
         with batch_renderer(options.width_px, options.height_px) as renderer:
-            rendered = renderer.frames(scene, View, snapshot)
+            rendered = renderer.frames(scene, CELL_VIEWS, snapshot)
         frames = [taken(frame, options.camera_model, scene.seed) for frame in rendered.values()]
         folder.mkdir(parents=True, exist_ok=True)
         return tuple(store_picture(folder, name, frame) for frame in frames)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import TOOL_2F140_M, UR5, tool_along_z
 from embodied_iqa.imaging.images.frame import View
+
+CELL_VIEWS: Final = (View.WRIST, View.TOP, View.SIDE)
+"""The cameras of the simulated cell. Seeds and trained networks hold the place of a camera in this order."""
 
 UR5_D_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 0].tolist())
 UR5_A_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 1].tolist())
@@ -20,6 +25,17 @@ STEP_NS: Final = 2_000_000
 """The physics' time step."""
 
 TOOL_Z_M: Final = TOOL_2F140_M
+
+
+def check_cell_views(views: Iterable[View]) -> None:
+    """Refuse views that no camera of the simulated cell has.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for view in views:
+        if view not in CELL_VIEWS:
+            raise UsageError("the simulated cell has no such camera", got=str(view), available=CELL_VIEWS)
 
 
 def _flange_tool() -> NDArray[np.float64]:

@@ -70,10 +70,10 @@ def viewpoint_of(view: View) -> Viewpoint:
     T_parent_camera = np.eye(4)
     T_parent_camera[:3, :3] = look_at(mount.position_m, mount.target_m, mount.up)
     T_parent_camera[:3, 3] = mount.position_m
-    T_base_parent = _T_BASE_TOOL_AT_HOME @ invert(T_flange_tool) if view is View.WRIST else np.eye(4)
+    T_base_parent = _T_BASE_TOOL_AT_HOME @ invert(T_flange_tool) if view == View.WRIST else np.eye(4)
     T_base_camera = T_base_parent @ T_parent_camera
     right = T_base_camera[:2, 0] / np.linalg.norm(T_base_camera[:2, 0])
-    covered = _GRIPPER if view is View.WRIST else ()
+    covered = _GRIPPER if view == View.WRIST else ()
     return Viewpoint(T_base_camera, covered, right, np.array([-right[1], right[0]]))
 
 

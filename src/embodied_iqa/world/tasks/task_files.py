@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import VIEW_NAMES, View, is_view
 from embodied_iqa.world.tasks.sentence import check_sentence
 from embodied_iqa.world.tasks.task import MAX_RANK, Task, TaskSource
 from embodied_iqa.world.tasks.task_file_entries import Entry, Fields, TaskEntry, Value, read_entries
@@ -154,7 +154,13 @@ class _Checker:
             self.report(entry.line, "which frame of the recording?", expected="stamp_ns and view")
         if "bag" not in entry.fields and stamp is not None:
             self.report(stamp.line, "a picture file has no stamp_ns")
-        return self._number(stamp, "stamp_ns", 0, _MAX_STAMP_NS), self._word(view, View)
+        return self._number(stamp, "stamp_ns", 0, _MAX_STAMP_NS), self._view(view)
+
+    def _view(self, value: Value | None) -> View | None:
+        if value is None or is_view(value.text):
+            return None if value is None else View(value.text)
+        self.report(value.line, "not the name of a view", expected=VIEW_NAMES, got=value.text[:40])
+        return None
 
     def _labels(self, fields: Fields) -> PictureLabels:
         value = fields.get("real")

@@ -247,7 +247,7 @@ def test_every_subject_is_shown_the_picture() -> None:
     assert {view: frame.rgb[0, 0, 0] for view, frame in shown.items()} == {View.TOP: 1, View.WRIST: 0}
     shown = frames_for((View.WRIST, View.SIDE), View.WRIST, frames)
     assert {view: frame.rgb[0, 0, 0] for view, frame in shown.items()} == {View.WRIST: 0, View.SIDE: 0}
-    assert all(view is frame.view for view, frame in shown.items())
+    assert all(view == frame.view for view, frame in shown.items())
 
 
 def test_runs_whose_level_changes_over_time_are_not_joined(

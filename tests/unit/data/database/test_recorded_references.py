@@ -67,5 +67,5 @@ def test_references_in_order_are_read_in_one_pass_and_found_in_any_order(
     assert len(reads) == len(set(reads)), "a picture was read twice"
     for index in (3, 0, 2, 2, 1):
         found = again.read(index)
-        assert found.view is in_order[index].view
+        assert found.view == in_order[index].view
         assert np.array_equal(found.frames[found.view].rgb, in_order[index].frames[found.view].rgb)

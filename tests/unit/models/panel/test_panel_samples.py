@@ -22,6 +22,7 @@ from embodied_iqa.models.panel.samples.draw_samples import (
 )
 from embodied_iqa.models.panel.samples.paraphrases import reworded
 from embodied_iqa.models.panel.samples.sample_files import load_samples, ranked_file
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.resolver import resolve_plan
 from embodied_iqa.world.scenes.scene import draw_instruction
 from embodied_iqa.world.simulation.scene_batches import SceneBatchRenderer
@@ -92,7 +93,7 @@ def test_marks_are_where_segmentation_sees_the_objects() -> None:
         hits = total = 0
         for index in range(6):
             scene, _ = sample_scene(8, index)
-            frames = renderer.frames(scene, View)
+            frames = renderer.frames(scene, CELL_VIEWS)
             seen = renderer.segmentation(scene, View.TOP)
             for number, (u, v) in enumerate(object_marks(scene, frames[View.TOP])):
                 x, y = int(u * 480), int(v * 360)

@@ -34,6 +34,7 @@ from embodied_iqa.models.subjects.backends.panel.format import Framing, framed
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.models.subjects.model_card import load_card
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.tasks.vocabulary import Colour, Kind, Verb
 
 COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
@@ -47,7 +48,7 @@ def _samples(n: int, seed: int = 0, kind_of_picture: PictureFormat | None = None
     pictures = np.full((n, height, width, 3), 120, np.uint8)
     kind, colour = np.full((n, MAX_THINGS), -1), np.full((n, MAX_THINGS), -1)
     place = np.zeros((n, MAX_THINGS, 3), np.float32)
-    mark = np.full((n, MAX_THINGS, len(View), 2), -1.0, np.float32)
+    mark = np.full((n, MAX_THINGS, len(CELL_VIEWS), 2), -1.0, np.float32)
     for scene in range(n):
         for index, (name, rgb) in enumerate(COLOURS.items()):
             u, v = rng.uniform(0.25, 0.6), rng.uniform(0.55, 0.85)  # in the pictures of all formats
@@ -60,9 +61,9 @@ def _samples(n: int, seed: int = 0, kind_of_picture: PictureFormat | None = None
     wanted = np.array([[list(Colour).index(name), ball, *none] for name in COLOURS])
     shown: tuple[np.ndarray, ...] = ()
     if kind_of_picture is not None:
-        shown = tuple(_formatted(pictures, view, kind_of_picture) for view in View)
+        shown = tuple(_formatted(pictures, view, kind_of_picture) for view in CELL_VIEWS)
     return Samples(
-        views=tuple(View),
+        views=CELL_VIEWS,
         pictures=shown,
         tasks=tuple(("pick the red ball", "pick the blue ball") for _ in range(n)),
         verb=np.full((n, 2), list(Verb).index(Verb.PICK)),
@@ -92,19 +93,19 @@ def _recipe(name: str, **changes: object) -> Recipe:
 def _save(n: int, part: Path, seed: int = 0) -> None:
     """Store a part with tasks of rank 2 for every camera: the red ball, by what stands beside it."""
     samples = _samples(n, seed)
-    shown = {(view, kind): _samples(n, seed, kind).pictures[list(View).index(view)] for view, kind in FORMATS}
+    shown = {(view, kind): _samples(n, seed, kind).pictures[CELL_VIEWS.index(view)] for view, kind in FORMATS}
     save_samples(samples, shown, part)
     ranked = TaskLabels(
         tuple(("pick the ball beside the blue one",) for _ in range(n)),
         *(labels[:, :1] for labels in (samples.verb, samples.target, samples.goal, samples.wanted)),
     )
-    for view in View:
+    for view in CELL_VIEWS:
         save_ranked([ranked], ranked_file(part, view))
 
 
 def _data(recipe: Recipe, n: int) -> TrainingData:
     samples = _samples(n, kind_of_picture=recipe.pictures)
-    order = [list(View).index(view) for view in recipe.views]
+    order = [CELL_VIEWS.index(view) for view in recipe.views]
     pictures, marks = tuple(samples.pictures[i] for i in order), samples.thing_mark[:, :, order]
     own = dataclasses.replace(samples, views=recipe.views, pictures=pictures, thing_mark=marks)
     return TrainingData(own, recipe.style)
@@ -290,7 +291,7 @@ def test_members_differ() -> None:
     assert sum(not recipe.is_vla for recipe in RECIPES.values()) >= 5
     assert len({recipe.seed for recipe in RECIPES.values()}) == len(RECIPES)
     acting = [view for recipe in RECIPES.values() if recipe.is_vla for view in recipe.views]
-    assert all(acting.count(view) >= 2 for view in View), "their agreement is defined for each camera"
+    assert all(acting.count(view) >= 2 for view in CELL_VIEWS), "their agreement is defined for each camera"
     assert len({recipe.pictures for recipe in RECIPES.values()}) == 3
     assert len({(recipe.encoder, recipe.look, recipe.context) for recipe in RECIPES.values()}) >= 5
     assert all(quick(recipe).scenes < recipe.scenes for recipe in RECIPES.values())

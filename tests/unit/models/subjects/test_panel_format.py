@@ -23,6 +23,7 @@ from embodied_iqa.models.subjects.backends.panel.format import (
     shrink,
     task_words,
 )
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.tasks.instruction import Instruction, Thing
 from embodied_iqa.world.tasks.vocabulary import Colour, Kind, Mark, Verb
 
@@ -67,7 +68,7 @@ def test_a_picture_is_shrunk_by_averaging() -> None:
     assert shrink(small, SMALL_PX) is small
 
 
-@pytest.mark.parametrize("view", View)
+@pytest.mark.parametrize("view", CELL_VIEWS)
 def test_a_close_picture_is_the_part_where_objects_are(view: View) -> None:
     rng = np.random.default_rng(1)
     picture = rng.integers(0, 256, (480, 640, 3), dtype=np.uint8)

@@ -30,6 +30,7 @@ from embodied_iqa.models.subjects.reference import parse_reference, parse_vla, p
 from embodied_iqa.models.subjects.registry import info_of, make_vla, make_vlm
 from embodied_iqa.world.manipulation.waypoints import waypoints_to_array
 from embodied_iqa.world.protocols import ChunkStatus, VlaObservation
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.expert import expert_waypoints
 from embodied_iqa.world.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.world.simulation.world import World
@@ -51,7 +52,9 @@ def stages() -> Stages:
             scene, task = sample_scene(SEED, index)
             snapshot = World(scene).snapshot()
             expert = waypoints_to_array(expert_waypoints(scene, snapshot, task, HOME_POSE))
-            rows.append((str(task), renderer.frames(scene, View, snapshot), expert, task.verb, task.kind))
+            rows.append(
+                (str(task), renderer.frames(scene, CELL_VIEWS, snapshot), expert, task.verb, task.kind)
+            )
     return rows
 
 

@@ -15,6 +15,7 @@ from embodied_iqa.models.subjects.prompt import PROMPTS, prompt_of
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.world.protocols import VlaObservation
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from wire_servers import reference_server
 
 SENTENCES = (
@@ -61,7 +62,7 @@ def test_a_policy_behind_openpis_server_gets_the_task_as_it_was_typed() -> None:
     chosen = VlaOptions(policy=PolicyOptions(convention="pi0-libero"))
     with reference_server({}, policy) as port:
         vla = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"), chosen)
-        frames = {view: Frame(view, 1, FRAME.rgb, FRAME.intrinsics, np.eye(4)) for view in View}
+        frames = {view: Frame(view, 1, FRAME.rgb, FRAME.intrinsics, np.eye(4)) for view in CELL_VIEWS}
         for task in SENTENCES:
             vla.act(VlaObservation(frames, task, np.eye(4), 0.0, 0))
     assert [prompt.encode() for prompt in prompts] == [task.encode() for task in SENTENCES]

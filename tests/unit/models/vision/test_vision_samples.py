@@ -16,11 +16,12 @@ from embodied_iqa.models.vision.samples.truth import (
     instances_of,
     square_around,
 )
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import SceneObject
 from embodied_iqa.world.tasks.vocabulary import Colour, Kind
 
 
-@pytest.fixture(scope="module", params=list(View))
+@pytest.fixture(scope="module", params=list(CELL_VIEWS))
 def sample(request: pytest.FixtureRequest) -> VisionSample:
     return rendered_sample(7, request.param)
 

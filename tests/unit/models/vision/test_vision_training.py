@@ -39,6 +39,7 @@ from embodied_iqa.models.vision.training.detectors import STRIDE
 from embodied_iqa.models.vision.training.export import export_network
 from embodied_iqa.models.vision.training.loop import Network, train_member
 from embodied_iqa.models.vision.training.members import RECIPES, VisionRecipe, recipes_of
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 pytestmark = pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 
@@ -67,7 +68,7 @@ def trained(recipe: VisionRecipe, stored: Path, folder: Path) -> tuple[Network, 
 def test_samples_are_stored_with_their_truth(stored: Path) -> None:
     store = SampleStore(stored)
     sample = rendered_sample(71, View.TOP)
-    index = len(View) + list(View).index(View.TOP)
+    index = len(CELL_VIEWS) + CELL_VIEWS.index(View.TOP)
     truth = store.instances(index)
     assert truth.labels == sample.instances.labels
     assert truth.masks is not None

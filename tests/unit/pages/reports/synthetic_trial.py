@@ -23,6 +23,7 @@ from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.models.subjects.backends.classical.vla import ClassicalVla
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 SECOND_NS = 1_000_000_000
 PERIOD_NS = 66_666_667
@@ -46,19 +47,19 @@ def camera(view: View, width_px: int) -> tuple[Intrinsics, NDArray[np.float64]]:
     height_px = width_px * 3 // 4
     intrinsics = Intrinsics(width_px, height_px, focal_px, focal_px, (width_px - 1) / 2, (height_px - 1) / 2)
     T = np.eye(4)
-    if view is View.SIDE:
+    if view == View.SIDE:
         T[:3, :3] = np.array([[-1.0, 0, 0], [0, 0, -1], [0, -1, 0]])
         T[:3, 3] = -0.5, 1.0, 0.2
     else:
         T[:3, :3] = np.diag([1.0, -1.0, -1.0])
-        T[:3, 3] = (-0.5, 0.0, 1.0) if view is View.TOP else (-0.42, 0.02, 0.5)
+        T[:3, 3] = (-0.5, 0.0, 1.0) if view == View.TOP else (-0.42, 0.02, 0.5)
     return intrinsics, T
 
 
 def scenery(view: View, width_px: int, seed: int = 0) -> NDArray[np.uint8]:
     """A table with coloured boxes, and texture that distortions can spoil."""
     height_px = width_px * 3 // 4
-    rng = np.random.default_rng([seed, list(View).index(view)])
+    rng = np.random.default_rng([seed, CELL_VIEWS.index(view)])
     rows, columns = np.mgrid[0:height_px, 0:width_px]
     rgb = np.stack([150 + rows * 60 // height_px, 140 + columns * 50 // width_px, 130 + rows * 0], axis=-1)
     rgb = rgb + rng.normal(0, 4, rgb.shape)

@@ -16,7 +16,7 @@ from rosbags.interfaces import Nodetype
 import embodied_iqa
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.data.recording.messages import TypeStore
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 TABLE = Path(embodied_iqa.__file__).parent / "live" / "ros" / "recorded_topics.py"
 PANELS = {"Image", "3D", "Plot", "StateTransitions", "RawMessages", "Tab"}
@@ -48,7 +48,7 @@ def _recorded() -> dict[str, str]:
             topic, kind = ast.unparse(call.args[0]).removeprefix("f").strip("'\""), call.args[1]
             name = kind.attr if isinstance(kind, ast.Attribute) else ast.unparse(kind)
             owner = ast.unparse(kind.value) if isinstance(kind, ast.Attribute) else name
-            for view in View:
+            for view in CELL_VIEWS:
                 found[topic.replace("{view}", view)] = f"{packages[owner]}/msg/{name}"
     return found
 
@@ -111,7 +111,7 @@ def test_series_are_numbers_or_words_of_a_recorded_topic(path: str) -> None:
     type_name = _recorded()[match["topic"]]
     if match["filter"]:
         assert _field(type_name, match["filter"]) == (Nodetype.BASE, ("string", 0))
-        assert match["word"] in set(View)
+        assert match["word"] in CELL_VIEWS
     *parents, last = match["fields"][1:].split(".")
     for parent in parents:
         node, type_name = _field(type_name, parent)

@@ -117,8 +117,8 @@ def test_the_python_interface_has_the_second_stage(tmp_path: Path) -> None:
     assert "sees its target with probability 0.10" in bad.reason
     assert gate.judge_motion(0.9, 2_000) is None, "no picture of this stamp was judged"
     assert Gate(file, GateOptions(kind=LEARNED)).judge_motion(0.9, 1_000) is None, "the policy is not named"
-    with pytest.raises(UsageError, match="unknown camera view"):
-        gate.judge_motion(0.9, 1_000, view="back")
+    with pytest.raises(UsageError, match="not the name of a camera view"):
+        gate.judge_motion(0.9, 1_000, view="at the back")
 
 
 def test_another_policy_has_the_first_stage_alone(tmp_path: Path) -> None:

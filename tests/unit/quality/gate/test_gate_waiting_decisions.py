@@ -16,7 +16,7 @@ def test_a_decision_is_due_when_its_frame_is_judged_and_only_once() -> None:
     first, second = decision(1), decision(2)
     assert waiting.add(first) is waiting.add(second) is None
     assert waiting.take(lambda _view, stamp_ns: stamp_ns == second.stamp_ns) == [second]
-    assert waiting.take(lambda view, _stamp_ns: view is View.TOP) == [first]
+    assert waiting.take(lambda view, _stamp_ns: view == View.TOP) == [first]
     assert waiting.take(lambda _view, _stamp_ns: True) == []
     assert waiting.dropped == 0
 

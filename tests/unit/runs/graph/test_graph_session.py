@@ -211,6 +211,6 @@ def test_a_subject_that_does_not_exist_is_refused(name: str, what: str) -> None:
 def test_a_policy_needs_its_cameras() -> None:
     policy = {"vla_node.subject": "panel-vla-side"}
     assert resolve((), policy).gate_node.views == (View.TOP, View.WRIST, View.SIDE)
-    assert resolve((), {}, policies=[parse_vla("panel-vla-side")]).sim_node.views[-1] is View.SIDE
+    assert resolve((), {}, policies=[parse_vla("panel-vla-side")]).sim_node.views[-1] == View.SIDE
     with pytest.raises(UsageError, match=r"the side view.*camera_node\.views=\[top,side\].*got .top'"):
         check_subjects(resolve((), policy | {"camera_node.views": ["top"]}))

@@ -235,7 +235,7 @@ class Blindfold:
     """Passes the pictures of all cameras but one."""
 
     def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
-        held = view is View.TOP
+        held = view == View.TOP
         return Judgement(*((Verdict.REJECT, "a dirty lens") if held else (Verdict.PASS, "")), None)
 
 

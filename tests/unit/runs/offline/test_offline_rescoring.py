@@ -300,6 +300,6 @@ def test_a_recording_without_a_run_is_reported(tmp_path: Path) -> None:
 def test_a_message_that_makes_no_sense_is_reported(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "trial.mcap")
     recorder.event(1, 0, start_ns(0), None)
-    recorder.send("/gate/quality", "embodied_iqa_msgs/msg/ImageQuality", start_ns(0), view="sideways")
-    with pytest.raises(InputError, match=r"/gate/quality is invalid.*sideways"):
+    recorder.send("/gate/quality", "embodied_iqa_msgs/msg/ImageQuality", start_ns(0), view="side-ways")
+    with pytest.raises(InputError, match=r"/gate/quality is invalid.*side-ways"):
         read_trial(recorder.close())

@@ -41,7 +41,7 @@ class Strict:
         self.seen: list[Picture] = []
 
     def judge(self, view: View, rgb: Picture | None) -> Judgement:
-        assert view is View.TOP
+        assert view == View.TOP
         assert rgb is not None
         self.seen.append(rgb)
         is_good = len(self.seen) == self.passes

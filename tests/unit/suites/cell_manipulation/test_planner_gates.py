@@ -112,7 +112,7 @@ def test_pictures_are_of_the_beginning_and_of_a_later_state_and_are_read_again(
 def test_a_picture_set_distorts_by_name(stored: tuple[Path, StoredPictures]) -> None:
     pictures = PlannerPictures(stored[0])
     clean, noisy = pictures.read(["base-000-0", "base-000-0|12:3"])
-    assert clean.context.view is View.TOP
+    assert clean.context.view == View.TOP
     np.testing.assert_array_equal(noisy.distorted, distorted(clean.distorted, "base-000-0", "12:3"))
     assert (noisy.distorted != clean.distorted).any()
     assert pictures.digest(["base-000-0"]) != pictures.digest(["base-000-0|12:3"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.referring import plain
 from embodied_iqa.world.scenes.language.resolver import resolve
 from embodied_iqa.world.scenes.scene import find_object, make_scene, tasks_of
@@ -71,7 +72,7 @@ def test_every_task_of_a_scene_names_one_object() -> None:
         assert scene.names[find_object(scene, task)] == task.object
 
 
-@pytest.mark.parametrize("view", View)
+@pytest.mark.parametrize("view", CELL_VIEWS)
 def test_sentences_resolve_marks(view: View) -> None:
     task = parse_instruction("press the yellow button marked 3")
     scene = make_scene(5, task)

@@ -9,6 +9,7 @@ import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import Background, SceneObject, draw_instruction, make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot, nominal_snapshot
 from embodied_iqa.world.simulation.renderer import SceneRenderer
@@ -27,10 +28,10 @@ def batch():
 def test_pictures_and_masks_are_those_of_the_scene_alone(batch: SceneBatchRenderer, verb: Verb):
     scene = make_scene(31, draw_instruction(verb, 31))
     snapshot = nominal_snapshot(scene)
-    together = batch.frames(scene, View, snapshot)
+    together = batch.frames(scene, CELL_VIEWS, snapshot)
     masks = batch.segmentation(scene, View.TOP, snapshot)
     with SceneRenderer(scene, 160, 120) as alone:
-        for view in View:
+        for view in CELL_VIEWS:
             frame = alone.frame(view, snapshot)
             assert np.array_equal(together[view].rgb, frame.rgb)
             assert np.array_equal(together[view].T_base_camera, frame.T_base_camera)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images import Frame, View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot, object_position_m
 from embodied_iqa.world.simulation.renderer import BACKGROUND, SceneRenderer
@@ -25,7 +26,7 @@ from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 qpos = np.frombuffer(bytes.fromhex(sys.stdin.read()))
 with SceneRenderer(make_scene(7), 320, 240) as renderer:
-    for view in View:
+    for view in CELL_VIEWS:
         print(hashlib.sha256(renderer.frame(view, WorldSnapshot(0, qpos)).rgb.tobytes()).hexdigest())
 """
 
@@ -43,7 +44,7 @@ def renderer(world: World):
 
 def test_another_process_draws_the_same_picture(world: World, renderer: SceneRenderer):
     snapshot = world.snapshot()
-    here = [hashlib.sha256(renderer.frame(view, snapshot).rgb.tobytes()).hexdigest() for view in View]
+    here = [hashlib.sha256(renderer.frame(view, snapshot).rgb.tobytes()).hexdigest() for view in CELL_VIEWS]
     ran = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         input=snapshot.qpos.tobytes().hex(),
@@ -70,7 +71,7 @@ def test_other_scenes_depth_and_masks_in_between_leave_the_picture_alone(world: 
 
 def test_a_frame_says_what_it_is(world: World, renderer: SceneRenderer):
     snapshot = WorldSnapshot(42, world.snapshot().qpos)
-    for view in View:
+    for view in CELL_VIEWS:
         frame = renderer.frame(view, snapshot)
         assert (frame.view, frame.stamp_ns) == (view, 42)
         assert frame.rgb.shape == (240, 320, 3)

@@ -153,7 +153,7 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
         ),
         (HEAD + "- picture: c.png\n  tasks: [{rank: 1, text: go}]\n", 4, "no such picture"),
         (HEAD + "- picture: a.png\n  stamp_ns: 3\n  tasks: [{rank: 1, text: go}]\n", 5, "no stamp_ns"),
-        (HEAD + "- picture: a.png\n  view: nose\n  tasks: [{rank: 1, text: go}]\n", 5, "wrist, top, side"),
+        (HEAD + "- picture: a.png\n  view: my nose\n  tasks: [{rank: 1, text: go}]\n", 5, "a letter"),
         (HEAD + "- bag: runs/trial.mcap\n  tasks: [{rank: 1, text: go}]\n", 4, "stamp_ns and view"),
         (HEAD + "- picture: a.png\n  real: perhaps\n  tasks: [{rank: 1, text: go}]\n", 5, "true or false"),
         (HEAD + "- picture: a.png\n  background: ' '\n  tasks: [{rank: 1, text: go}]\n", 5, "bad background"),

@@ -245,7 +245,7 @@ def _reference(
         origin=candidate.origin,
         real=candidate.real,
         view=candidate.view,
-        person=Person.FIRST if candidate.view is View.WRIST else Person.THIRD,
+        person=Person.FIRST if candidate.view.first_person else Person.THIRD,
         main_object=candidate.main_object,
         main_kind=candidate.main_kind,
         background=candidate.background,

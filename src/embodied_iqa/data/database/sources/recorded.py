@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.world.tasks.task import Task, TaskSource
 from embodied_iqa.world.tasks.task_files import PictureLabels, PictureTasks, load_task_file
+
+_OPEN_CAMERAS: Final = 32
+"""Cameras whose playback stays open: the frames of several are wanted in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,7 @@ class _Playback:
                 yield frame
 
 
-@lru_cache(maxsize=len(View))
+@lru_cache(maxsize=_OPEN_CAMERAS)
 def _playback(path: Path, view: View, changed_ns: int) -> _Playback:  # noqa: ARG001 - part of the key
     return _Playback(path, view)
 

@@ -11,6 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate, home_tool
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.world.scenes.scene import WORLD_VERSION
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
@@ -40,12 +41,13 @@ class SimulationSource:
     seed: int
     width_px: int = 480
     height_px: int = 360
-    views: tuple[View, ...] = tuple(View)
+    views: tuple[View, ...] = CELL_VIEWS
     camera_model: CameraModel = DEFAULT_MODEL
 
     def __post_init__(self) -> None:
         if self.seed < 0 or not self.views:
             raise UsageError("wrong source of scenes", expected="a seed from 0 and a view", got=self.seed)
+        check_cell_views(self.views)
 
     @property
     def description(self) -> str:
@@ -60,7 +62,7 @@ class SimulationSource:
         view = self.views[index % len(self.views)]
         scene, main = draw_task_scene(int(rng.integers(2**31)), views=[view])
         with batch_renderer(self.width_px, self.height_px) as renderer:
-            rendered = renderer.frames(scene, View, at_rest(scene))
+            rendered = renderer.frames(scene, CELL_VIEWS, at_rest(scene))
         frames = {view: taken(frame, self.camera_model, scene.seed) for view, frame in rendered.items()}
         model = "" if self.camera_model is CameraModel.IDEAL else f" camera {self.camera_model}"
         kind = scene.objects[0].kind

@@ -20,7 +20,7 @@ from embodied_iqa.models.subjects.backends.panel.members import card_of
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.world.manipulation.waypoints import chunk_through, waypoints_from_array, waypoints_to_array
-from embodied_iqa.world.scenes.dimensions import T_flange_tool
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, T_flange_tool
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.simulation.camera.simulated_cameras import as_delivered
 from embodied_iqa.world.simulation.expert import expert_waypoints
@@ -120,7 +120,7 @@ def draw_scene(index: int, scene: Scene, task: Instruction) -> DrawnScene:
     """Draw a scene before its task as the cameras deliver it, at the size of a trial's pictures."""
     snapshot = World(scene).snapshot()
     with SceneRenderer(scene, *_TRIAL_PX) as renderer:
-        frames = {view: as_delivered(renderer.frame(view, snapshot), scene.seed) for view in View}
+        frames = {view: as_delivered(renderer.frame(view, snapshot), scene.seed) for view in CELL_VIEWS}
     return DrawnScene(index, scene, task, frames)
 
 

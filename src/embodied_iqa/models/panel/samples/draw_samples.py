@@ -27,6 +27,7 @@ from embodied_iqa.models.panel.samples.sample_files import (
     save_samples,
 )
 from embodied_iqa.models.subjects.backends.panel.format import ABSENT, framed
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.five_tasks import make_tasks
 from embodied_iqa.world.scenes.scene import (
     Scene,
@@ -167,7 +168,7 @@ def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
     for view, frame in enumerate(frames):
         mark[0, : len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
     return Samples(
-        views=tuple(View),
+        views=CELL_VIEWS,
         pictures=(),
         tasks=labels.tasks,
         verb=labels.verb,
@@ -203,7 +204,7 @@ def formatted(frames: Sequence[Frame]) -> dict[tuple[View, PictureFormat], NDArr
 
 def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:
     """Store the tasks of rank 2 to 5 of a part's scenes, worded for each camera's pictures, where missing."""
-    for view in View:
+    for view in CELL_VIEWS:
         file = ranked_file(part, view)
         if not file.is_file():
             save_ranked([_ranked(seed, number, view) for number in range(first, end)], file)
@@ -229,5 +230,5 @@ def _shots(scenes: Sequence[Scene]) -> Generator[tuple[Frame, ...], None, None]:
     """Yield the frames of each scene before any motion, as the cameras deliver them."""
     with SceneBatchRenderer(*DRAWN_PX) as renderer:
         for scene in scenes:
-            frames = renderer.frames(scene, View, at_rest(scene))
-            yield tuple(as_delivered(frames[view], scene.seed) for view in View)
+            frames = renderer.frames(scene, CELL_VIEWS, at_rest(scene))
+            yield tuple(as_delivered(frames[view], scene.seed) for view in CELL_VIEWS)

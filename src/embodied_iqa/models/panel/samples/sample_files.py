@@ -20,6 +20,7 @@ from embodied_iqa.base.files import write_whole
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.picture_formats import PictureFormat
 from embodied_iqa.models.subjects.backends.panel.format import ABSENT, Framing, region_of
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 MAX_THINGS: Final = 10
 """Largest number of labelled objects in a scene."""
@@ -187,7 +188,7 @@ def _load_part(
 ) -> Samples:
     with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
         labels: dict[str, Any] = {name: stored[name] for name in _LABELS}
-    order = [list(View).index(view) for view in views]
+    order = [CELL_VIEWS.index(view) for view in views]
     labels["thing_mark"] = labels["thing_mark"][:, :, order]
     labels["framing"] = picture_format.framing
     files = [folder / picture_format.file(view) for view in views]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, picture_frame
+from embodied_iqa.imaging.images.frame import VIEW_NAMES, Frame, Intrinsics, View, is_view, picture_frame
 from embodied_iqa.world.protocols import ActionChunk, VlaObservation
 
 _MOST_PX: Final = 8192
@@ -78,8 +78,8 @@ def picture_from(content: object) -> Frame:
     Raises:
         InputError: Something is missing or wrong.
     """
-    if not isinstance(content, dict) or content.get("view") not in set(View):
-        raise InputError("features_of needs a view and a picture", available=list(View))
+    if not isinstance(content, dict) or not is_view(content.get("view")):
+        raise InputError("features_of needs a view and a picture", expected=f"as view, {VIEW_NAMES}")
     view = View(content["view"])
     return picture_frame(_picture(content.get("rgb"), view), view)
 

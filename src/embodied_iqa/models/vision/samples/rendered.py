@@ -13,6 +13,7 @@ from embodied_iqa.base.kept import keep_open
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.predictions import Instances
 from embodied_iqa.models.vision.samples.truth import CROP_PX, Crop, coloured_class, crop_of, instances_of
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.simulation.camera.simulated_cameras import as_delivered
@@ -77,7 +78,7 @@ def rendered_sample(seed: int, view: View, size_px: tuple[int, int] = PICTURE_PX
     """
     if seed < 0:
         raise UsageError("the seed of a sample cannot be negative", expected="an integer from 0", got=seed)
-    rng = np.random.default_rng([seed, list(View).index(view), _SEED_TAG])
+    rng = np.random.default_rng([seed, CELL_VIEWS.index(view), _SEED_TAG])
     with keep_open():
         for _ in range(_ATTEMPTS):
             scene, task = draw_task_scene(int(rng.integers(2**31)), views=[view])

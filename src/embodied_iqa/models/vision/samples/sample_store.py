@@ -23,6 +23,7 @@ from embodied_iqa.models.vision.samples.truth import (
     KIND_CLASSES,
     coloured_class,
 )
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 PART_PICTURES: Final = 30
 """Pictures of a part; cameras alternate. Every part is full, so that trainings of any size share them."""
@@ -68,7 +69,7 @@ class SampleStore:
         limit: Largest number of pictures.
 
     Attributes:
-        views: ``(N,)`` index in `View` of each picture.
+        views: ``(N,)`` index in `CELL_VIEWS` of each picture.
         picture_of: ``(M,)`` picture of each instance; the instances of a picture follow each other.
         kinds: ``(M,)`` index in `KIND_CLASSES`.
         coloured: ``(M,)`` index in `COLOURED_CLASSES`.
@@ -167,7 +168,7 @@ def draw_part(folder: Path, seed: int, first: int, size: StoredSize) -> None:
     """
     if folder.is_dir():
         return
-    views = list(View)
+    views = CELL_VIEWS
     with keep_open():
         samples = [
             _Reduced.of(rendered_sample(seed + index // len(views), views[index % len(views)]), size)
@@ -192,7 +193,7 @@ def _save(samples: list[_Reduced], folder: Path) -> None:
     }
     counts = [len(sample.crops) for sample in samples]
     truth["picture"] = np.repeat(np.arange(len(samples)), counts)
-    truth["view"] = np.array([list(View).index(sample.view) for sample in samples])
+    truth["view"] = np.array([CELL_VIEWS.index(sample.view) for sample in samples])
     np.savez(partial / _TRUTH, allow_pickle=False, **truth)
     partial.rename(folder)
 

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.average_precision import dataset_average_precision
 from embodied_iqa.models.vision.backends.panel import PanelClassifier, PanelDetector
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.models.vision.samples.sample_store import SampleStore
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 _GROUPS: Final = 20
 """Parts of the pictures that are left out in turn to estimate an interval."""
@@ -74,7 +74,7 @@ def _with_interval(
         "high": min(value + half, 1.0),
         **{
             f"main_{view}": measure(rows[views == index])
-            for index, view in enumerate(View)
+            for index, view in enumerate(CELL_VIEWS)
             if (views == index).any()
         },
     }

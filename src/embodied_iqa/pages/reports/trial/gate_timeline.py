@@ -9,7 +9,7 @@ from typing import Final
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.data.recording.trial_record import RunRecord, VerdictRecord
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import View, ordered_views
 from embodied_iqa.pages.reports.trial.frame_spans import FrameSpan, frame_spans
 
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\d)")
@@ -77,12 +77,11 @@ class BlockedPeriod:
 
 
 def gate_timelines(run: RunRecord) -> tuple[GateTimeline, ...]:
-    """Return the timeline of each view that was judged, in the order of `View`."""
+    """Return the timeline of each view that was judged, in the order of `ordered_views`."""
     found = []
-    for view in View:
-        verdicts = sorted((v for v in run.verdicts if v.view is view), key=lambda v: v.stamp_ns)
-        if verdicts:
-            found.append(GateTimeline(view, _spans(verdicts, run), len(verdicts), _curve(verdicts, run)))
+    for view in ordered_views(verdict.view for verdict in run.verdicts):
+        verdicts = sorted((v for v in run.verdicts if v.view == view), key=lambda v: v.stamp_ns)
+        found.append(GateTimeline(view, _spans(verdicts, run), len(verdicts), _curve(verdicts, run)))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import stamp_ns as stamp_of
-from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.frame import Intrinsics, View, ordered_views, view_of_topic
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE
 from embodied_iqa.imaging.images.message_geometry import intrinsics_from_info, matrix_from_pose
 
@@ -68,13 +68,13 @@ class RecordedFrame:
 
 
 def frames_at(reader: TrialReader, window: Window) -> dict[View, RecordedFrame]:
-    """Return the frames nearest to a moment, in the order of `View`; views without one are left out.
+    """Return the frames nearest to a moment, in the order of `ordered_views`; views without one are left out.
 
     Raises:
         RecordingReadError: The recording is damaged.
     """
     frames: dict[View, RecordedFrame] = {}
-    for view in View:
+    for view in ordered_views(filter(None, map(view_of_topic, reader.topics))):
         picture = _picture(reader, f"/camera/{view}/image_raw", window)
         if picture is None:
             continue

@@ -24,6 +24,7 @@ from embodied_iqa.pages.reports.trial.recorded_frames import RecordedFrame, Wind
 from embodied_iqa.pages.reports.trial.run_page import RunPage, run_page
 from embodied_iqa.pages.reports.trial.run_pictures import moment_of
 from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext, load_run
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 REPORT: Final = "report.html"
 
@@ -103,7 +104,10 @@ def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) 
         InputError: The file cannot be written.
     """
     count = sum(
-        len(View) * (1 if run.distortion is None else 2) for task in tasks for run in task.record.runs
+        max(len(CELL_VIEWS), len({verdict.view for verdict in run.verdicts}))
+        * (1 if run.distortion is None else 2)
+        for task in tasks
+        for run in task.record.runs
     )
     max_bytes = bytes_for_each(count)
     guarded = guarded_tasks(tasks)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.data.recording.trial_record import RunRecord
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import View, ordered_views
 from embodied_iqa.pages.reports.kit.line_plot import Axis, LinePlot, line_plot
 from embodied_iqa.pages.reports.trial.frame_spans import LevelSpan, level_spans
 from embodied_iqa.pages.reports.trial.gate_timeline import (
@@ -112,7 +112,7 @@ def _remarks(run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame
     if not frames:
         remarks.append(f"No picture of {moment.name} was recorded.")
     used = {verdict.view for verdict in run.verdicts} | {chunk.view for chunk in run.chunks}
-    absent = [str(view) for view in View if view in used and view not in frames]
+    absent = [str(view) for view in ordered_views(used.difference(frames))]
     if absent and frames:
         remarks.append(f"No picture of this moment was recorded by: {', '.join(absent)}.")
     if not run.verdicts:

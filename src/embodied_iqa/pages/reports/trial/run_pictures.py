@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.data.recording.trial_record import ChunkRecord, RunRecord
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import View, ordered_views
 from embodied_iqa.pages.reports.kit.formatting import seconds
 from embodied_iqa.pages.reports.kit.picture_encoding import data_uri
 from embodied_iqa.pages.reports.trial.recorded_frames import RecordedFrame
@@ -115,7 +115,7 @@ def view_rows(
 ) -> tuple[ViewRow, ...]:
     """Return a row for each camera, that of the decision first: one picture for a clean run, else two."""
     chunk = moment.decision
-    views = sorted(frames, key=lambda view: (chunk is None or view is not chunk.view, list(View).index(view)))
+    views = sorted(ordered_views(frames), key=lambda view: chunk is None or view != chunk.view)
     return tuple(_row(run, moment, frames[view], max_bytes) for view in views)
 
 
@@ -144,7 +144,7 @@ def _overlays(chunk: ChunkRecord | None, frame: RecordedFrame, side: Side) -> tu
     """Return what can be drawn of a decision on a picture: one overlay, or none."""
     if chunk is None:
         return ()
-    target = chunk.target_px if chunk.view is frame.view else None
+    target = chunk.target_px if chunk.view == frame.view else None
     pieces: list[NDArray[np.float64]] = []
     if frame.intrinsics is not None and frame.T_base_camera is not None:
         points_m = chunk_points_m(chunk.T_base_tool, chunk.increments)

@@ -145,7 +145,7 @@ def _answer(row: Annotation | None, words: tuple[MarkedWords, ...]) -> Answer | 
 
 def _overlay(row: Annotation, reference: Reference, side: Side) -> Overlay | None:
     """Return the tool's path in the picture; None for a VLM or a refusal."""
-    camera = next((camera for camera in reference.cameras if camera.view is reference.view), None)
+    camera = next((camera for camera in reference.cameras if camera.view == reference.view), None)
     if camera is None or not row.increments or camera.pinhole_px is None or camera.T_base_camera is None:
         return None
     model = Intrinsics(reference.width_px, reference.height_px, *camera.pinhole_px)

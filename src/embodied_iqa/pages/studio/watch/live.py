@@ -15,9 +15,9 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.recorded import RecordedMessage
 from embodied_iqa.data.recording.repair.following import MessagePlace, RecordingFollower
-from embodied_iqa.data.recording.trial_reading import METADATA, TOPICS, TrialStreams
+from embodied_iqa.data.recording.trial_reading import METADATA, TrialStreams, is_trial_topic
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import View, view_of_topic
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_from_cdr
 from embodied_iqa.pages.studio.watch.track import (
     JOINTS,
@@ -25,14 +25,12 @@ from embodied_iqa.pages.studio.watch.track import (
     RunTrack,
     gripper_rows,
     gripper_state,
-    picture_topic,
 )
 
 MOST_MESSAGES: Final = 400_000
 """Messages that are kept in memory, without pictures: more than an hour of a trial."""
 _MOST_BYTES: Final = 64_000_000
 """Read in one call, so that a page of a long recording appears at once and catches up."""
-_PICTURES: Final = {picture_topic(view): view for view in View}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +132,10 @@ class LiveRecording:
     def _add(self, message: RecordedMessage, place: MessagePlace) -> None:
         self._messages += 1
         topic = message.topic
-        if topic in _PICTURES and message.type_name == IMAGE_TYPE:
-            self._add_picture(_PICTURES[topic], message, place)
-        elif topic in TOPICS:
+        view = view_of_topic(topic)
+        if view is not None and message.type_name == IMAGE_TYPE:
+            self._add_picture(view, message, place)
+        elif is_trial_topic(topic):
             self._streams.add(self.path, topic, self._follower.decode(message))
         elif topic == JOINTS and (state := gripper_state(self._follower.decode(message))) is not None:
             self._gripper.append(state)

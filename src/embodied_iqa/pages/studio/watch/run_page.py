@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.resources import shared_file
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import View, is_view
 from embodied_iqa.pages.studio.browse.pictures import ByteCache, webp
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import Source, SourceKind
@@ -57,7 +57,7 @@ def routes(studio: Studio) -> list[Route]:
         found = open_runs(studio).of(source)
         task, run, number = (int(request.path_params[name]) for name in ("task", "run", "number"))
         view, side = request.path_params["view"], request.path_params["side"]
-        if view not in set(View) or side not in _SIDES:
+        if not is_view(view) or side not in _SIDES:
             raise HTTPException(HTTPStatus.NOT_FOUND)
         data = studio.part(ByteCache).get(
             (id(found), task, run, view, side, number),

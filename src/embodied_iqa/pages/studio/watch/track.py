@@ -13,7 +13,7 @@ from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import stamp_ns
 from embodied_iqa.data.recording.trial_record import RunRecord
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import View, ordered_views, view_of_topic
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE
 
 Array = NDArray[np.float64]
@@ -50,7 +50,8 @@ def read_track(reader: TrialReader, run: RunRecord) -> RunTrack:
     Raises:
         InputError: The recording is damaged.
     """
-    frames = {view: _frames(reader, view, run) for view in View}
+    views = ordered_views(filter(None, map(view_of_topic, reader.topics)))
+    frames = {view: _frames(reader, view, run) for view in views}
     found = {view: places for view, places in frames.items() if places}
     return RunTrack(found, gripper_rows(_states(reader, run), run))
 

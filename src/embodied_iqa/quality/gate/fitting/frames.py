@@ -167,7 +167,7 @@ def picture_size(store: DatabaseStore, view: View) -> tuple[int, int]:
     Raises:
         InputError: They differ.
     """
-    rows = [row for row in tables_of(store.path)[1].values() if row.view is view]
+    rows = [row for row in tables_of(store.path)[1].values() if row.view == view]
     sizes = sorted({(row.width_px, row.height_px) for row in rows})
     if len(sizes) != 1:
         shown = ", ".join(f"{width}x{height}" for width, height in sizes)

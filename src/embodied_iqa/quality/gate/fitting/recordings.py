@@ -59,7 +59,7 @@ class RecordingsSource:
         recordings = tuple(RecordingSource(path, self.tasks_file) for path in self.paths)
         chosen: list[tuple[int, int]] = []
         for number, recording in enumerate(recordings):
-            own = [k for k, moment in enumerate(recording.moments) if moment.view is self.view]
+            own = [k for k, moment in enumerate(recording.moments) if moment.view == self.view]
             if not own:
                 raise InputError(f"{recording.path} has no frame of the {self.view} camera with a task")
             places = np.unique(np.linspace(0, len(own) - 1, min(FRAMES_EACH, len(own))).round().astype(int))

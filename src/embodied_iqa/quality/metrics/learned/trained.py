@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.onnx_session import open_session
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, load_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import SMALLEST_PX, NetworkInput
 from embodied_iqa.quality.metrics.metric import MetricContext, MetricInfo, Picture
@@ -98,9 +99,12 @@ class TrainedMetric:
     def predict_from(self, values: NDArray[Any], context: MetricContext | None = None) -> Prediction:
         """Return the output of both heads for a measured `input`: metrics of the same input can share it."""
         view = context.view if context is not None else None
-        number = self._views.get(view, len(self._views)) if view is not None else len(self._views)
-        rank, label = self.outputs(values[None], np.array([number]))
+        rank, label = self.outputs(values[None], np.array([self.number_of(view)]))
         return Prediction(float(rank[0]), float(label[0]))
+
+    def number_of(self, view: View | None) -> int:
+        """Return the place of a camera in the card's views; their number for another camera."""
+        return self._views.get(view, len(self._views)) if view is not None else len(self._views)
 
     def outputs(
         self, values: NDArray[Any], views: NDArray[np.int64]

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InternalError
 from embodied_iqa.data.analysis.correlation import srcc
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 from embodied_iqa.quality.metrics.learned.inputs import InputKind
 from embodied_iqa.quality.metrics.training.losses import shares_below, squared_loss, two_head_loss
@@ -33,6 +32,7 @@ from embodied_iqa.quality.metrics.training.region_tokens import FLIPS, region_fe
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights, start_from
 from embodied_iqa.quality.metrics.training.token_networks import TokenDistances, TokenNetwork
 from embodied_iqa.quality.metrics.training.vector_networks import VectorNetwork
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 Learner = VectorNetwork | PictureLearner
 Network = Learner | TokenNetwork
@@ -99,7 +99,7 @@ def make_network(recipe: MetricRecipe, inputs: int) -> Learner:
     """
     match recipe.architecture:
         case Architecture.VECTOR:
-            return VectorNetwork(inputs, len(View))
+            return VectorNetwork(inputs, len(CELL_VIEWS))
         case Architecture.CNNIQA:
             return CnnIqa()
         case Architecture.RESNET:
@@ -162,7 +162,7 @@ def train_network(
     """
     if run.recipe.input.kind is not InputKind.TOKENS:
         return _train(run, training, validation, watch, stop_after)
-    distances = TokenDistances(len(View))
+    distances = TokenDistances(len(CELL_VIEWS))
     distances.fit(*map(torch.from_numpy, (training.values, training.views, training.labels)))
     learned, checked = (replace(one, values=_outputs(distances, one)) for one in (training, validation))
     network, epochs = _train(run, learned, checked, watch, stop_after)

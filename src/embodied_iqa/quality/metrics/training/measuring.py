@@ -26,12 +26,12 @@ from embodied_iqa.quality.metrics.metric import MetricContext, Picture
 from embodied_iqa.quality.metrics.picture_set import PictureSet
 from embodied_iqa.quality.metrics.training.cache import InputCache
 from embodied_iqa.quality.metrics.training.input_store import InputStore
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 _GROUP: Final = 60
 """Pairs of a job, about; those of one reference stay together."""
 _ROWS_AT_ONCE: Final = 1000
 """Of the cache, in memory."""
-_VIEWS: Final = tuple(View)
 
 
 class Measurable(Protocol):
@@ -63,7 +63,7 @@ class MeasuredInputs:
 
     Attributes:
         values: ``(N, D)`` float32, or ``(N, H, W, 3)`` uint8; of a store mapped into memory.
-        views: ``(N,)`` int64, index in `View`; ``len(View)`` where the camera is not known.
+        views: ``(N,)`` int64, index in `CELL_VIEWS`; their number for any other camera.
     """
 
     values: NDArray[Any]
@@ -180,7 +180,7 @@ def _together(groups: Sequence[list[str]]) -> list[list[str]]:
 
 def _with_view(values: NDArray[Any], view: View | None) -> NDArray[Any]:
     """Return the input flat, with the camera in front."""
-    number = _VIEWS.index(view) if view is not None else len(_VIEWS)
+    number = CELL_VIEWS.index(view) if view in CELL_VIEWS else len(CELL_VIEWS)
     return np.concatenate([np.array([number], values.dtype), values.ravel()])
 
 

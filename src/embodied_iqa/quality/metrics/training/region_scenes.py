@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.samples.draw_samples import sample_scene
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.simulation.renderer import BACKGROUND
 from embodied_iqa.world.simulation.scene_batches import SceneBatchRenderer
@@ -23,7 +23,6 @@ CLASSES: Final = ("no object", *Kind)
 CELL_PX: Final = 4
 """Side of a cell that has one class, in pixels of the network's input."""
 _DRAWN_PX: Final = (320, 240)
-_VIEWS: Final = tuple(View)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +59,8 @@ def _shots(
     with SceneBatchRenderer(*_DRAWN_PX) as renderer:
         for number in range(first, end):
             scene, _ = sample_scene(seed, number)
-            frames = renderer.frames(scene, _VIEWS)
-            for view in _VIEWS:
+            frames = renderer.frames(scene, CELL_VIEWS)
+            for view in CELL_VIEWS:
                 found = renderer.segmentation(scene, view)
                 yield square.measure(frames[view].rgb), _cells(found, scene, square_px // CELL_PX)
 

@@ -20,7 +20,6 @@ from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import Plain
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.quality.metrics.learned.card import (
     CARD_FILE,
@@ -52,6 +51,7 @@ from embodied_iqa.quality.metrics.training.recipes import (
 )
 from embodied_iqa.quality.metrics.training.region_encoder import ENCODER_FILE, train_region_encoder
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 TRAINING_FOLDER: Final = "training"
 """Checkpoint of an unfinished training."""
@@ -213,7 +213,7 @@ class RecipeTraining:
             input_version=recipe.input.version(),
             subjects=recipe.input.subjects,
             size_px=recipe.input.size_px,
-            views=tuple(View),
+            views=CELL_VIEWS,
             target=self.target,
             label_low=float(inputs.labels.min()),
             label_high=float(inputs.labels.max()),

@@ -9,9 +9,9 @@ import numpy as np
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions.region import mask_of_labels
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.samples.rendered import VisionSample, rendered_sample
 from embodied_iqa.suites.miqa.building.reference import MiqaReference, ReferenceView, crop_view
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import WORLD_VERSION, find_destination
 
 _FIRST: int = 1_000_000_000
@@ -56,7 +56,7 @@ class RenderedSource:
 
     def read(self, index: int) -> MiqaReference:
         """Render a scene."""
-        views = tuple(View)
+        views = CELL_VIEWS
         return reference_of(rendered_sample(_FIRST + self.seed * _MOST + index, views[index % len(views)]))
 
 

@@ -78,7 +78,7 @@ class Draft:
         """Return the item with its options in the order in which they are shown."""
         shown = list(self.options[1:])
         shown.insert(self.place, self.options[0])
-        person = Person.FIRST if self.view is View.WRIST else Person.THIRD
+        person = Person.FIRST if self.view == View.WRIST else Person.THIRD
         return Item(
             index,
             index,

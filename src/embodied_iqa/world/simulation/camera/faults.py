@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from embodied_iqa.base.config import ranged
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera.sensor import seeded
 
 
@@ -38,7 +39,7 @@ class FaultRates:
 
     def fault(self, seed: int, view: View, stamp_ns: int) -> Fault | None:
         """Return the fault of a picture; it depends on the arguments only."""
-        drawn = float(seeded((seed, list(View).index(view), stamp_ns, "delivery")).random())
+        drawn = float(seeded((seed, CELL_VIEWS.index(view), stamp_ns, "delivery")).random())
         if drawn < self.dropped:
             return Fault.DROPPED
         return Fault.REPEATED if drawn < self.dropped + self.repeated else None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera.exposure import FULL_SCALE_S, Exposure
 
 Raw = NDArray[np.uint16]
@@ -114,7 +115,7 @@ def _fixed_pattern(
     view: View, width_px: int, height_px: int, *, mosaic: bool
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return each value's sensitivity and each column's offset in electrons."""
-    rng = np.random.default_rng([list(View).index(view), width_px, height_px])
+    rng = np.random.default_rng([CELL_VIEWS.index(view), width_px, height_px])
     shape = (height_px, width_px) if mosaic else (height_px, width_px, 3)
     gains = 1.0 + _PRNU * rng.standard_normal(shape, np.float32)
     return gains, _COLUMN_E * rng.standard_normal(width_px, np.float32)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.controls import Controls
@@ -195,5 +196,5 @@ def delivered(frame: Frame, seed: int, exposure: Exposure | None = None) -> Fram
     """
     if exposure is None:
         exposure = exposure_of(settled(mean_light(frame.rgb), frame.stamp_ns))
-    noise_seed = (seed, list(View).index(frame.view), frame.stamp_ns)
+    noise_seed = (seed, CELL_VIEWS.index(frame.view), frame.stamp_ns)
     return replace(frame, rgb=picture_of(frame.rgb, frame.view, exposure, noise_seed))

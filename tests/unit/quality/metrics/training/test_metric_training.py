@@ -36,6 +36,7 @@ from embodied_iqa.quality.metrics.training.loop import (
 from embodied_iqa.quality.metrics.training.measuring import measure_inputs
 from embodied_iqa.quality.metrics.training.recipes import RECIPES, recipe_by_name, trainable_by_name
 from embodied_iqa.quality.metrics.training.training import RecipeTraining, validation_references
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 REFERENCES = tuple(f"r{number}" for number in range(8))
 LEVELS = range(5)
@@ -264,7 +265,7 @@ def test_the_cache_is_bounded_and_reads_what_was_written(tmp_path: Path) -> None
 def test_inputs_are_in_the_order_of_the_request_with_their_cameras() -> None:
     wanted, some = NetworkInput(InputKind.STATISTICS), samples()
     one = measure_inputs(some.pictures, some.pair_ids, some.reference_ids, wanted, input_cache())
-    assert set(one.views.tolist()) == {list(View).index(View.TOP), list(View).index(View.SIDE)}
+    assert set(one.views.tolist()) == {CELL_VIEWS.index(View.TOP), CELL_VIEWS.index(View.SIDE)}
     direct = [wanted.measure(pair.distorted) for pair in some.pictures.read(some.pair_ids)]
     assert np.array_equal(one.values, np.stack(direct))
 

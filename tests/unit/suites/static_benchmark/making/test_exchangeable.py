@@ -25,6 +25,7 @@ from embodied_iqa.suites.static_benchmark.making.draft import Draft
 from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, draw_slot, slots_of
 from embodied_iqa.suites.static_benchmark.making.step_words import WAYPOINT_WORDS
 from embodied_iqa.suites.static_benchmark.subjects import load_answerer, parse_subjects
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.tasks.vocabulary import Colour, Kind
 
 SEED = 79
@@ -37,7 +38,7 @@ Cue = Callable[[str, Draft], float]
 @cache
 def drafts(dimension: Dimension) -> tuple[Draft, ...]:
     rng = np.random.default_rng(SEED)
-    views = tuple(View)
+    views = CELL_VIEWS
     slots = [draw_slot(rng, dimension, views[index % 3]) for index in range(EACH[dimension])]
     return tuple(draw_draft(slot, SEED, index) for index, slot in enumerate(slots))
 

@@ -277,10 +277,10 @@ def test_proportions_are_the_published_ones() -> None:
         Dimension.MICRO: 150,
         Dimension.STAGE: 700,
     }
-    assert sum(slot.view is View.WRIST for slot in slots) == 384
+    assert sum(slot.view == View.WRIST for slot in slots) == 384
     small = slots_of(200, 3)
     assert Counter(slot.dimension for slot in small)[Dimension.STAGE] == 140
-    assert sum(slot.view is View.WRIST for slot in small) == 77
+    assert sum(slot.view == View.WRIST for slot in small) == 77
 
 
 def test_the_same_seed_gives_the_same_items_and_another_one_others() -> None:
@@ -289,7 +289,7 @@ def test_the_same_seed_gives_the_same_items_and_another_one_others() -> None:
         again = draw_draft(slots[index], SEED, index)
         assert again.item(index) == drafts()[index].item(index)
         assert draw_draft(slots[index], SEED + 1, index).item(index) != again.item(index)
-    person = Person.FIRST if slots[0].view is View.WRIST else Person.THIRD
+    person = Person.FIRST if slots[0].view == View.WRIST else Person.THIRD
     assert drafts()[0].item(0).person is person
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import HOME_Q_RAD
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot, nominal_snapshot, object_position_m
 from embodied_iqa.world.simulation.camera import CameraModel
@@ -175,7 +176,7 @@ def test_smearing_averages_along_the_motion() -> None:
 
 
 def test_ideal_cameras_deliver_what_is_rendered(renderer: SceneRenderer) -> None:
-    cameras = SimulatedCameras(renderer, CameraModel.IDEAL, tuple(View))
+    cameras = SimulatedCameras(renderer, CameraModel.IDEAL, CELL_VIEWS)
     snapshot = pose(0)
     assert np.array_equal(
         cameras.frame(View.TOP, cameras.take(snapshot)).rgb, renderer.frame(View.TOP, snapshot).rgb
@@ -183,7 +184,7 @@ def test_ideal_cameras_deliver_what_is_rendered(renderer: SceneRenderer) -> None
 
 
 def test_a_picture_can_be_drawn_at_any_time_and_a_reset_begins_anew(renderer: SceneRenderer) -> None:
-    cameras = SimulatedCameras(renderer, CameraModel.D455, tuple(View))
+    cameras = SimulatedCameras(renderer, CameraModel.D455, CELL_VIEWS)
     states = [pose(index * PERIOD_NS, 0.01 * index) for index in range(8)]
     shots = [cameras.take(state) for state in states]
     assert cameras.take(states[-1]) is shots[-1]
@@ -218,7 +219,7 @@ def test_a_camera_whose_pictures_nobody_asks_for_is_never_rendered(
         return frame(view, snapshot)
 
     monkeypatch.setattr(renderer, "frame", counted)
-    cameras = SimulatedCameras(renderer, CameraModel.D455, tuple(View))
+    cameras = SimulatedCameras(renderer, CameraModel.D455, CELL_VIEWS)
     shots = [cameras.take(pose(index * PERIOD_NS, 0.01 * index)) for index in range(8)]
     assert rendered == []
     cameras.frame(View.SIDE, shots[4])
