@@ -43,7 +43,8 @@ def type_store() -> TypeStore:
 
 
 def picture(view: View, frame: int, run: int = 0) -> NDArray[np.uint8]:
-    random = np.random.default_rng([frame, run, CELL_VIEWS.index(view)])
+    number = CELL_VIEWS.index(view) if view in CELL_VIEWS else int.from_bytes(view.encode())
+    random = np.random.default_rng([frame, run, number])
     return random.integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 
@@ -65,16 +66,18 @@ class PixelVlm:
 
 
 class PixelVla:
-    """Its action changes with any pixel of both views, the pose, the gripper and the step."""
+    """Its action changes with any pixel of all views, the pose, the gripper and the step."""
 
-    info = SubjectInfo("pixel-vla", "1", "turns a checksum into an action", VIEWS)
     fails = False
+
+    def __init__(self, views: tuple[View, ...] = VIEWS) -> None:
+        self.info = SubjectInfo("pixel-vla", "1", "turns a checksum into an action", views)
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         if self.fails:
             raise RuntimeError("no weights")
         digest = blake2b(digest_size=7)
-        for view in VIEWS:
+        for view in self.info.views:
             digest.update(observation.frames[view].rgb.tobytes())
         digest.update(observation.T_base_tool.tobytes())
         digest.update(f"{observation.gripper} {observation.step}".encode())
@@ -93,12 +96,14 @@ class Recorder:
 
     Attributes:
         path: Of the file.
+        views: The cameras; answers and decisions are of the first one.
         skip: ``(run, frame, view)`` of pictures that are left out.
         poses: Factor on all numbers of the camera's pose, by ``(run, frame, view)``: 0 makes it invalid, NaN
             unknown; None leaves the pose out.
     """
 
     path: Path
+    views: tuple[View, ...] = VIEWS
     skip: Sequence[tuple[int, int, View]] = ()
     poses: Mapping[tuple[int, int, View], float | None] = field(default_factory=dict)
     late: Mapping[tuple[int, int, View], int] = field(default_factory=dict)
@@ -174,12 +179,12 @@ class Recorder:
         self.send("/gate/lease", f"{OURS}/GateLease", stamp, mode=0, **lease_fields)
 
     def answer(self, rgb: NDArray[np.uint8], source: Source, stamp: int) -> None:
-        frame = Frame(View.TOP, stamp, rgb, INTRINSICS, np.eye(4))
+        frame = Frame(self.views[0], stamp, rgb, INTRINSICS, np.eye(4))
         self.send(
             "/vlm/answer",
             f"{OURS}/VlmAnswer",
             stamp,
-            view="top",
+            view=str(self.views[0]),
             source=int(source),
             task=TASK,
             answer=PixelVlm().answer(frame, TASK),
@@ -191,7 +196,7 @@ class Recorder:
     def decision(self, pictures: dict[View, NDArray[np.uint8]], source: Source, stamp: int) -> None:
         frames = {view: Frame(view, stamp, rgb, INTRINSICS, np.eye(4)) for view, rgb in pictures.items()}
         observation = VlaObservation(frames, TASK, matrix_from_pose(self.pose(0.3)), 0.25, 1)
-        chunk = PixelVla().act(observation)
+        chunk = PixelVla(self.views).act(observation)
         names = ("x", "y", "z", "rx", "ry", "rz", "gripper")
         rows = [
             self.types.new(f"{OURS}/ActionIncrement", **dict(zip(names, map(float, row), strict=True)))
@@ -201,7 +206,7 @@ class Recorder:
             "/vla/reference_actions" if source is Source.RAW else "/vla/actions",
             f"{OURS}/ActionChunk",
             stamp,
-            view="top",
+            view=str(self.views[0]),
             source=int(source),
             sequence=self.sequence,
             step=1,
@@ -220,13 +225,13 @@ class Recorder:
 
     def frame(self, run: int, frame: int, spec: DistortionSpec | None, *, decides: bool) -> None:
         stamp, distorter = stamp_ns(run, frame), FrameDistorter(spec, start_ns(run))
-        raw = {view: self.camera(view, run, frame, pose_late=frame % 2 == 1) for view in VIEWS}
+        raw = {view: self.camera(view, run, frame, pose_late=frame % 2 == 1) for view in self.views}
         distorted = {view: distorter.apply(rgb, view, stamp) for view, rgb in raw.items()}
-        for view in VIEWS:
+        for view in self.views:
             self.verdict(view, stamp, distorted[view])
         if frame == 0:
-            self.answer(raw[View.TOP], Source.RAW, stamp)
-            self.answer(distorted[View.TOP], Source.DISTORTED, stamp)
+            self.answer(raw[self.views[0]], Source.RAW, stamp)
+            self.answer(distorted[self.views[0]], Source.DISTORTED, stamp)
         if decides:
             self.sequence += 1
             self.decision(distorted, Source.DISTORTED, stamp)

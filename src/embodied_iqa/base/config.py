@@ -3,7 +3,7 @@
 A configuration class is a frozen dataclass whose fields all have defaults. A field's description is read
 from the ``Attributes:`` section of the docstring and its range from :func:`ranged`, so that each is written
 once and serves Python, YAML and ROS parameters alike. Fields that are dataclasses nest with a dot:
-``limits.tool_speed_mps``.
+``limits.tool_speed_mps``; each value of a mapping, see :func:`per_key`, is a parameter too: ``serial_top``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ ConfigT = TypeVar("ConfigT")
 
 _RANGE = "embodied_iqa.range"
 _PARSE = "embodied_iqa.parse"
+_UNSET = "embodied_iqa.unset"
 _FORMER = "FORMER_NAMES"
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -43,6 +44,7 @@ class Parameter:
         minimum: Smallest allowed number, or None.
         maximum: Largest allowed number, or None.
         parse: Makes the value of a text, see `parsed`; None for plain data.
+        key: Class of the keys where each has a value, see `per_key`: a key stands for ``{...}`` in the name.
     """
 
     name: str
@@ -53,6 +55,23 @@ class Parameter:
     minimum: float | None
     maximum: float | None
     parse: Callable[[str], object] | None = None
+    key: type[str] | None = None
+
+    def has_name(self, name: str) -> bool:
+        """Return whether this is its name, or that of one of its keys."""
+        start = self.name.partition("{")[0]
+        return name == self.name or (
+            self.key is not None and name.startswith(start) and _is_key(name.removeprefix(start), self.key)
+        )
+
+
+def per_key(unset: Scalar | tuple[float, ...]) -> typing.Any:
+    """Return a field ``Mapping[K, V]``, each value of which is a parameter ``field_key``; empty by default.
+
+    Args:
+        unset: Value that means that there is none: it is left out.
+    """
+    return dataclasses.field(default_factory=dict, metadata={_UNSET: unset})
 
 
 def parsed(default: str, parse: Callable[[str], object]) -> typing.Any:
@@ -86,11 +105,14 @@ def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
                 for leaf in parameters_of(typing.cast("type", hint))
             ]
             continue
-        where = f"{config_class.__name__}.{field.name}"
+        where, name, key = f"{config_class.__name__}.{field.name}", field.name, None
+        if _UNSET in field.metadata:
+            key, hint = typing.get_args(hint)
+            name, default = f"{name}_{{{key.__name__.lower()}}}", field.metadata[_UNSET]
         kind, is_list = _kind_of(hint, where) if parse is None else (hint, False)
         low, high = field.metadata.get(_RANGE, (None, None))
         description = descriptions.get(field.name, "")
-        found.append(Parameter(field.name, kind, is_list, _plain(default), description, low, high, parse))
+        found.append(Parameter(name, kind, is_list, _plain(default), description, low, high, parse, key))
     return tuple(found)
 
 
@@ -114,15 +136,24 @@ def check_values(config_class: type[ConfigT], values: Mapping[str, object], wher
     Raises:
         UsageError: An unknown name, a value of another type or out of range.
     """
-    known = {parameter.name: parameter for parameter in parameters_of(config_class)}
-    former = former_names(config_class)
-    for name in values:
+    known, former = parameters_of(config_class), former_names(config_class)
+    found: dict[str, object] = {}
+    for name, value in values.items():
         if name in former:
             expected = f"{former[name]} (units: docs/reference/lease.md)"
             raise UsageError(f"a parameter in {where} has a new name", expected=expected, got=name)
-        if name not in known:
-            raise UsageError(f"unknown parameter in {where}", got=name, available=sorted(known))
-    return {name: _checked(known[name], value, where) for name, value in values.items()}
+        parameter = named(known, name)
+        if parameter is None:
+            available = sorted(parameter.name for parameter in known)
+            raise UsageError(f"unknown parameter in {where}", got=name, available=available)
+        found[name] = _checked(parameter, value, where)
+    return found
+
+
+def named(parameters: Iterable[Parameter], name: str) -> Parameter | None:
+    """Return the parameter with this flat name, as that of a key where each has a value, or None."""
+    found = next((parameter for parameter in parameters if parameter.has_name(name)), None)
+    return None if found is None else dataclasses.replace(found, name=name)
 
 
 def former_names(config_class: typing.Any) -> dict[str, str]:
@@ -154,9 +185,19 @@ def check_ranges(config: typing.Any) -> None:
 
 def values_of(config: object) -> dict[str, Scalar]:
     """Return a configuration as flat dotted names and plain values."""
-    return {
-        parameter.name: _plain(_lookup(config, parameter.name)) for parameter in parameters_of(type(config))
-    }
+    return {parameter.name: value for parameter, value in leaves_of(config)}
+
+
+def leaves_of(config: object) -> Iterator[tuple[Parameter, Scalar]]:
+    """Yield each parameter of a configuration and its value; one for each key where each has a value."""
+    for parameter in parameters_of(type(config)):
+        if parameter.key is None:
+            yield parameter, _plain(_lookup(config, parameter.name))
+            continue
+        start = parameter.name.partition("{")[0]
+        values = typing.cast("Mapping[str, object]", _lookup(config, start.removesuffix("_")))
+        for key, value in values.items():
+            yield dataclasses.replace(parameter, name=f"{start}{key}"), _plain(value)
 
 
 def _attributes_of(config_class: type) -> str:
@@ -237,9 +278,32 @@ def _assemble(config_class: type[ConfigT], values: Mapping[str, object], prefix:
         name = prefix + field.name
         if dataclasses.is_dataclass(hints[field.name]) and _PARSE not in field.metadata:
             arguments[field.name] = _assemble(hints[field.name], values, f"{name}.")
+        elif _UNSET in field.metadata:
+            arguments[field.name] = _of_keys(field, typing.get_args(hints[field.name])[0], values, f"{name}_")
         elif name in values:
             arguments[field.name] = values[name]
     return config_class(**arguments)
+
+
+def _of_keys(
+    field: dataclasses.Field[typing.Any], key: type[str], values: Mapping[str, object], start: str
+) -> dict[str, object]:
+    """Return the values of a field with `per_key`."""
+    return {
+        key(name.removeprefix(start)): value
+        for name, value in values.items()
+        if name.startswith(start)
+        and _is_key(name.removeprefix(start), key)
+        and value != field.metadata[_UNSET]
+    }
+
+
+def _is_key(text: str, key: type[str]) -> bool:
+    try:
+        key(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _lookup(config: object, name: str) -> object:

@@ -26,12 +26,13 @@ _FIXED_M: Final = (0.05, 3.0)
 _WRIST_M: Final = (0.01, 0.5)
 
 
-def checked_pose(numbers: tuple[float, ...], view: View) -> Array:
+def checked_pose(numbers: tuple[float, ...], view: View, *, on_flange: bool) -> Array:
     """Check the calibrated pose of a camera's optical frame (x right, y down, z forward).
 
     Args:
-        numbers: 16, row by row: the pose in the base frame, for the wrist camera in the flange's frame (m).
+        numbers: 16, row by row: the pose in the base frame, or in the flange's frame (m).
         view: The camera.
+        on_flange: Whether it is in the flange's frame.
 
     Returns:
         ``(4, 4)`` float64, its rotation made orthonormal to rounding.
@@ -39,7 +40,7 @@ def checked_pose(numbers: tuple[float, ...], view: View) -> Array:
     Raises:
         UsageError: Not 16 finite numbers, not a rotation, a reflection, or implausibly near or far.
     """
-    name = _name(view)
+    name = f"T_{'flange' if on_flange else 'base'}_camera of the {view} camera"
     if len(numbers) != 16 or not np.isfinite(numbers).all():
         raise UsageError(
             f"{name} is not a pose", expected="16 finite numbers, a 4x4 matrix row by row", got=numbers
@@ -57,25 +58,21 @@ def checked_pose(numbers: tuple[float, ...], view: View) -> Array:
         )
     if np.linalg.det(rotation) < 0:
         raise UsageError(f"{name} is a reflection, not a rotation", expected="determinant 1", got="-1")
-    _check_distance(float(np.linalg.norm(pose[:3, 3])), view)
+    _check_distance(float(np.linalg.norm(pose[:3, 3])), name, on_flange=on_flange)
     left, _, right = np.linalg.svd(rotation)
     pose[:3, :3] = left @ right
     return pose
 
 
-def _check_distance(distance_m: float, view: View) -> None:
-    low, high = _WRIST_M if view == View.WRIST else _FIXED_M
+def _check_distance(distance_m: float, name: str, *, on_flange: bool) -> None:
+    low, high = _WRIST_M if on_flange else _FIXED_M
     if not low <= distance_m <= high:
-        origin = "flange" if view == View.WRIST else "base"
+        origin = "flange" if on_flange else "base"
         raise UsageError(
-            f"{_name(view)} is implausible; is the calibration in metres?",
+            f"{name} is implausible; is the calibration in metres?",
             expected=f"{low} to {high} m from the {origin}",
             got=f"{distance_m:.3f} m",
         )
-
-
-def _name(view: View) -> str:
-    return f"T_{'flange' if view == View.WRIST else 'base'}_camera of the {view} camera"
 
 
 def fixed_pose(T_base_camera: Array) -> PoseAt:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.hand_eye import (
-    IDENTITY,
     PoseAt,
     PoseHistory,
     checked_pose,
@@ -32,10 +30,8 @@ def stated_pose(config: CameraParameters, view: View) -> NDArray[np.float64] | N
     Raises:
         UsageError: It is invalid or implausible.
     """
-    hand_eye = config.hand_eye
-    fixed = {View.TOP: hand_eye.T_base_camera_top, View.SIDE: hand_eye.T_base_camera_side}
-    numbers = fixed.get(view, IDENTITY)
-    return None if numbers == IDENTITY else checked_pose(numbers, view)
+    numbers = config.hand_eye.T_base_camera.get(view)
+    return None if numbers is None else checked_pose(numbers, view, on_flange=False)
 
 
 def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[View, PoseAt]:
@@ -43,22 +39,18 @@ def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[Vi
 
     Args:
         config: Views and calibration.
-        tool_poses: `T_base_tool` by ROS time, for the wrist camera.
+        tool_poses: `T_base_tool` by ROS time, for cameras on the flange.
 
     Raises:
-        UsageError: A pose is invalid or implausible.
+        UsageError: A camera has no pose, or it is invalid or implausible.
     """
-    numbers = _numbers(config)
-    hand_eye = config.hand_eye
-    T_flange_tool = tool_along_z(hand_eye.tool_length_m)
-
-    def pose_of(view: View) -> PoseAt:
-        pose = checked_pose(numbers[view], view)
-        if view != View.WRIST:
-            return fixed_pose(pose)
-        return wrist_pose(pose, T_flange_tool, tool_poses, round(hand_eye.longest_gap_s * SECOND_NS))
-
-    return {view: pose_of(view) for view in config.views}
+    found: dict[View, PoseAt] = {}
+    for view, pose in known_poses(config, tool_poses).items():
+        if pose is None:
+            either = f"hand_eye.T_base_camera_{view} or hand_eye.T_flange_camera_{view}"
+            raise UsageError(f"the {view} camera is not calibrated", expected=either)
+        found[view] = pose
+    return found
 
 
 def known_poses(config: CameraParameters, tool_poses: PoseHistory) -> dict[View, PoseAt | None]:
@@ -67,15 +59,23 @@ def known_poses(config: CameraParameters, tool_poses: PoseHistory) -> dict[View,
     Raises:
         UsageError: A pose is invalid or implausible.
     """
-    numbers = _numbers(config)
-    calibrated = tuple(view for view in config.views if numbers[view] != IDENTITY)
-    known = pose_functions(replace(config, views=calibrated), tool_poses)
-    return {view: known.get(view) for view in config.views}
+    hand_eye = config.hand_eye
+    T_flange_tool = tool_along_z(hand_eye.tool_length_m)
+
+    def pose_of(view: View) -> PoseAt | None:
+        if (fixed := stated_pose(config, view)) is not None:
+            return fixed_pose(fixed)
+        if view not in hand_eye.T_flange_camera:
+            return None
+        pose = checked_pose(hand_eye.T_flange_camera[view], view, on_flange=True)
+        return wrist_pose(pose, T_flange_tool, tool_poses, round(hand_eye.longest_gap_s * SECOND_NS))
+
+    return {view: pose_of(view) for view in config.views}
 
 
 def follow_tool(rig: CameraRig, history: PoseHistory) -> None:
-    """Keep the poses of the tool, where a camera is on the wrist."""
-    if View.WRIST not in rig.config.views:
+    """Keep the poses of the tool, where a camera is on the flange."""
+    if not rig.config.hand_eye.T_flange_camera:
         return
 
     def note(pose: PoseStamped) -> None:
@@ -83,12 +83,3 @@ def follow_tool(rig: CameraRig, history: PoseHistory) -> None:
             history.add(ns_of(pose.header.stamp), T_base_tool)
 
     rig.node.create_subscription(PoseStamped, "/arm/tool_pose", note, STATE)
-
-
-def _numbers(config: CameraParameters) -> dict[View, tuple[float, ...]]:
-    hand_eye = config.hand_eye
-    return {
-        View.TOP: hand_eye.T_base_camera_top,
-        View.SIDE: hand_eye.T_base_camera_side,
-        View.WRIST: hand_eye.T_flange_camera_wrist,
-    }

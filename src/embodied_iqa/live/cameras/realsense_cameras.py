@@ -37,7 +37,7 @@ def realsense_cameras(
     Args:
         config: Views, serial numbers and poses of cameras; or the path of recordings.
         clock_ns: ROS time.
-        tool_poses: `T_base_tool` by ROS time, for the wrist camera.
+        tool_poses: `T_base_tool` by ROS time, for cameras on the flange.
 
     Raises:
         UsageError: The pose or the mode of a camera is wrong; no camera has been opened.
@@ -76,7 +76,7 @@ def _realsense(
     clock_ns: Callable[[], int],
 ) -> LiveCamera:
     if not config.path:
-        serial = getattr(config.realsense, f"serial_{view}")
+        serial = config.realsense.serial.get(view, "")
         return RealSenseCamera(view, serial, settings, pose_at, clock_ns)
     return RecordedRealSense(
         _recording_of(Path(config.path), view),

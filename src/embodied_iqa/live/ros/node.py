@@ -28,7 +28,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.waitable import Waitable
 
-from embodied_iqa.base.config import Parameter, build, check_values, parameters_of, values_of
+from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
 from embodied_iqa.base.deadline import end_within
 from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.imaging.images.frame import View
@@ -318,18 +318,18 @@ def _spinning(runner: Executor, stop: StopRequest) -> Spin:
 
 
 def _declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
-    known = {parameter.name: parameter for parameter in parameters_of(config_class)}
+    known = parameters_of(config_class)
     for where, values in settings_of(node.get_fully_qualified_name(), sys.argv):
         check_values(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
     overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}
-    for name in known.keys() & overrides.keys():
-        if issubclass(known[name].kind, StrEnum) and isinstance(value := overrides[name], bool):
+    for name, value in overrides.items():
+        if isinstance(value, bool) and (own := named(known, name)) and issubclass(own.kind, StrEnum):
             overrides[name] = _WORDS[value]
     config = build(config_class, _ours(overrides), f"the parameters of {node.get_name()}")
-    for name, value in values_of(config).items():
-        if node.has_parameter(name):
-            node.undeclare_parameter(name)
-        node.declare_parameter(name, value, _descriptor(known[name]), ignore_override=True)
+    for parameter, plain in leaves_of(config):
+        if node.has_parameter(parameter.name):
+            node.undeclare_parameter(parameter.name)
+        node.declare_parameter(parameter.name, plain, _descriptor(parameter), ignore_override=True)
     return config
 
 

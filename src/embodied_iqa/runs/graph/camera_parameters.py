@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from embodied_iqa.base.config import ranged
+from embodied_iqa.base.config import per_key, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.imaging.images.frame import View
@@ -26,9 +26,8 @@ class RealSenseParameters:
     """RealSense cameras.
 
     Attributes:
-        serial_top: Serial number of the top camera; may be empty where only one camera is connected.
-        serial_side: Serial number of the side camera.
-        serial_wrist: Serial number of the wrist camera.
+        serial: Serial number of the camera of a view, such as serial_top; may be missing where only one
+            camera is connected.
         depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
         allow_host_stamps: Accept the computer's time stamps from a camera without its own; pictures then seem
             newer than they are.
@@ -36,9 +35,7 @@ class RealSenseParameters:
         give_up_s: Time without a picture after which a camera counts as lost [s].
     """
 
-    serial_top: str = ""
-    serial_side: str = ""
-    serial_wrist: str = ""
+    serial: Mapping[View, str] = per_key("")
     depth: bool = False
     allow_host_stamps: bool = False
     silence_s: float = ranged(2.0, 0.1, 60.0)
@@ -53,16 +50,14 @@ class HandEyeParameters:
     files, and of recordings that hold no poses.
 
     Attributes:
-        T_base_camera_top: The top camera in the robot's base frame.
-        T_base_camera_side: The side camera in the robot's base frame.
-        T_flange_camera_wrist: The wrist camera in the flange's frame.
+        T_base_camera: A fixed camera in the robot's base frame, such as T_base_camera_top.
+        T_flange_camera: A camera on the arm in the flange's frame, such as T_flange_camera_wrist.
         tool_length_m: From the flange to the tool centre point, as in arm_node [m].
-        longest_gap_s: Longest time between a picture of the wrist camera and a tool pose [s].
+        longest_gap_s: Longest time between an image of a camera on the arm and a tool pose [s].
     """
 
-    T_base_camera_top: tuple[float, ...] = IDENTITY
-    T_base_camera_side: tuple[float, ...] = IDENTITY
-    T_flange_camera_wrist: tuple[float, ...] = IDENTITY
+    T_base_camera: Mapping[View, tuple[float, ...]] = per_key(IDENTITY)
+    T_flange_camera: Mapping[View, tuple[float, ...]] = per_key(IDENTITY)
     tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
     longest_gap_s: float = ranged(0.06, 0.001, 1.0)
 
@@ -108,6 +103,21 @@ class CameraParameters:
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
     topic: TopicParameters = field(default_factory=TopicParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
+
+    def __post_init__(self) -> None:
+        """Refuse settings of a camera that is none of the views: they would have no effect."""
+        of_views = {
+            "realsense.serial": self.realsense.serial,
+            "hand_eye.T_base_camera": self.hand_eye.T_base_camera,
+            "hand_eye.T_flange_camera": self.hand_eye.T_flange_camera,
+        }
+        for name, values in of_views.items():
+            for view in values:
+                if view not in self.views:
+                    raise UsageError(f"{name}_{view} is of no camera in views", available=self.views)
+        for view in self.hand_eye.T_base_camera.keys() & self.hand_eye.T_flange_camera.keys():
+            both = f"T_base_camera_{view} or T_flange_camera_{view}"
+            raise UsageError(f"the {view} camera has two poses", expected=both)
 
     @property
     def is_stored(self) -> bool:

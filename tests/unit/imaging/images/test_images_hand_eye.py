@@ -35,7 +35,7 @@ def changed(row: int, column: int, value: float) -> tuple[float, ...]:
 
 def test_a_good_pose_is_accepted_and_made_orthonormal() -> None:
     rounded = tuple(np.round(GOOD, 4).ravel())
-    pose = checked_pose(rounded, View.TOP)
+    pose = checked_pose(rounded, View.TOP, on_flange=False)
     assert np.allclose(pose, GOOD, atol=2e-4)
     assert np.allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), atol=1e-14)
 
@@ -60,7 +60,7 @@ def test_a_good_pose_is_accepted_and_made_orthonormal() -> None:
 )
 def test_a_wrong_pose_is_refused_in_one_line(numbers: tuple[float, ...], view: View, said: str) -> None:
     with pytest.raises(UsageError, match=said) as refusal:
-        checked_pose(numbers, view)
+        checked_pose(numbers, view, on_flange=view == View.WRIST)
     assert "\n" not in str(refusal.value)
 
 
@@ -71,7 +71,9 @@ def test_the_wrist_camera_of_the_simulated_cell_is_found_through_the_tool() -> N
     with SceneRenderer(scene, 64, 64) as renderer:
         home = renderer.frame(View.WRIST, world.snapshot()).T_base_camera
         T_base_flange = world.T_base_tool @ np.linalg.inv(T_flange_tool)
-        T_flange_camera = checked_pose(tuple((np.linalg.inv(T_base_flange) @ home).ravel()), View.WRIST)
+        T_flange_camera = checked_pose(
+            tuple((np.linalg.inv(T_base_flange) @ home).ravel()), View.WRIST, on_flange=True
+        )
         history = PoseHistory()
         at = wrist_pose(T_flange_camera, T_flange_tool, history, 50 * MS)
         assert at(0) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embodied_iqa.base.config import build
+from embodied_iqa.base.config import build, values_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.imaging.images.frame import View
@@ -63,8 +63,58 @@ def test_a_wrong_configuration_opens_nothing(values: dict[str, object], said: st
 
 def test_a_camera_without_a_pose_is_rejected() -> None:
     config = build(CameraParameters, {"source": "realsense", "views": ["side"], "rate_hz": 30.0}, "test")
-    with pytest.raises(UsageError, match=r"side camera is implausible; is the calibration in metres"):
+    with pytest.raises(
+        UsageError,
+        match=r"side camera is not calibrated; expected .*T_base_camera_side or .*T_flange_camera_side",
+    ):
         realsense_cameras(config, lambda: 0, PoseHistory())
+
+
+def test_cameras_have_the_names_of_their_user() -> None:
+    values = {
+        "source": "realsense",
+        "views": ["front", "left_wrist"],
+        "rate_hz": 30.0,
+        "realsense.serial_front": "0123",
+        "hand_eye.T_base_camera_front": TOP.ravel().tolist(),
+        "hand_eye.T_flange_camera_left_wrist": WRIST.ravel().tolist(),
+    }
+    config = build(CameraParameters, values, "test")
+    assert config.realsense.serial == {"front": "0123"}
+    assert values_of(config).items() >= values.items()
+    history = PoseHistory()
+    poses = pose_functions(config, history)
+    assert np.allclose(poses[View("front")](5), TOP)
+    assert poses[View("left_wrist")](5) is None
+    history.add(0, np.eye(4))
+    expected = np.linalg.inv(tool_along_z(config.hand_eye.tool_length_m)) @ WRIST
+    assert np.allclose(poses[View("left_wrist")](5), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"realsense__serial_side": "1"}, r"realsense\.serial_side is of no camera.*available: top, wrist"),
+        (
+            {"hand_eye__T_base_camera_font": [1.0] * 16},
+            r"T_base_camera_font is of no camera.*available: top, wrist",
+        ),
+        ({"hand_eye__T_flange_camera_top": WRIST.ravel().tolist()}, "the top camera has two poses"),
+        (
+            {"hand_eye__T_base_camera_2nd": [1.0] * 16},
+            r"unknown parameter.*hand_eye\.T_base_camera_\{view\}",
+        ),
+        ({"realsense__serial_top": 5}, "realsense.serial_top in test; expected a value of type str"),
+    ],
+)
+def test_settings_of_no_camera_are_refused(values: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parameters(**values)
+
+
+def test_settings_that_say_nothing_are_those_of_a_file_that_lists_all() -> None:
+    silent = {"realsense__serial_side": "", "hand_eye__T_base_camera_side": np.eye(4).ravel().tolist()}
+    assert parameters(**silent) == parameters()
 
 
 def test_a_folder_of_recordings_needs_one_per_view(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ UNKNOWN = {(0, frame, view): math.nan for frame in range(4) for view in VIEWS}
 
 def parameters(**values: object) -> CameraParameters:
     named = {name.replace("__", "."): value for name, value in values.items()}
-    return build(CameraParameters, {"source": "bag", "views": [str(view) for view in VIEWS]} | named, "test")
+    given = {"source": "bag", "views": [str(view) for view in VIEWS]}
+    return build(CameraParameters, given | named, "test")
 
 
 def first_frames(
@@ -68,7 +69,8 @@ def test_an_invalid_pose_is_never_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("view", [View.TOP, View.SIDE])
 def test_a_fixed_camera_has_the_stated_pose(view: View) -> None:
-    config = parameters(**{f"hand_eye__T_base_camera_{view}": TOP.ravel().tolist()})
+    stated = {f"hand_eye__T_base_camera_{view}": TOP.ravel().tolist()}
+    config = parameters(views=[*CELL_VIEWS], **stated)
     pose = stated_pose(config, view)
     assert pose is not None
     assert np.allclose(pose, TOP)

@@ -34,6 +34,8 @@ from trial_recording import (
     write_trial,
 )
 
+OWN_VIEWS = (View("front"), View("left_wrist"), View("zenith"))
+
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -86,6 +88,18 @@ def test_rescoring_gives_the_live_numbers_bit_for_bit(recording: Path) -> None:
     for ours, theirs in zip(record.runs, rescorer.live.runs, strict=True):
         assert_same(ours, theirs)
     assert len({chunk.increments.tobytes() for run in record.runs for chunk in run.chunks}) > 4
+
+
+def test_rescoring_gives_the_live_numbers_of_cameras_with_any_names(tmp_path: Path) -> None:
+    recording = write_trial(tmp_path / "trial.mcap", views=OWN_VIEWS)
+    rescorer = Rescorer(recording, subjects(PixelVla(OWN_VIEWS)))
+    record = rescorer.record()
+    assert not rescorer.failures
+    for ours, theirs in zip(record.runs, rescorer.live.runs, strict=True):
+        assert_same(ours, theirs)
+        assert {verdict.view for verdict in ours.verdicts} == set(OWN_VIEWS)
+        assert {chunk.view for chunk in ours.chunks} == {"front"}
+        assert ours.frames_received == 4 * len(OWN_VIEWS)
 
 
 @pytest.mark.parametrize(
