@@ -1,8 +1,8 @@
-"""Average precision of one picture: microseconds beside pycocotools, in one run on one core.
+"""Average precision of one image: microseconds beside pycocotools, in one run on one core.
 
 Both start from the same arrays and give the same value; the time of pycocotools includes encoding the
 predicted masks, but not writing the annotations. COCOeval is made for whole data sets: its time for one
-picture is what labels of machine-vision quality would cost with it. The version is that of
+image is what labels of machine-vision quality would cost with it. The version is that of
 requirements/bench-peers.txt, installed by bench_distortions_peers.py.
 
 python benchmarks/bench_average_precision.py --json build/bench_average_precision.json
@@ -54,7 +54,7 @@ def median_us(run: Callable[[], object], calls: int) -> float:
     return statistics.median(taken_us)
 
 
-def picture(width_px: int, height_px: int, predictions: int) -> tuple[Instances, Instances]:
+def image(width_px: int, height_px: int, predictions: int) -> tuple[Instances, Instances]:
     """Return predictions, the first ones near the objects, and the objects."""
     draw = np.random.default_rng(predictions)
     truth = scattered(draw, width_px, height_px, OBJECTS)
@@ -66,7 +66,7 @@ def picture(width_px: int, height_px: int, predictions: int) -> tuple[Instances,
 
 
 def scattered(draw: np.random.Generator, width_px: int, height_px: int, count: int) -> Instances:
-    """Return objects at random places, an eighth of the picture wide and more."""
+    """Return objects at random places, an eighth of the image wide and more."""
     corner = draw.integers(0, (width_px * 3 // 4, height_px * 3 // 4), (count, 2))
     size = draw.integers((width_px // 8, height_px // 8), (width_px // 4, height_px // 4), (count, 2))
     boxes = np.hstack([corner, corner + size]).astype(np.float64)
@@ -88,7 +88,7 @@ def encode(objects: Instances) -> Any:
 
 
 def dataset(objects: Instances, width_px: int, height_px: int) -> Any:
-    """Return the objects of one picture as COCO's data set."""
+    """Return the objects of one image as COCO's data set."""
     coco = import_module("pycocotools.coco").COCO()
     area = import_module("pycocotools.mask").area
     encoded = encode(objects)
@@ -131,7 +131,7 @@ def reference(truth: Any, found: Any, kind: str) -> float:
 
 def measure(width_px: int, height_px: int, predictions: int, *, masks: bool) -> Row:
     """Return one row: ours, the peer, the ratio and the difference of the values."""
-    found, truth = picture(width_px, height_px, predictions)
+    found, truth = image(width_px, height_px, predictions)
     there, seen = (dataset(one, width_px, height_px) for one in (truth, found))
     kind = "segm" if masks else "bbox"
     ours_us = median_us(lambda: average_precision(found, truth, masks=masks), CALLS)
@@ -161,7 +161,7 @@ def main() -> None:
         for size_px in SIZES_PX
         for predictions in PREDICTIONS
     ]
-    table = Table(title=f"average precision of one picture, {OBJECTS} objects")
+    table = Table(title=f"average precision of one image, {OBJECTS} objects")
     for heading in ("compared", "picture", "found", "ours us", "peer us", "ratio", "difference"):
         table.add_column(heading, justify="right")
     for row in rows:

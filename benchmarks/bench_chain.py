@@ -1,4 +1,4 @@
-"""Camera -> distortion (pass-through) -> gate -> consumer, four processes: lost pictures and latency.
+"""Camera -> distortion (pass-through) -> gate -> consumer, four processes: lost images and latency.
 
 python benchmarks/bench_chain.py --json build/bench_chain.json
 python benchmarks/bench_chain.py --frames 150            # shorter
@@ -38,7 +38,7 @@ from embodied_iqa.imaging.images.image_cdr import image_to_cdr, stamp_from_cdr
 from embodied_iqa.live.ros.conversion import ns_of, time_of
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
-from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.live.ros.qos import IMAGE, STATE
 from embodied_iqa.runs.graph.node_table import GRAPH, command_of, nodes_with, resolve, write_parameters
 from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
 
@@ -51,9 +51,9 @@ RAW, DISTORTED = "/camera/top/image_raw", "/distorted/top/image_raw"
 
 @dataclass
 class Arrivals:
-    """When what came, by the picture's stamp; all times are system time in ns."""
+    """When what came, by the image's stamp; all times are system time in ns."""
 
-    pictures: dict[int, int] = field(default_factory=dict)
+    images: dict[int, int] = field(default_factory=dict)
     leases: dict[int, int] = field(default_factory=dict)
     gate_ms: dict[int, float] = field(default_factory=dict)
 
@@ -62,13 +62,13 @@ class Arrivals:
 
 
 def camera(frames: int) -> None:
-    """Publish pictures once somebody says go; print their stamps at the end."""
+    """Publish images once somebody says go; print their stamps at the end."""
     rclpy.init()
     node = Node("bench_camera")
-    publisher = node.create_publisher(Image, RAW, PICTURE)
+    publisher = node.create_publisher(Image, RAW, IMAGE)
     rows, columns = np.mgrid[0 : SIZE_PX[1], 0 : SIZE_PX[0]]
     scene = np.stack([rows % 256, columns % 256, (rows + columns) % 256], axis=-1).astype(np.uint8)
-    pictures = [np.ascontiguousarray(np.roll(scene, shift, axis=1)) for shift in range(4)]
+    images = [np.ascontiguousarray(np.roll(scene, shift, axis=1)) for shift in range(4)]
     sys.stdin.readline()
     stamps, period_s = [], 1.0 / RATE_HZ
     due = time.monotonic()
@@ -76,14 +76,14 @@ def camera(frames: int) -> None:
         due += period_s
         time.sleep(max(0.0, due - time.monotonic()))
         stamps.append(time.time_ns())
-        publisher.publish(image_to_cdr(pictures[index % 4], stamps[-1], "top"))
+        publisher.publish(image_to_cdr(images[index % 4], stamps[-1], "top"))
     print(json.dumps(stamps), flush=True)
     sys.stdin.readline()
     rclpy.shutdown()
 
 
 def relay(source: str, target: str) -> None:
-    """Pass pictures on untouched; `lease` as the target: only their stamps."""
+    """Pass images on untouched; `lease` as the target: only their stamps."""
     rclpy.init()
     node = Node("bench_relay")
     if target == "lease":
@@ -94,12 +94,12 @@ def relay(source: str, target: str) -> None:
             lease.header.stamp = time_of(stamp_from_cdr(cdr))
             leases.publish(lease)
     else:
-        pictures = node.create_publisher(Image, target, PICTURE)
+        images = node.create_publisher(Image, target, IMAGE)
 
         def take(cdr: Any) -> None:
-            pictures.publish(cdr)
+            images.publish(cdr)
 
-    node.create_subscription(Image, source, take, PICTURE, raw=True)
+    node.create_subscription(Image, source, take, IMAGE, raw=True)
     try:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
@@ -146,8 +146,8 @@ def measure(frames: int, commands: dict[str, list[str]], folder: Path, *, gated:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
 
-    def picture(cdr: bytes) -> None:
-        arrived.pictures[stamp_from_cdr(cdr)] = time.time_ns()
+    def image(cdr: bytes) -> None:
+        arrived.images[stamp_from_cdr(cdr)] = time.time_ns()
 
     def lease(message: Any) -> None:
         arrived.leases[ns_of(message.header.stamp)] = time.time_ns()
@@ -155,7 +155,7 @@ def measure(frames: int, commands: dict[str, list[str]], folder: Path, *, gated:
     def quality(message: Any) -> None:
         arrived.gate_ms[ns_of(message.header.stamp)] = message.latency_ms
 
-    node.create_subscription(Image, DISTORTED, picture, PICTURE, raw=True)
+    node.create_subscription(Image, DISTORTED, image, IMAGE, raw=True)
     node.create_subscription(GateLease, "/gate/lease", lease, STATE)
     node.create_subscription(ImageQuality, "/gate/quality", quality, STATE)
 
@@ -189,7 +189,7 @@ def _connect(node: Any, spin: Callable[[], None], *, gated: bool) -> None:
 
 
 def _shoot(frames: int, arrived: Arrivals, spin: Callable[[], None]) -> list[int]:
-    """Let the camera publish; return the stamps of all its pictures."""
+    """Let the camera publish; return the stamps of all its images."""
     words = _role("camera", str(frames))
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 3.0  # what the camera needs to start and to be discovered
@@ -218,13 +218,13 @@ def _numbers(stamps: list[int], arrived: Arrivals, *, gated: bool) -> dict[str, 
         return {f"{name} p50": float(p50), f"{name} p99": float(p99)}
 
     whole = {stamp: (arrived.leases[stamp] - stamp) / 1e6 for stamp in stamps if stamp in arrived.leases}
-    pictures = [(arrived.pictures[stamp] - stamp) / 1e6 for stamp in stamps if stamp in arrived.pictures]
+    images = [(arrived.images[stamp] - stamp) / 1e6 for stamp in stamps if stamp in arrived.images]
     result: dict[str, float] = {
         "pictures": len(stamps),
-        "lost pictures": len(stamps) - len(pictures),
+        "lost images": len(stamps) - len(images),
         "lost leases": len(stamps) - len(whole),
     }
-    result |= spread(pictures, "picture") | spread(list(whole.values()), "lease")
+    result |= spread(images, "picture") | spread(list(whole.values()), "lease")
     if gated:
         work = {stamp: arrived.gate_ms[stamp] for stamp in whole if stamp in arrived.gate_ms}
         result |= spread(list(work.values()), "gate's work")

@@ -1,4 +1,4 @@
-"""How often the classical VLA completes tasks in physics, on clean pictures, by verb; and how fast it looks.
+"""How often the classical VLA completes tasks in physics, on clean images, by verb; and how fast it looks.
 
 python benchmarks/bench_classical_vla.py --seeds 100 --json build/bench_classical_vla.json
 """

@@ -27,14 +27,14 @@ from database_builds import Wanted, run_build, sizes_of
 from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.cli.build.building import panel_of
-from embodied_iqa.data.database.building.members import frames_for, load_member
-from embodied_iqa.data.database.pictures import read_frames
+from embodied_iqa.data.database.building.build_subjects import frames_for, load_member
+from embodied_iqa.data.database.database_images import read_frames
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
 from embodied_iqa.data.database.sources.candidate import home_tool
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.subject_options import VlaOptions, VlmOptions
 from embodied_iqa.world.protocols import VlaObservation
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--references", type=int, default=8)
     parser.add_argument("--panel", default="embedded")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--size", default="480x360", help="of the pictures (default 480x360)")
+    parser.add_argument("--size", default="480x360", help="of the images (default 480x360)")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--bare-s", type=float, default=5.0, help="how long the bare loop runs")
     parser.add_argument("--engines", action="store_true", help="compare workers and engines instead")

@@ -1,4 +1,4 @@
-"""Every distortion at every level: milliseconds per picture and peak memory, on one core.
+"""Every distortion at every level: milliseconds per image and peak memory, on one core.
 
 python benchmarks/bench_distortions.py --json build/bench_distortions.json
 """
@@ -42,7 +42,7 @@ def milliseconds(image: Image, distortion_id: str, level: int, repeats: int) -> 
 
 
 def peak_memory(image: Image, distortion_id: str) -> float:
-    """Growth of the process at its peak, in pictures; NaN if the system does not report it."""
+    """Growth of the process at its peak, in images; NaN if the system does not report it."""
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     try:
         ctypes.CDLL(None).malloc_trim(0)  # what earlier calls left in the heap would hide the growth
@@ -91,7 +91,7 @@ def show(records: list[dict[str, Any]], size: str) -> None:
     table = Table("type", *(f"level {level}" for level in LEVELS), "memory", title=f"{size}: ms on one core")
     for record in records:
         cells = [f"{value:.1f}" for value in record["processor_ms"]]
-        table.add_row(f"{record['id']} {record['name']}", *cells, f"{record['peak_pictures']:.1f} x")
+        table.add_row(f"{record['id']} {record['name']}", *cells, f"{record['peak_images']:.1f} x")
     Console(width=110).print(table)
     of_paper = [record for record in records if ":" not in record["id"]]
     for clock in ("wall_ms", "processor_ms"):
@@ -102,7 +102,7 @@ def show(records: list[dict[str, Any]], size: str) -> None:
             f"slowest {slowest['name']} {max(slowest[clock]):.0f} ms (target {SLOWEST_MS:g})"
         )
     memory = max(record["peak_pictures"] for record in of_paper)
-    print(f"most memory: {memory:.1f} pictures (target {MOST_MEMORY:g})")
+    print(f"most memory: {memory:.1f} images (target {MOST_MEMORY:g})")
 
 
 if __name__ == "__main__":

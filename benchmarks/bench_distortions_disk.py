@@ -22,9 +22,9 @@ from rich.table import Table
 from embodied_iqa.imaging.distortions import DistortionSpec, catalogue
 from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
-    CleanPicture,
+    CleanImage,
+    ImageFormat,
     Job,
-    PictureFormat,
     random_level,
     run_jobs,
 )
@@ -36,30 +36,30 @@ SIZE_PX = (640, 480)
 
 def references(count: int) -> list[Image]:
     """Crops of the photographs, no two the same."""
-    pictures = [reference.image for reference in scikit_photographs()]
+    images = [reference.image for reference in scikit_photographs()]
     made = []
     for number in range(count):
-        picture = pictures[number % len(pictures)]
-        cut = 4 + 4 * (number // len(pictures) % 20)
-        made.append(cv2.resize(picture[cut:-cut, cut:-cut], SIZE_PX, interpolation=cv2.INTER_AREA))
+        image = images[number % len(images)]
+        cut = 4 + 4 * (number // len(images) % 20)
+        made.append(cv2.resize(image[cut:-cut, cut:-cut], SIZE_PX, interpolation=cv2.INTER_AREA))
     return made
 
 
-def pictures_per_second(
-    folder: Path, pictures: list[Image], workers: int, picture_format: str
+def images_per_second(
+    folder: Path, images: list[Image], workers: int, image_format: str
 ) -> tuple[float, float]:
     """All 30 types of each reference at one random level, as in the database.
 
     The second number counts the workers' processor time only: what the cores do when nothing else runs.
     """
     jobs = []
-    for number, picture in enumerate(pictures):
+    for number, image in enumerate(images):
         name = f"{number:04d}"
         specs = [DistortionSpec(line.id, random_level(0, line.id, name)) for line in catalogue()]
-        jobs += [Job(CleanPicture(name, name, 0, picture), spec) for spec in specs]
+        jobs += [Job(CleanImage(name, name, 0, image), spec) for spec in specs]
     before = time.perf_counter()
     busy = _children_s()
-    options = BatchOptions(folder, PictureFormat(picture_format))
+    options = BatchOptions(folder, ImageFormat(image_format))
     made = sum(1 for _ in run_jobs(jobs, options, workers))
     return made / (time.perf_counter() - before), workers * made / (_children_s() - busy)
 
@@ -69,17 +69,17 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def encoder_limit(folder: Path, workers: int, picture_format: str) -> float:
+def encoder_limit(folder: Path, workers: int, image_format: str) -> float:
     """The same files written again by one process, processor time, times the number of workers."""
-    suffix = ".png" if picture_format == "png" else ".webp"
+    suffix = ".png" if image_format == "png" else ".webp"
     files = sorted(folder.rglob(f"*{suffix}"))[::7][:200]
-    options = [cv2.IMWRITE_PNG_COMPRESSION, 1] if picture_format == "png" else [cv2.IMWRITE_WEBP_QUALITY, 101]
-    pictures = [cv2.imread(str(file)) for file in files]
+    options = [cv2.IMWRITE_PNG_COMPRESSION, 1] if image_format == "png" else [cv2.IMWRITE_WEBP_QUALITY, 101]
+    images = [cv2.imread(str(file)) for file in files]
     before = time.process_time()
-    for number, picture in enumerate(pictures):
-        data = cv2.imencode(suffix, picture, options)[1]
+    for number, image in enumerate(images):
+        data = cv2.imencode(suffix, image, options)[1]
         (folder / f"again{number}{suffix}").write_bytes(data.tobytes())
-    return workers * len(pictures) / (time.process_time() - before)
+    return workers * len(images) / (time.process_time() - before)
 
 
 def main() -> None:
@@ -89,27 +89,27 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     cv2.setNumThreads(1)
-    pictures = references(options.references)
+    images = references(options.references)
     table = Table(
         "format",
-        "pictures/s",
+        "images/s",
         "by processor time",
         "encoder's own limit",
         title=f"{options.references} references x 30 at 640x480, {options.workers} workers",
     )
     record = {"references": options.references, "workers": options.workers, "formats": {}}
-    for picture_format in ("png", "webp"):
+    for image_format in ("png", "webp"):
         with tempfile.TemporaryDirectory() as folder:
-            speed, idle_speed = pictures_per_second(Path(folder), pictures, options.workers, picture_format)
-            limit = encoder_limit(Path(folder), options.workers, picture_format)
-        table.add_row(picture_format, f"{speed:.1f}", f"{idle_speed:.1f}", f"{limit:.1f}")
-        record["formats"][picture_format] = {
+            speed, idle_speed = images_per_second(Path(folder), images, options.workers, image_format)
+            limit = encoder_limit(Path(folder), options.workers, image_format)
+        table.add_row(image_format, f"{speed:.1f}", f"{idle_speed:.1f}", f"{limit:.1f}")
+        record["formats"][image_format] = {
             "pictures_per_s": speed,
             "pictures_per_processor_s": idle_speed,
             "encoder_limit_per_s": limit,
         }
     Console(width=100).print(table)
-    print("target: 60 pictures/s, or the encoder's own limit where that is lower")
+    print("target: 60 images/s, or the encoder's own limit where that is lower")
     if options.json:
         options.json.write_text(json.dumps(record, indent=1))
 

@@ -28,8 +28,8 @@ import rtde_receive
 from rich.console import Console
 from rich.table import Table
 
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel

@@ -21,10 +21,10 @@ import cv2
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.runs.experiment.experiment_plan import RunKey, parse_tasks
 from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.runs.experiment.plan import RunKey, parse_tasks
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.renderer import SceneRenderer
@@ -40,7 +40,7 @@ class Clock:
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
-    pictures: int = 0
+    images: int = 0
 
 
 def watch_renderer(clock: Clock) -> None:
@@ -52,7 +52,7 @@ def watch_renderer(clock: Clock) -> None:
         frame = draw(self, view, snapshot)
         clock.wall_s += time.perf_counter() - wall_s
         clock.cpu_s += time.process_time() - cpu_s
-        clock.pictures += 1
+        clock.images += 1
         return frame
 
     setattr(SceneRenderer, "frame", timed)  # noqa: B010 - the type checker refuses to assign a method
@@ -65,7 +65,7 @@ def speed(gate: str, runs: int, clock: Clock) -> dict[str, float]:
     simulated_s = 0.0
     with HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": gate, **SIZE}))) as runner:
         runner.run(keys[0])  # loads and compiles
-        clock.wall_s = clock.cpu_s = clock.pictures = 0
+        clock.wall_s = clock.cpu_s = clock.images = 0
         wall_s, cpu_s = time.perf_counter(), time.process_time()
         for key in keys:
             simulated_s += runner.run(key).duration_s
@@ -73,12 +73,12 @@ def speed(gate: str, runs: int, clock: Clock) -> dict[str, float]:
     return {
         "runs": len(keys),
         "simulated [s]": simulated_s,
-        "pictures": clock.pictures,
+        "pictures": clock.images,
         "times real time, by the clock on the wall": simulated_s / wall_s,
         "times real time, by processor time": simulated_s / cpu_s,
         "without drawing, by the clock on the wall": simulated_s / (wall_s - clock.wall_s),
         "without drawing, by processor time": simulated_s / (cpu_s - clock.cpu_s),
-        "milliseconds a picture": 1e3 * clock.cpu_s / max(1, clock.pictures),
+        "milliseconds an image": 1e3 * clock.cpu_s / max(1, clock.images),
     }
 
 
@@ -100,8 +100,8 @@ def main() -> None:
     numbers: dict[str, object] = {"physics alone, times real time": physics()}
     print(f"physics alone: {numbers['physics alone, times real time']:.1f} times real time")
     names = {
-        "off": "pictures drawn for decisions only",
-        "shadow": "two 320x240 cameras, every picture judged",
+        "off": "images drawn for decisions only",
+        "shadow": "two 320x240 cameras, every image judged",
     }
     for gate, name in names.items():
         numbers[name] = rows = speed(gate, arguments.tasks, clock)

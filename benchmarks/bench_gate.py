@@ -1,4 +1,4 @@
-"""The gate: milliseconds a picture beside peers, in one run on one core; what it notices; false alarms.
+"""The gate: milliseconds an image beside peers, in one run on one core; what it notices; false alarms.
 
 python benchmarks/bench_gate.py --json build/bench_gate.json
 python benchmarks/bench_gate.py --detection 8      # also 8 fresh simulated scenes, distorted in every way
@@ -34,23 +34,23 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.fitted_judge import FittedJudge
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic, measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice
 from embodied_iqa.quality.gate.judges import predictor_of, shared_judge
 from embodied_iqa.quality.gate.simulated_frames import frames_a_scene, simulated_frames
-from embodied_iqa.quality.gate.statistics import Statistic, measure
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 GATE = "config/gate/simulated.yaml"
 SIZES = ((640, 480), (1280, 720), (1920, 1080))
 LEVELS = (1, 3, 5)
 SEED_OF_FRESH_SCENES = 7_000_000
 
 
-def plain_numpy(rgb: Picture) -> tuple[float, ...]:
+def plain_numpy(rgb: Image) -> tuple[float, ...]:
     """Seven of the fifteen statistics as one would write them without thinking of speed."""
     gray = (rgb @ np.array([0.299, 0.587, 0.114])).astype(np.float64)
     response = ndimage.convolve(gray, np.outer([1, -2, 1], [1, -2, 1]))
@@ -66,7 +66,7 @@ def plain_numpy(rgb: Picture) -> tuple[float, ...]:
     )
 
 
-PEERS: dict[str, Callable[[Picture], object]] = {
+PEERS: dict[str, Callable[[Image], object]] = {
     "plain NumPy and SciPy, 7 statistics": plain_numpy,
     "scikit-image blur_effect, 1 statistic": lambda rgb: blur_effect(rgb, channel_axis=2),
 }
@@ -79,17 +79,17 @@ def _milliseconds(work: Callable[[], object]) -> float:
 
 
 def speed(repeats: int) -> dict[str, dict[str, float]]:
-    """Return medians in ms a picture and each peer's time over ours, from neighbouring repeats."""
+    """Return medians in ms an image and each peer's time over ours, from neighbouring repeats."""
     results: dict[str, dict[str, float]] = {}
     for width, height in SIZES:
-        picture = np.ascontiguousarray(cv2.resize(data.astronaut(), (width, height)))
-        measure(picture)
+        image = np.ascontiguousarray(cv2.resize(data.astronaut(), (width, height)))
+        measure(image)
         ours: list[float] = []
         ratios: dict[str, list[float]] = {name: [] for name in PEERS}
         for _ in range(repeats):
-            ours.append(min(_milliseconds(partial(measure, picture)) for _ in range(3)))
+            ours.append(min(_milliseconds(partial(measure, image)) for _ in range(3)))
             for name, peer in PEERS.items():
-                ratios[name].append(_milliseconds(partial(peer, picture)) / ours[-1])
+                ratios[name].append(_milliseconds(partial(peer, image)) / ours[-1])
         result = {"ms": statistics.median(ours)}
         result |= {f"times faster than {name}": statistics.median(values) for name, values in ratios.items()}
         results[f"{width}x{height}"] = result
@@ -97,21 +97,21 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
 
 
 def judge_speed(repeats: int) -> dict[str, dict[str, float]]:
-    """Return median and 99th percentile in ms a picture of the learned judge, and peers over the median.
+    """Return median and 99th percentile in ms an image of the learned judge, and peers over the median.
 
     The networks are those that are shipped, for another size where there is no fit of it: their input has the
-    same size for every picture.
+    same size for every image.
     """
     results: dict[str, dict[str, float]] = {}
     for size in SIZES:
-        picture, judge = np.ascontiguousarray(cv2.resize(data.astronaut(), size)), learned_judge(*size)
-        judge.judge(View.TOP, picture)
+        image, judge = np.ascontiguousarray(cv2.resize(data.astronaut(), size)), learned_judge(*size)
+        judge.judge(View.TOP, image)
         ours: list[float] = []
         peers: dict[str, list[float]] = {name: [] for name in PEERS}
         for _ in range(repeats):
-            ours += [_milliseconds(partial(judge.judge, View.TOP, picture)) for _ in range(10)]
+            ours += [_milliseconds(partial(judge.judge, View.TOP, image)) for _ in range(10)]
             for name, peer in PEERS.items():
-                peers[name].append(_milliseconds(partial(peer, picture)))
+                peers[name].append(_milliseconds(partial(peer, image)))
         median = statistics.median(ours)
         result = {"ms": median, "ms, 99th percentile": float(np.quantile(ours, 0.99))}
         result |= {
@@ -137,7 +137,7 @@ def detection(scenes: int, model: CameraModel) -> dict[str, dict[str, float]]:
     gatekeeper = Gatekeeper(shared_judge(JudgeChoice(), GATE), GateOptions())
     frames = list(simulated_frames(CELL_VIEWS, ((640, 480),), scenes, SEED_OF_FRESH_SCENES, model))
 
-    def stopped(view: View, rgb: Picture) -> bool:
+    def stopped(view: View, rgb: Image) -> bool:
         return gatekeeper.judge_alone(view, rgb).verdict is not Verdict.PASS
 
     shares = {"00 clean": {"all": float(np.mean([stopped(*frame) for frame in frames]))}}
@@ -175,8 +175,8 @@ def main() -> None:
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
     results = {"speed": speed(arguments.repeats), "learned": judge_speed(arguments.repeats)}
-    _show("Statistics of a picture", results["speed"], ".2f")
-    _show("Learned judge of a picture", results["learned"], ".2f")
+    _show("Statistics of an image", results["speed"], ".2f")
+    _show("Learned judge of an image", results["learned"], ".2f")
     if arguments.detection:
         results["detection"] = detection(arguments.detection, CameraModel(arguments.camera_model))
         _show("Share of frames not passed", results["detection"], ".3f")

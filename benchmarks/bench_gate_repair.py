@@ -37,11 +37,11 @@ from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.quality.gate.bounds import Fault
-from embodied_iqa.quality.gate.judgement import PictureJudge, parse_judge
+from embodied_iqa.quality.gate.image_statistics import Statistic
+from embodied_iqa.quality.gate.judgement import ImageJudge, parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.repair import RepairOptions, judge_repaired
 from embodied_iqa.quality.gate.repairs import Repair, apply_repair
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.runs.trial.deciding import DecisionRequest, decide
 from embodied_iqa.world.protocols import Vla
 from embodied_iqa.world.scenes.scene import make_scene, tasks_of
@@ -50,7 +50,7 @@ from embodied_iqa.world.simulation.camera.simulated_cameras import SimulatedCame
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.world import World
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 LEVELS = (1, 3, 5)
 FIRST_SEED = 7_300_000
 VIEW = View.TOP
@@ -70,7 +70,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Moment:
-    """A scene at rest, as the top camera sees it, and what every subject decides on the clean picture."""
+    """A scene at rest, as the top camera sees it, and what every subject decides on the clean image."""
 
     frame: Frame
     request: DecisionRequest
@@ -102,14 +102,14 @@ def moments(scenes: int, model: CameraModel, vlas: dict[str, Vla]) -> Iterator[M
         yield Moment(frame, request, {name: c.increments for name, c in clean.items() if len(c.increments)})
 
 
-def score(vla: Vla, moment: Moment, clean: NDArray[np.float64], rgb: Picture) -> float:
+def score(vla: Vla, moment: Moment, clean: NDArray[np.float64], rgb: Image) -> float:
     found = decide(vla, moment.request, {VIEW: replace(moment.frame, rgb=rgb)})
     scale_m = constants_of(vla.info.name, vla.info.version).d_max_m or math.inf
     return score_decision(found.increments, clean, scale_m, gripper=moment.request.gripper).score
 
 
 def examine(
-    judge: PictureJudge, options: RepairOptions, vlas: dict[str, Vla], moment: Moment, seed: int
+    judge: ImageJudge, options: RepairOptions, vlas: dict[str, Vla], moment: Moment, seed: int
 ) -> Iterator[Result]:
     for entry in catalogue():
         for level in LEVELS:
@@ -159,7 +159,7 @@ def _harmed(results: list[Result], subject: str, side: str) -> int:
 
 
 def speed(repeats: int) -> dict[str, dict[str, float]]:
-    """Return median processor times for 1280 x 720 pictures [ms], also over a bilateral filter's."""
+    """Return median processor times for 1280 x 720 images [ms], also over a bilateral filter's."""
     rgb = np.ascontiguousarray(cv2.resize(data.astronaut(), (1280, 720)))
     peer: Callable[[], object] = partial(cv2.bilateralFilter, rgb, 5, 30, 3)
     results = {}

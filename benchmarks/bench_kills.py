@@ -53,7 +53,7 @@ from embodied_iqa.live.ros.calls import call
 from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.graph_processes import running_nodes
-from embodied_iqa.live.ros.qos import PICTURE
+from embodied_iqa.live.ros.qos import IMAGE
 from embodied_iqa.runs.graph.node_table import GRAPH, resolve
 
 _COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main")
@@ -137,22 +137,22 @@ def contents(folder: Path, kind: Kind) -> dict[str, bytes]:
 
 
 def killed_recorders(folder: Path, draw: random.Random) -> Batches:
-    """Kill recorder_node while pictures come in; compare the recovered recording with what was published."""
+    """Kill recorder_node while images come in; compare the recovered recording with what was published."""
     entries = tuple(entry for entry in GRAPH if entry.name == "recorder_node")
     graph = resolve((), {"recorder_node.views": ["top"], "camera_node.views": ["top"]})
     with (
         running_nodes(graph, entries, folder / "log", "parameters.yaml") as processes,
         spinning(lambda context: Node("bench_kills", context=context)) as node,
     ):
-        pictures = node.create_publisher(Image, _TOPIC, PICTURE)
+        images = node.create_publisher(Image, _TOPIC, IMAGE)
         record = node.create_client(RecordTrial, "/recorder/record", callback_group=ReentrantCallbackGroup())
         while True:
             with tempfile.TemporaryDirectory(dir=folder) as name:
                 path, at_s = Path(name) / "trial.mcap", draw.uniform(0.0, _LONGEST_S)
-                if wait_for(lambda: pictures.get_subscription_count() > 0, _WAIT_S) >= _WAIT_S:
+                if wait_for(lambda: images.get_subscription_count() > 0, _WAIT_S) >= _WAIT_S:
                     raise SystemExit(f"no recorder: {processes.tail('recorder_node')}")
                 call(record, RecordTrial.Request(start=True, path=str(path)), _WAIT_S, again_s=2.0)
-                sent_s = publish(pictures.publish, at_s)
+                sent_s = publish(images.publish, at_s)
                 os.kill(processes.pid("recorder_node"), signal.SIGKILL)
                 killed_s = time.monotonic()
                 processes.restart("recorder_node")
@@ -160,7 +160,7 @@ def killed_recorders(folder: Path, draw: random.Random) -> Batches:
 
 
 def publish(send: Callable[[bytes], None], seconds: float) -> list[float]:
-    """Publish numbered pictures; return when."""
+    """Publish numbered images; return when."""
     pixels = np.random.default_rng(0).integers(0, 255, (8, 8, 3)).astype(np.uint8)
     sent_s, until = [], time.monotonic() + seconds
     while time.monotonic() < until:
@@ -175,11 +175,11 @@ def recovered(path: Path, at_s: float, sent_s: list[float], killed_s: float) -> 
     try:
         output = recover(path).output or path
         with TrialReader(output) as reader:
-            numbers = [one.picture.stamp_ns // SECOND_NS for one in reader.pictures([_TOPIC])]
+            numbers = [one.image.stamp_ns // SECOND_NS for one in reader.images([_TOPIC])]
     except EmbodiedIqaError as error:
         return Kill(Kind.RECORDER, at_s, problem=str(error))
     if numbers != list(range(1, len(numbers) + 1)):
-        return Kill(Kind.RECORDER, at_s, problem=f"pictures are missing before the last one: {numbers}")
+        return Kill(Kind.RECORDER, at_s, problem=f"images are missing before the last one: {numbers}")
     lost_s = killed_s - sent_s[len(numbers)] if len(numbers) < len(sent_s) else 0.0
     late = lost_s > Kind.RECORDER.most_lost_s
     return Kill(Kind.RECORDER, at_s, lost_s, problem=f"lost {lost_s:.2f} s" if late else "")

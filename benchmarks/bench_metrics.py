@@ -1,4 +1,4 @@
-"""Built-in metrics: milliseconds of a 720p picture on one core, beside each peer in one run.
+"""Built-in metrics: milliseconds of a 720p image on one core, beside each peer in one run.
 
 The peers are scikit-image, and piq, brisque and pypiqe of requirements/bench-peers.txt, installed by
 bench_distortions_peers.py; piq needs torch. All rounds have one reference, as rows of a benchmark do: our

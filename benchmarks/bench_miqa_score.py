@@ -1,4 +1,4 @@
-"""Score of a 720p picture by RA-MIQA: processor time on one core beside PyTorch with Pillow, in one run.
+"""Score of a 720p image by RA-MIQA: processor time on one core beside PyTorch with Pillow, in one run.
 
 Ours is `embodied_iqa.load_metric` of an exported model: central square and resize by OpenCV, network by ONNX
 Runtime. The peer is the same network as public code runs it: resize by Pillow, PyTorch without compilation.
@@ -39,16 +39,16 @@ from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 WIDTH_PX, HEIGHT_PX = 1280, 720
 GOAL_MS = 25.0
-PICTURES = 8
+IMAGES = 8
 CALLS = {"ra-miqa-small": 400, "ra-miqa": 40}
-Picture = NDArray[np.uint8]
+RgbImage = NDArray[np.uint8]
 Row = dict[str, Any]
 
 
-def pictures() -> list[Picture]:
-    """Return pictures of coloured blocks with noise."""
+def images() -> list[RgbImage]:
+    """Return images of coloured blocks with noise."""
     made = []
-    for seed in range(PICTURES):
+    for seed in range(IMAGES):
         rng = np.random.default_rng(seed)
         blocks = rng.integers(20, 236, (HEIGHT_PX // 40, WIDTH_PX // 40, 3)).repeat(40, 0).repeat(40, 1)
         made.append(np.clip(blocks + rng.normal(0, 8, blocks.shape), 0, 255).astype(np.uint8))
@@ -79,8 +79,8 @@ def export(recipe: MetricRecipe, network: Network, folder: Path) -> Path:
     return folder
 
 
-def peer_score(network: Network, side_px: int, rgb: Picture) -> float:
-    """Return the score by PyTorch of a picture resized by Pillow."""
+def peer_score(network: Network, side_px: int, rgb: RgbImage) -> float:
+    """Return the score by PyTorch of an image resized by Pillow."""
     height, width = rgb.shape[:2]
     left = (width - height) // 2
     square = Image.fromarray(rgb).crop((left, 0, left + height, height))
@@ -90,8 +90,10 @@ def peer_score(network: Network, side_px: int, rgb: Picture) -> float:
     return 0.2 * float(output[0, 1]) + 0.5
 
 
-def times_ms(score: Callable[[Picture], float], shown: Sequence[Picture], calls: int) -> NDArray[np.float64]:
-    """Return the processor time of each call [ms], after a call for each picture."""
+def times_ms(
+    score: Callable[[RgbImage], float], shown: Sequence[RgbImage], calls: int
+) -> NDArray[np.float64]:
+    """Return the processor time of each call [ms], after a call for each image."""
     for rgb in shown:
         score(rgb)
     taken = np.empty(calls)
@@ -103,7 +105,7 @@ def times_ms(score: Callable[[Picture], float], shown: Sequence[Picture], calls:
     return taken
 
 
-def measure(name: str, shown: Sequence[Picture], folder: Path) -> Row:
+def measure(name: str, shown: Sequence[RgbImage], folder: Path) -> Row:
     """Return one row: p50 and p99 of ours and of the peer, the ratio, and how far their scores are apart."""
     recipe = recipe_by_name(name)
     network = make_network(recipe, 0).eval()
@@ -135,11 +137,11 @@ def main() -> None:
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
     torch.set_num_threads(1)
-    shown, rows = pictures(), []
+    shown, rows = images(), []
     for name in CALLS:
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measure(name, shown, Path(folder)))
-    table = Table(title=f"score of a {WIDTH_PX} x {HEIGHT_PX} picture, processor time")
+    table = Table(title=f"score of a {WIDTH_PX} x {HEIGHT_PX} image, processor time")
     for heading in ("model", "ours p50 ms", "p99 ms", "peer p50 ms", "p99 ms", "ratio", "difference"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:

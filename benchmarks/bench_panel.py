@@ -1,4 +1,4 @@
-"""How fast the embedded panel loads and answers, a picture at a time on one core, beside the classical pair.
+"""How fast the embedded panel loads and answers, an image at a time on one core, beside the classical pair.
 
 python benchmarks/bench_panel.py --json build/bench_panel.json
 """
@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.models.panel.members import members_in
+from embodied_iqa.models.panel.panel_members import members_in
 from embodied_iqa.models.subjects.backends.classical.vla import ClassicalVla
 from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
-from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.world.protocols import Vla, VlaObservation, Vlm

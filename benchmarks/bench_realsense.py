@@ -37,17 +37,17 @@ def patterns() -> list[tuple[np.ndarray, np.ndarray]]:
     ]
 
 
-def feed(source: SoftwareRealSense, pictures: list[tuple[np.ndarray, np.ndarray]], count: int) -> None:
-    """Hand over pictures at the camera's rate, stamped by a clock that has nothing to do with ours."""
+def feed(source: SoftwareRealSense, images: list[tuple[np.ndarray, np.ndarray]], count: int) -> None:
+    """Hand over images at the camera's rate, stamped by a clock that has nothing to do with ours."""
     began = time.monotonic()
     for number in range(count):
         time.sleep(max(0.0, began + number / RATE - time.monotonic()))
-        source.feed(*pictures[number % PATTERNS], number, 77_000 + number * 1e3 / RATE)
+        source.feed(*images[number % PATTERNS], number, 77_000 + number * 1e3 / RATE)
 
 
 def stream(seconds: float) -> dict[str, float]:
     """Read everything that is fed for so long, and compare it bit by bit."""
-    source, pictures, count = SoftwareRealSense("BENCH", LENS, RATE), patterns(), round(seconds * RATE)
+    source, images, count = SoftwareRealSense("BENCH", LENS, RATE), patterns(), round(seconds * RATE)
     camera = RealSenseCamera(
         View.TOP,
         "BENCH",
@@ -56,7 +56,7 @@ def stream(seconds: float) -> dict[str, float]:
         time.time_ns,
         devices=lambda: [source.device],
     )
-    feeder = threading.Thread(target=feed, args=(source, pictures, count), daemon=True)
+    feeder = threading.Thread(target=feed, args=(source, images, count), daemon=True)
     busy_s, began = time.process_time(), time.monotonic()
     feeder.start()
     got, exact, stamps, delays = 0, 0, [], []
@@ -65,7 +65,7 @@ def stream(seconds: float) -> dict[str, float]:
         if both is None:
             break
         delays.append((time.time_ns() - both.frame.stamp_ns) / 1e6)
-        rgb, depth = pictures[got % PATTERNS]
+        rgb, depth = images[got % PATTERNS]
         same_depth = both.sensor_depth is not None and np.array_equal(both.sensor_depth, depth)
         exact += bool(np.array_equal(both.frame.rgb, rgb) and same_depth)
         stamps.append(both.frame.stamp_ns)
@@ -88,8 +88,8 @@ def stream(seconds: float) -> dict[str, float]:
 
 
 def fastest(count: int) -> float:
-    """Return sets a second as fast as they go: pictures in, colour and aligned depth out."""
-    source, pictures = SoftwareRealSense("FAST", LENS, RATE), patterns()
+    """Return sets a second as fast as they go: images in, colour and aligned depth out."""
+    source, images = SoftwareRealSense("FAST", LENS, RATE), patterns()
     camera = RealSenseCamera(
         View.TOP,
         "FAST",
@@ -100,7 +100,7 @@ def fastest(count: int) -> float:
     )
     began = time.perf_counter()
     for number in range(count):
-        source.feed(*pictures[number % PATTERNS], number, number * 1e3 / RATE)
+        source.feed(*images[number % PATTERNS], number, number * 1e3 / RATE)
         if camera.read_rgbd(5.0) is None:
             raise SystemExit("a set was lost")
     camera.close()

@@ -1,4 +1,4 @@
-"""How fast pictures are recorded and read, what survives a kill, beside the mcap and rosbags libraries.
+"""How fast images are recorded and read, what survives a kill, beside the mcap and rosbags libraries.
 
 Files are written below --folder, which is in memory where the system has such a folder: a disk would be
 measured otherwise.
@@ -50,7 +50,7 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - only temporary folders are made in it
 T = TypeVar("T")
 
 
-def pictures(width: int, height: int, count: int) -> list[bytes]:
+def images(width: int, height: int, count: int) -> list[bytes]:
     """Photographs that move under a noisy sensor (1.5 gray levels), as serialised messages."""
     random = np.random.default_rng(0)
     photo = cv2.resize(
@@ -113,7 +113,7 @@ WRITERS: dict[str, Callable[[Path, Sequence[bytes]], Path]] = {
 
 def read_ours(path: Path) -> int:
     with TrialReader(path) as reader:
-        return sum(recorded.picture.rgb.shape[0] > 0 for recorded in reader.pictures())
+        return sum(recorded.image.rgb.shape[0] > 0 for recorded in reader.images())
 
 
 def read_mcap(path: Path) -> int:
@@ -153,7 +153,7 @@ def measure_size(
     size: tuple[int, int], frames: int, rounds: int, parent: Path
 ) -> dict[str, dict[str, float]]:
     """Write and read in changing order, so that a busy machine hurts all alike; the best round counts."""
-    messages = pictures(*size, frames)
+    messages = images(*size, frames)
     plain_bytes = sum(len(message) for message in messages)
     writing: dict[str, list[float]] = {name: [] for name in WRITERS}
     reading: dict[str, list[float]] = {name: [] for name in READERS}
@@ -222,9 +222,9 @@ def measure_kill(name: str, messages: int) -> dict[str, float]:
 
 
 def measure_recovery(frames: int, parent: Path) -> dict[str, float]:
-    """Speed of repairing a file of 720p pictures that lacks its end, against copying its bytes."""
+    """Speed of repairing a file of 720p images that lacks its end, against copying its bytes."""
     with tempfile.TemporaryDirectory(dir=parent) as folder:
-        path = write_ours(Path(folder) / "a.mcap", pictures(1280, 720, frames), Compression.ZSTD)
+        path = write_ours(Path(folder) / "a.mcap", images(1280, 720, frames), Compression.ZSTD)
         content = path.read_bytes()
         path.write_bytes(content[: -len(content) // 50])
         took, _ = _timed(partial(recover, path))

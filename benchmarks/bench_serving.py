@@ -1,4 +1,4 @@
-"""What asking a policy over the wire costs beside openpi's own client: two 224 px pictures on loopback.
+"""What asking a policy over the wire costs beside openpi's own client: two 224 px images on loopback.
 
 One server, built with openpi's own package, answers both clients in turn and computes nothing. Ours is taken
 bare, and as the whole subject: observation formed, asked, answer checked and turned into increments.
@@ -20,9 +20,9 @@ from openpi_client.websocket_client_policy import WebsocketClientPolicy
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.actions.observation import observation_for
 from embodied_iqa.models.subjects.actions.table import convention_of
-from embodied_iqa.models.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaOptions
 from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.world.protocols import VlaObservation
@@ -51,7 +51,7 @@ VIEWS = (View.TOP, View.WRIST)
 
 
 def observation(side_px: int) -> VlaObservation:
-    """What the robot sees: two pictures, tool pointing down in front of it."""
+    """What the robot sees: two images, tool pointing down in front of it."""
     random = np.random.default_rng(0)
     T = np.array([[0.0, 1, 0, -0.4], [1, 0, 0, 0], [0, 0, -1, 0.25], [0, 0, 0, 1]])
     frames = {

@@ -28,7 +28,7 @@ def physics_speed() -> float:
     return 10.0 / (time.perf_counter() - began)
 
 
-def picture_rates() -> dict[str, float]:
+def image_rates() -> dict[str, float]:
     scene = make_scene(1)
     snapshot = World(scene).snapshot()
     rates = {}
@@ -54,7 +54,7 @@ def shortest_ms(call: Callable[[], object]) -> float:
 
 
 def camera_model_ms() -> dict[str, float]:
-    """The least time of a picture by the camera model, without its rendering, at rest and in motion [ms]."""
+    """The least time of an image by the camera model, without its rendering, at rest and in motion [ms]."""
     scene = make_scene(1)
     before = World(scene).snapshot()
     qpos = before.qpos.copy()
@@ -80,8 +80,8 @@ def main() -> None:
     numbers: dict[str, object] = {}
     numbers["idle physics, times real time"] = speed = physics_speed()
     print(f"idle physics {speed:.0f}x real time")
-    numbers["pictures a second"] = rates = picture_rates()
-    print("pictures a second " + ", ".join(f"{size}: {rate:.0f}" for size, rate in rates.items()))
+    numbers["images a second"] = rates = image_rates()
+    print("images a second " + ", ".join(f"{size}: {rate:.0f}" for size, rate in rates.items()))
     numbers["camera model, ms"] = least = camera_model_ms()
     for name, value in least.items():
         print(f"camera model {name}: {value:.1f} ms beside rendering")

@@ -1,4 +1,4 @@
-"""Endurance of the whole graph, one trial after another: memory, descriptors, pictures and latencies.
+"""Endurance of the whole graph, one trial after another: memory, descriptors, images and latencies.
 
 python benchmarks/bench_soak.py --minutes 120 --json build/bench_soak.jsonl     # 720p15 in real time
 python benchmarks/bench_soak.py --minutes 0 --json build/bench_soak.jsonl --page docs/results/reliability.md
@@ -6,7 +6,7 @@ python benchmarks/bench_soak.py --minutes 3 --lockstep --size 320 240 --every 1
 
 All nodes run in processes of their own, and each trial is a session that attaches to them. What is measured
 is written at once, so that an interrupted run keeps it. An observer compares the arrival of each snapshot of
-the world with that of the verdicts on its pictures; the nodes count the pictures that they handle and those
+the world with that of the verdicts on its images; the nodes count the images that they handle and those
 that a newer one overtook (late); what no node accounts for is lost. The world stands still between two
 trials, where these counts must agree.
 """
@@ -42,7 +42,7 @@ from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import TOUR_TASKS, SessionPlan
 
-_PLOT = "pictures/soak.svg"
+_PLOT = "images/soak.svg"
 _SETTLE_S, _MOST_SETTLE = 2.5, 8
 """Diagnostics arrive once a second, later from a busy machine."""
 _MOST_FAILURES = 3
@@ -81,7 +81,7 @@ def run_trials(sampler: Sampler, graph: GraphParameters, setup: Setup, folder: P
         trial = run_trial(plan, folder, sampler)
         append(sampler.results, trial)
         failures = failures + 1 if trial.error else 0
-        outcome = trial.error or f"{trial.recorded} pictures recorded"
+        outcome = trial.error or f"{trial.recorded} images recorded"
         print(f"{trial.ended_s / 60:6.1f} min, {task}: {outcome}", flush=True)
         sampler.processes.check()
         if failures == _MOST_FAILURES or (number and trial.ended_s > 60.0 * setup.minutes):
@@ -129,16 +129,16 @@ def settled_counts(counts: Callable[[], Counts]) -> Counts:
 
 
 def _recorded(path: Path) -> tuple[int, int]:
-    """Return the pictures of a recording, and those missing of the snapshots since the first run."""
+    """Return the images of a recording, and those missing of the snapshots since the first run."""
     with TrialReader(path) as reader:
-        pictures = sum(info.messages for topic, info in reader.topics.items() if topic.endswith("/image_raw"))
+        images = sum(info.messages for topic, info in reader.topics.items() if topic.endswith("/image_raw"))
         infos = [topic for topic in reader.topics if topic.endswith("/camera_info")]
         stamps: dict[str, set[int]] = {topic: set() for topic in (_SNAPSHOT, _EVENTS, *infos)}
         for message in reader.messages(list(stamps)):
             stamps[message.topic].add(ns_of(reader.decode(message).header.stamp))
     began_ns = min(stamps[_EVENTS] - {0}, default=0)
     due = {stamp for stamp in stamps[_SNAPSHOT] if stamp >= began_ns}
-    return pictures, sum(len(due - stamps[topic]) for topic in infos)
+    return images, sum(len(due - stamps[topic]) for topic in infos)
 
 
 def main() -> int:
@@ -153,9 +153,9 @@ def main() -> int:
         nargs=2,
         default=[1280, 720],
         metavar=("WIDTH", "HEIGHT"),
-        help="of the pictures [px]",
+        help="of the images [px]",
     )
-    add("--lockstep", action="store_true", help="the world waits for verdicts; no picture is late")
+    add("--lockstep", action="store_true", help="the world waits for verdicts; no image is late")
     add("--distortion", default="19:5", metavar="ID:LEVEL", help="of the second run of each trial")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="another parameter")
     add("--every", type=float, default=10.0, metavar="S", help="time between two samples")

@@ -3,7 +3,7 @@
 embodied-iqa static make --vla --out BENCH --seed 1
 python benchmarks/bench_static_vla.py BENCH --json build/bench_static_vla.json
 
-The peer is what any evaluation has to do: decode the picture.
+The peer is what any evaluation has to do: decode the image.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from embodied_iqa.base.files import write_json_whole
-from embodied_iqa.imaging.images.codecs import read_picture
-from embodied_iqa.suites.static_benchmark.trajectories import TrajectoryFolder
-from embodied_iqa.suites.static_benchmark.vla_answers import AnswerStatus, TaskChunk
-from embodied_iqa.suites.static_benchmark.vla_baselines import BASELINES
-from embodied_iqa.suites.static_benchmark.vla_evaluation import scores_of
-from embodied_iqa.suites.static_benchmark.vla_timing import Timing
+from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.suites.static_benchmark.vla.baselines import BASELINES
+from embodied_iqa.suites.static_benchmark.vla.evaluation import scores_of
+from embodied_iqa.suites.static_benchmark.vla.stored_chunks import AnswerStatus, TaskChunk
+from embodied_iqa.suites.static_benchmark.vla.timing import Timing
+from embodied_iqa.suites.static_benchmark.vla.trajectories import TrajectoryFolder
 
 
 def _milliseconds(work: Callable[[int], object], count: int) -> float:
@@ -49,7 +49,7 @@ def main() -> None:
     count = len(tasks)
 
     def decoded(index: int) -> object:
-        return read_picture(folder.pictures / tasks[index].pictures[0].file)
+        return read_image(folder.images / tasks[index].pictures[0].file)
 
     def read(index: int) -> object:
         return folder.frames(tasks[index], [tasks[index].pictures[0].view])
@@ -58,11 +58,11 @@ def main() -> None:
         return scores_of(chunks[index], tasks[index], timing, 12.5)
 
     numbers = {
-        "decode the picture alone (peer)": _milliseconds(decoded, count),
-        "read and check the picture": _milliseconds(read, count),
+        "decode the image alone (peer)": _milliseconds(decoded, count),
+        "read and check the image": _milliseconds(read, count),
     } | {f"score, timing {timing}": _milliseconds(partial(scored, timing), count) for timing in Timing}
     numbers["sum, timings steps and arm"] = sum(
-        numbers[name] for name in ("read and check the picture", "score, timing steps", "score, timing arm")
+        numbers[name] for name in ("read and check the image", "score, timing steps", "score, timing arm")
     )
     for name, milliseconds in numbers.items():
         print(f"{name:<34} {milliseconds:6.2f} ms")

@@ -26,7 +26,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
 from embodied_iqa.live.ros.conversion import header_of
 from embodied_iqa.live.ros.environment import prepare_environment
-from embodied_iqa.live.ros.qos import PICTURE, SENSOR
+from embodied_iqa.live.ros.qos import IMAGE, SENSOR
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -79,7 +79,7 @@ def measure(encoding: str, seconds: float, *, rectify: bool) -> dict[str, dict[s
         RosGraph(domain, Path(name), ["camera_node"], overrides) as graph,
     ):
         through, peer = Arrivals(), Arrivals()
-        graph.node.create_subscription(Image, "/camera/top/image_raw", through.take, PICTURE, raw=True)
+        graph.node.create_subscription(Image, "/camera/top/image_raw", through.take, IMAGE, raw=True)
         graph.node.create_subscription(Image, "/top/image_raw", peer.take, SENSOR, raw=True)
         infos = graph.publisher(CameraInfo, "/top/camera_info", FOREIGN)
         images = graph.publisher(Image, "/top/image_raw", FOREIGN, listeners=2)

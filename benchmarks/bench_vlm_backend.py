@@ -27,10 +27,10 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.models.subjects.inference import InferenceQueue
-from embodied_iqa.models.subjects.options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.models.subjects.prompt import DEFAULT_PROMPT, prompt_of
 from embodied_iqa.models.subjects.reference import parse_vlm
 from embodied_iqa.models.subjects.registry import make_vlm
+from embodied_iqa.models.subjects.subject_options import CacheOptions, DecodingOptions, VlmOptions
 from tiny_vlms import save_tiny
 
 TASK = "pick the red cube"
@@ -108,10 +108,10 @@ def bare_loop(checkpoint: Path) -> Callable[[Frame], str]:
     model = transformers.AutoModelForMultimodalLM.from_pretrained(checkpoint).eval()
 
     def ask(frame: Frame) -> str:
-        picture = {"type": "image", "image": Image.fromarray(frame.rgb)}
+        image = {"type": "image", "image": Image.fromarray(frame.rgb)}
         words = {"type": "text", "text": prompt_of(DEFAULT_PROMPT, TASK, 10)}
         inputs = processor.apply_chat_template(
-            [{"role": "user", "content": [picture, words]}],
+            [{"role": "user", "content": [image, words]}],
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,

@@ -23,8 +23,8 @@ import cv2
 
 from embodied_iqa.base.jobs.engine import BlockReport, EngineKind, EngineOptions
 from embodied_iqa.cli.build.building import panel_of
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.building.builder import BuildSummary, build
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 
 SAMPLE_PERIOD_S = 0.2
@@ -136,7 +136,7 @@ def _memory(pid: int) -> tuple[float, float]:
 
 
 def sizes_of(path: Path) -> dict[str, float]:
-    """Megabytes of pictures, of tables, and of what may be removed."""
+    """Megabytes of images, of tables, and of what may be removed."""
     found = {"pictures_mb": 0.0, "tables_mb": 0.0, "work_mb": 0.0}
     for file in path.rglob("*"):
         if file.is_file():

@@ -1,6 +1,6 @@
-"""Draws the picture of docs/reference/camera-model.md: rendered pictures beside those of the camera model.
+"""Draws the image of docs/reference/camera-model.md: rendered images beside those of the camera model.
 
-python benchmarks/draw_cameras.py --out docs/pictures/cameras.webp
+python benchmarks/draw_cameras.py --out docs/images/cameras.webp
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ZOOM: Final = 5
 GAP_PX: Final = 6
 PERIOD_NS: Final = 66_666_667
 TURN_RAD: Final = 0.03
-"""Of the base joint from one picture to the next: 0.18 m/s at the tool."""
+"""Of the base joint from one image to the next: 0.18 m/s at the tool."""
 SCENES: Final = ((3, View.TOP, 1.0, 0.0), (5, View.WRIST, 1.0, TURN_RAD), (4, View.SIDE, 0.12, 0.0))
 """Seed, camera, brightness of the lamps, turn."""
 
@@ -36,7 +36,7 @@ SCENES: Final = ((3, View.TOP, 1.0, 0.0), (5, View.WRIST, 1.0, TURN_RAD), (4, Vi
 def pair(
     seed: int, view: View, brightness: float, turn_rad: float
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the rendered picture and that of the camera model."""
+    """Return the rendered image and that of the camera model."""
     scene = replace(make_scene(seed), light=Light(brightness=brightness))
     states = []
     for index in range(2):
@@ -48,15 +48,15 @@ def pair(
         return renderer.frame(view, states[-1]).rgb, cameras.frame(view, shot).rgb
 
 
-def row(pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Return both pictures and an enlarged part of each, around the most colourful place."""
-    colour = cv2.boxFilter(np.ptp(pictures[0], axis=2).astype(np.float32), -1, (CUT_PX, CUT_PX))
+def row(images: tuple[NDArray[np.uint8], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Return both images and an enlarged part of each, around the most colourful place."""
+    colour = cv2.boxFilter(np.ptp(images[0], axis=2).astype(np.float32), -1, (CUT_PX, CUT_PX))
     half = CUT_PX // 2
     y, x = np.unravel_index(
         colour[half:-half, half:-half].argmax(), (SIZE_PX[1] - CUT_PX, SIZE_PX[0] - CUT_PX)
     )
     parts = []
-    for rgb in pictures:
+    for rgb in images:
         cut = cv2.resize(
             rgb[y : y + CUT_PX, x : x + CUT_PX], None, fx=ZOOM, fy=ZOOM, interpolation=cv2.INTER_NEAREST
         )
@@ -67,11 +67,11 @@ def row(pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]]) -> NDArray[np.uin
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures/cameras.webp"))
+    parser.add_argument("--out", type=Path, default=Path("docs/images/cameras.webp"))
     arguments = parser.parse_args()
     rows = [row(pair(*scene)) for scene in SCENES]
     gap = np.full((GAP_PX, rows[0].shape[1], 3), 255, np.uint8)
-    sheet = np.vstack([part for picture in rows for part in (picture, gap)][:-1])
+    sheet = np.vstack([part for image in rows for part in (image, gap)][:-1])
     shown = cv2.resize(sheet, None, fx=0.6, fy=0.6, interpolation=cv2.INTER_AREA)
     cv2.imwrite(str(arguments.out), cv2.cvtColor(shown, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_WEBP_QUALITY, 82])
     print(arguments.out)

@@ -1,6 +1,6 @@
-"""Draws the pictures of reports in README.md and docs/report.md: runs two trials and photographs their pages.
+"""Draws the images of reports in README.md and docs/report.md: runs two trials and photographs their pages.
 
-python benchmarks/draw_reports.py --out docs/pictures
+python benchmarks/draw_reports.py --out docs/images
 
 Needs Chromium; takes about three minutes.
 """
@@ -50,7 +50,7 @@ def photograph(browser: Browser, page: Path, size_px: tuple[int, int], scheme: s
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
     arguments = parser.parse_args()
     if executable() is None:
         sys.stderr.write("draw_reports: Chromium is not installed\n")
@@ -63,9 +63,9 @@ def main() -> int:
             photograph(browser, one, wide_px, "light"),
             photograph(browser, one, (NARROW_PX, REPORT_PX[1]), "dark"),
         ]
-        pictures = {"run": photograph(browser, three, RUN_PX, "light"), "report": np.hstack(parts)}
-    for name, picture in pictures.items():
-        cv2.imwrite(str(arguments.out / f"{name}.jpg"), picture, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+        images = {"run": photograph(browser, three, RUN_PX, "light"), "report": np.hstack(parts)}
+    for name, image in images.items():
+        cv2.imwrite(str(arguments.out / f"{name}.jpg"), image, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
     return 0
 
 

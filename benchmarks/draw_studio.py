@@ -1,6 +1,6 @@
-"""Draws the pictures of docs/studio.md: photographs the pages of a studio.
+"""Draws the images of docs/studio.md: photographs the pages of a studio.
 
-python benchmarks/draw_studio.py DATABASE RUN --out docs/pictures
+python benchmarks/draw_studio.py DATABASE RUN --out docs/images
 
 Needs Chromium, a finished database, and the folder of a run with a distorted run.
 """
@@ -27,27 +27,27 @@ SIZE_PX: Final = (1280, 860)
 TALL_PX: Final = (1280, 1180)
 QUALITY: Final = 82
 FIRST_PAIR: Final = "document.querySelector('.thumbs').pathname.split('/').pop()"
-ALL_PICTURES: Final = """
+ALL_IMAGES: Final = """
 new Promise(done => {
   for (const image of document.images) image.loading = 'eager';
   const shown = image => image.complete && image.naturalWidth && image.shown === image.wanted;
   const look = () => [...document.images].every(shown) ? done(1) : requestAnimationFrame(look);
   look();
 })"""
-"""Resolves when every picture of a page is there; the player states which one it wants and shows."""
+"""Resolves when every image of a page is there; the player states which one it wants and shows."""
 HEIGHT: Final = (
     "Math.ceil(document.querySelector('main').lastElementChild.getBoundingClientRect().bottom) + 20"
 )
 
 
 def photograph(browser: Browser, url: str, size_px: tuple[int, int], file: Path) -> None:
-    """Write the top of a page as WebP, with all its pictures."""
+    """Write the top of a page as WebP, with all its images."""
     width, height = size_px
     browser.call(
         "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
     )
     browser.open(url)
-    browser.value(ALL_PICTURES)
+    browser.value(ALL_IMAGES)
     area = {"x": 0, "y": 0, "width": width, "height": min(height, browser.value(HEIGHT)), "scale": 1}
     data = browser.call("Page.captureScreenshot", format="png", clip=area)["data"]
     pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)
@@ -58,8 +58,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("database", type=Path)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--pair", default="", help="of the picture of a pair (default: the first one)")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
+    parser.add_argument("--pair", default="", help="of the image of a pair (default: the first one)")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
     arguments = parser.parse_args()
     if executable() is None:
         sys.stderr.write("draw_studio: Chromium is not installed\n")

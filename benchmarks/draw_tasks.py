@@ -1,6 +1,6 @@
 """Draws a scene with its five tasks, as docs/tasks.md shows it, and prints the table of examples there.
 
-python benchmarks/draw_tasks.py --out docs/pictures
+python benchmarks/draw_tasks.py --out docs/images
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ TEXT_PX: Final = 400
 VIEW: Final = View.TOP
 
 
-def picture(scene: Scene, tasks: tuple[Task, ...]) -> Image.Image:
-    """Return the camera's picture with the tasks beside it."""
+def image(scene: Scene, tasks: tuple[Task, ...]) -> Image.Image:
+    """Return the camera's image with the tasks beside it."""
     with SceneRenderer(scene, *DRAWN_PX, fine=True) as renderer:
         rgb = renderer.frame(VIEW, nominal_snapshot(scene)).rgb
     small = cv2.resize(rgb, SHOWN_PX, interpolation=cv2.INTER_AREA)
@@ -50,14 +50,14 @@ def picture(scene: Scene, tasks: tuple[Task, ...]) -> Image.Image:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
+    parser.add_argument("--out", type=Path, default=Path("docs/images"))
     parser.add_argument("--scene-seed", type=int, default=15)
     parser.add_argument("--examples", type=int, nargs="*", default=[0, 2, 5, 6])
     arguments = parser.parse_args()
     scene, main_task = draw_task_scene(arguments.scene_seed)
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / "tasks.webp"
-    sheet = picture(scene, make_tasks(scene, view=VIEW, main=main_task))
+    sheet = image(scene, make_tasks(scene, view=VIEW, main=main_task))
     sheet.save(path, quality=80)
     print(f"{path} ({path.stat().st_size / 1000:.0f} kB), scene {arguments.scene_seed}\n")
     for seed in arguments.examples:

@@ -1,6 +1,6 @@
-"""Draws a strip of pictures for each verb, start to end, as docs/reference/verbs.md shows them.
+"""Draws a strip of images for each verb, start to end, as docs/reference/verbs.md shows them.
 
-python benchmarks/draw_verbs.py --out docs/pictures
+python benchmarks/draw_verbs.py --out docs/images
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOMENTS: dict[Verb, tuple[int, int]] = {
     Verb.PUSH: (2, 3),
     Verb.TWIST: (3, 5),
 }
-"""Number of waypoints before each of the two middle pictures."""
+"""Number of waypoints before each of the two middle images."""
 
 
 def run(scene: Scene, instruction: Instruction) -> list[WorldSnapshot]:
@@ -65,29 +65,29 @@ def strip(verb: Verb, seed: int) -> tuple[NDArray[np.uint8], Instruction]:
     first, second = MOMENTS[verb]
     width, height = DRAWN_PX
     left, top, size = (round(part * edge) for part, edge in zip(CROP, (width, height, width), strict=True))
-    pictures = []
+    images = []
     with SceneRenderer(scene, width, height, fine=True) as renderer:
         for state in (states[0], states[first], states[second], states[-1]):
             rgb = renderer.frame(View.SIDE, state).rgb
             cut = rgb[top : top + size * 3 // 4, left : left + size]
-            pictures.append(cv2.resize(cut, SHOWN_PX, interpolation=cv2.INTER_AREA))
+            images.append(cv2.resize(cut, SHOWN_PX, interpolation=cv2.INTER_AREA))
     gap = np.full((SHOWN_PX[1], 6, 3), 255, np.uint8)
-    row = [part for picture in pictures for part in (picture, gap)][:-1]
+    row = [part for image in images for part in (image, gap)][:-1]
     return np.hstack(row).astype(np.uint8), instruction
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
+    parser.add_argument("--out", type=Path, default=Path("docs/images"))
     parser.add_argument("--verbs", nargs="*", type=Verb, default=list(Verb))
     parser.add_argument("--seed", type=int, help="seed of the scenes (default: those of the documentation)")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for verb in arguments.verbs:
         seed = list(Verb).index(verb) if arguments.seed is None else arguments.seed
-        picture, instruction = strip(verb, seed)
+        image, instruction = strip(verb, seed)
         path = arguments.out / f"verb-{verb}.webp"
-        cv2.imwrite(str(path), cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_WEBP_QUALITY, 78])
+        cv2.imwrite(str(path), cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_WEBP_QUALITY, 78])
         print(f"{path} ({path.stat().st_size / 1000:.0f} kB): {instruction}, scene {seed}")
 
 

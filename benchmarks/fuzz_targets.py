@@ -28,7 +28,7 @@ from embodied_iqa.arm.emulator.gripper import GripperServer
 from embodied_iqa.arm.emulator.link import Link, Peer
 from embodied_iqa.arm.emulator.plant import KinematicPlant
 from embodied_iqa.arm.emulator.rtde_server import RtdeHub
-from embodied_iqa.arm.robot.robotiq_connection import RobotiqConnection
+from embodied_iqa.arm.robot.ur.robotiq_connection import RobotiqConnection
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.resources import shared_file, source_checkout
 from embodied_iqa.base.tables import read_table
@@ -36,7 +36,7 @@ from embodied_iqa.base.user_files.yaml_files import load_yaml
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.data.recording.writer import TrialWriter
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.image_cdr import (
     compressed_from_cdr,
     depth_from_cdr,
@@ -54,14 +54,14 @@ from embodied_iqa.quality.gate.calibration_file import load_calibrations
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.making import make_episodes, read_episodes, write_episodes
-from embodied_iqa.suites.cell_manipulation.planning.answers import parse_answer
+from embodied_iqa.suites.cell_manipulation.planning.planner_answers import parse_answer
 from embodied_iqa.suites.cell_manipulation.planning.trajectories import read_trajectories
 from embodied_iqa.suites.static_benchmark.circular import circular_items
 from embodied_iqa.suites.static_benchmark.items import Item
-from embodied_iqa.suites.static_benchmark.pictures import encode_picture
 from embodied_iqa.suites.static_benchmark.static_to_simulated import executions_of_csv
-from embodied_iqa.suites.static_benchmark.trajectories import Trajectory, read_trajectory
 from embodied_iqa.suites.static_benchmark.tsv import read_tsv, write_tsv
+from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
+from embodied_iqa.suites.static_benchmark.vla.trajectories import Trajectory, read_trajectory
 from embodied_iqa.world.tasks.task_files import load_task_file
 
 MOST_BYTES = 1 << 20
@@ -107,12 +107,12 @@ def from_file(
 # --- files --------------------------------------------------------------------------------------------------
 
 
-def picture(seed: int, height: int = 24, width: int = 32) -> np.ndarray:
+def image(seed: int, height: int = 24, width: int = 32) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
 def encoded(*suffixes: str) -> list[bytes]:
-    return [cv2.imencode(suffix, picture(seed))[1].tobytes() for suffix in suffixes for seed in range(2)]
+    return [cv2.imencode(suffix, image(seed))[1].tobytes() for suffix in suffixes for seed in range(2)]
 
 
 _HEADER = b"\0\1\0\0" + struct.pack("<iII4s", 0, 5, 4, b"top")
@@ -120,7 +120,7 @@ _HEADER = b"\0\1\0\0" + struct.pack("<iII4s", 0, 5, 4, b"top")
 
 
 def depth_messages() -> list[bytes]:
-    depth = picture(1)[:, :, :2].tobytes()
+    depth = image(1)[:, :, :2].tobytes()
     return [
         _HEADER + struct.pack("<III6s2xII", 24, 32, 6, b"16UC1", 64, len(depth)) + depth,
         _HEADER + struct.pack("<III6s2xII", 24, 16, 6, b"32FC1", 64, len(depth)) + depth,
@@ -146,9 +146,7 @@ def recordings() -> list[bytes]:
             writer.add_channel("/camera/top/pose", "geometry_msgs/msg/PoseStamped")
             for number in range(count):
                 stamp_ns = 10**9 * (1 + number)
-                writer.write(
-                    "/camera/top/image_raw", image_to_cdr(picture(number), stamp_ns, "top"), stamp_ns
-                )
+                writer.write("/camera/top/image_raw", image_to_cdr(image(number), stamp_ns, "top"), stamp_ns)
                 header = struct.pack("<4siII4s", b"\0\1\0\0", number, 0, 4, b"top\0")
                 writer.write("/camera/top/pose", header + struct.pack("<7d", *range(7)), stamp_ns)
             writer.close()
@@ -186,13 +184,13 @@ def read_columns(path: Path) -> None:
 
 
 def item_tables() -> list[bytes]:
-    image = encode_picture(picture(3))
+    cell = encode_image(image(3))
     items = [Item(number, number, "Which?", ("red", "green", 'a "quoted" one'), "B") for number in range(3)]
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for rows in (items, circular_items(items)):
             path = Path(folder) / "items.tsv"
-            write_tsv(path, rows, {item.index: image for item in items})
+            write_tsv(path, rows, {item.index: cell for item in items})
             found.append(path.read_bytes())
     return found
 
@@ -238,7 +236,7 @@ def weights() -> list[bytes]:
 # --- messages -----------------------------------------------------------------------------------------------
 
 CONTENT = {
-    "image": picture(1),
+    "image": image(1),
     "state": np.arange(7.0),
     "prompt": "pick the red cube",
     "request": 3,
@@ -435,10 +433,10 @@ HTTP = [
 _ALL = (
     from_file("mcap", ".mcap", recordings, read_recording),
     from_file("mcap recovery", ".mcap", recordings, recover, "input.recovered.mcap"),
-    from_file("png", ".png", lambda: encoded(".png"), read_picture),
-    from_file("jpeg", ".jpg", lambda: encoded(".jpg"), read_picture),
-    from_file("tiff, webp, bmp", ".tiff", lambda: encoded(".tiff", ".webp", ".bmp"), read_picture),
-    Target("cdr", lambda: [image_to_cdr(picture(1), 5, "top")], lambda data, _folder: image_from_cdr(data)),
+    from_file("png", ".png", lambda: encoded(".png"), read_image),
+    from_file("jpeg", ".jpg", lambda: encoded(".jpg"), read_image),
+    from_file("tiff, webp, bmp", ".tiff", lambda: encoded(".tiff", ".webp", ".bmp"), read_image),
+    Target("cdr", lambda: [image_to_cdr(image(1), 5, "top")], lambda data, _folder: image_from_cdr(data)),
     Target("depth cdr", depth_messages, lambda data, _folder: depth_from_cdr(data)),
     Target("compressed cdr", compressed_messages, lambda data, _folder: compressed_from_cdr(data)),
     from_file("yaml", ".yaml", lambda: shipped("config/trial.yaml"), load_yaml),

@@ -58,9 +58,9 @@ class Observer(Node):
             )
             return Counts(
                 due=(self._snapshots + self._late.total) * self._views,
-                drawn=_sum(camera, " pictures"),
+                drawn=_sum(camera, " images"),
                 camera_late=camera.get("late", 0) * self._views,
-                distorted=_sum(distortion, " pictures"),
+                distorted=_sum(distortion, " images"),
                 distortion_late=distortion.get("late", 0),
                 judged=sum(gate.get(verdict, 0) for verdict in ("pass", "hold", "reject")),
                 gate_late=gate.get("late", 0),

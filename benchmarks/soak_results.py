@@ -36,7 +36,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Pictures of all views, as the nodes count them.
+    """Images of all views, as the nodes count them.
 
     Attributes:
         due: Snapshots of the world times views.
@@ -60,12 +60,12 @@ class Counts:
 
     @property
     def late(self) -> int:
-        """Pictures that a newer one overtook."""
+        """Images that a newer one overtook."""
         return self.camera_late + self.distortion_late + self.gate_late
 
     @property
     def lost(self) -> int:
-        """Pictures that no node accounts for; exact while the world stands still."""
+        """Images that no node accounts for; exact while the world stands still."""
         missing = (
             self.due - self.drawn - self.camera_late,
             self.drawn - self.distorted - self.distortion_late,
@@ -74,7 +74,7 @@ class Counts:
         return sum(map(abs, missing))
 
     def since(self, before: Counts) -> Counts:
-        """Return the pictures since an earlier count."""
+        """Return the images since an earlier count."""
         return Counts(*(getattr(self, one.name) - getattr(before, one.name) for one in fields(self)))
 
 
@@ -86,7 +86,7 @@ class Sample:
         at_s: Since the start, this machine's clock.
         processes: Every process.
         segments: Shared-memory segments that they have mapped.
-        latency_ms: From the snapshot of the world to the verdict on its picture, of each verdict since the
+        latency_ms: From the snapshot of the world to the verdict on its image, of each verdict since the
             last sample, both as they arrive at the observer.
     """
 
@@ -104,11 +104,11 @@ class Trial:
         task: The instruction.
         began_s: Since the start.
         ended_s: Since the start.
-        counts: Pictures since the start, with the world at a standstill after the trial; so is the rest.
+        counts: Images since the start, with the world at a standstill after the trial; so is the rest.
         descriptors: Open file descriptors of the nodes.
         segments: Shared-memory segments that are mapped.
-        recorded: Pictures in the recording.
-        skipped: Pictures of snapshots in the runs that are not in the recording.
+        recorded: Images in the recording.
+        skipped: Images of snapshots in the runs that are not in the recording.
         dropped: Messages of any topic that did not reach the recording, as the recorder counts them.
         error: Why it failed; empty if it did not.
     """
@@ -133,8 +133,8 @@ class Setup:
         minutes: Planned duration [min].
         lockstep: The world waits for verdicts.
         distortion: Of the second run of each trial.
-        width_px: Of a picture.
-        height_px: Of a picture.
+        width_px: Of an image.
+        height_px: Of an image.
         views: The cameras.
         cores: Of this machine.
         load: Load average before the start.
@@ -194,7 +194,7 @@ class Soak:
 
     @property
     def counts(self) -> Counts:
-        """The pictures from the end of the first trial, which starts the counters, to that of the last."""
+        """The images from the end of the first trial, which starts the counters, to that of the last."""
         return self.trials[-1].counts.since(self.trials[0].counts) if self.trials else Counts()
 
     @property
@@ -273,10 +273,10 @@ def chapter(soak: Soak, plot: str) -> str:
         f"| duration [min] | {soak.window_s / 60:.1f} | {soak.window_s / 60:.1f} |",
         f"| latency from world to verdict, p50, p99 [ms] | {first} | {_latency(soak.last)} |",
         "",
-        f"Pictures after the first trial: {counts.due} due, {counts.judged} judged, {counts.late} late",
+        f"Images after the first trial: {counts.due} due, {counts.judged} judged, {counts.late} late",
         f"({counts.camera_late} at the cameras, {counts.distortion_late} at the distortion,",
         f"{counts.gate_late} at the gate), {counts.refused} refused, {counts.lost} lost.",
-        f"Recordings: {whole} pictures; {sum(t.skipped for t in soak.trials)} of the runs are missing,",
+        f"Recordings: {whole} images; {sum(t.skipped for t in soak.trials)} of the runs are missing,",
         f"{sum(t.dropped for t in soak.trials)} messages lost by the recorder. At rest after each trial:",
         f"{_range([t.descriptors for t in soak.trials])} file descriptors,",
         f"{_range([t.segments for t in soak.trials])} shared-memory segments.",

@@ -1,4 +1,4 @@
-"""Print the scores of a run and the size of its first picture: python examples/open_a_run.py runs/ID."""
+"""Print the scores of a run and the size of its first image: python examples/open_a_run.py runs/ID."""
 
 import sys
 
@@ -8,5 +8,5 @@ run = embodied_iqa.open_run(sys.argv[1])
 for scores in run.scores:
     name = "reference" if scores.distortion is None else f"{scores.distortion.id}:{scores.distortion.level}"
     print(f"{scores.task}, {name}: execution {scores.execution.outcome}")
-first = next(run.pictures(view="top")).picture
-print(f"first picture: {first.rgb.shape[1]} x {first.rgb.shape[0]}")
+first = next(run.images(view="top")).image
+print(f"first image: {first.rgb.shape[1]} x {first.rgb.shape[0]}")

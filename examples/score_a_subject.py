@@ -1,4 +1,4 @@
-"""Query an embedded VLM and VLA on a clean and on a distorted picture, and score the difference."""
+"""Query an embedded VLM and VLA on a clean and on a distorted image, and score the difference."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Make items without pictures: as many of each dimension, all with one grey picture.
+"""Make items without images: as many of each dimension, all with one grey image.
 
 python scripts/make_grey_items.py --each 1500 --seed 11 --out BENCH
 embodied-iqa evaluate static BENCH --vlm A,B --out RESULTS
@@ -20,8 +20,8 @@ from embodied_iqa.suites.static_benchmark.benchmark import ITEMS_VERSION, write_
 from embodied_iqa.suites.static_benchmark.conditions import GREY_ITEMS, GREY_LEVEL
 from embodied_iqa.suites.static_benchmark.items import Dimension, Item
 from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, draw_slot
-from embodied_iqa.suites.static_benchmark.pictures import encode_picture
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
+from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 _SIZE = (360, 480)
@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="BENCH", help="new folder")
     arguments = parser.parse_args()
     items = tuple(_items(arguments.each, arguments.seed))
-    grey = encode_picture(np.full((*_SIZE, 3), GREY_LEVEL, np.uint8))
+    grey = encode_image(np.full((*_SIZE, 3), GREY_LEVEL, np.uint8))
     source = (
         f"{GREY_ITEMS} version {ITEMS_VERSION}, {arguments.each} of each dimension, seed {arguments.seed}"
     )
@@ -45,12 +45,12 @@ def main() -> int:
 
 
 def _items(each: int, seed: int) -> Iterator[Item]:
-    """Yield the items; cameras take turns, and all refer to the picture of the first."""
+    """Yield the items; cameras take turns, and all refer to the image of the first."""
     rng = np.random.default_rng(seed)
     views = CELL_VIEWS
     for index in range(each * len(Dimension)):
         slot = draw_slot(rng, tuple(Dimension)[index // each], views[index % len(views)])
-        yield replace(draw_draft(slot, seed, index).item(index), picture=0)
+        yield replace(draw_draft(slot, seed, index).item(index), image=0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Make anew all that depends on the world: panel, constants, gate, pages, pictures, golden values.
+"""Make anew all that depends on the world: panel, constants, gate, pages, images, golden values.
 
 python scripts/release.py WORK              # resumable: steps that are done are not repeated
 python scripts/release.py WORK --from gate  # repeats this step and all after it
@@ -71,9 +71,7 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
         ],
         "build": [program("build", "--references", REFERENCES, "--seed", SEED, "--out", database)],
         "health": [program("db", "health", database), program("report", database)],
-        "pictures": [
-            script(f"benchmarks/draw_{name}.py") for name in ("cameras", "tasks", "verbs", "reports")
-        ],
+        "images": [script(f"benchmarks/draw_{name}.py") for name in ("cameras", "tasks", "verbs", "reports")],
         "golden": [script("tests/golden/write_golden.py", *GOLDEN)],
     }
 

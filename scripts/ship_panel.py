@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from embodied_iqa.models.panel.members import members_in
-from embodied_iqa.models.subjects.backends.panel.members import MODELS, card_of
+from embodied_iqa.models.panel.panel_members import members_in
+from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS, card_of
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.model_card import ModelCard
 
@@ -79,7 +79,7 @@ def entry(card: ModelCard) -> str:
         f"  views: [{', '.join(card.views)}]\n"
         f"  {kind}\n"
         f"  parameters_m: {int(card.network['parameters']) / 1e6:.2f}\n"
-        f"  factory: embodied_iqa.models.subjects.backends.panel.members:make_{card.role}\n"
+        f"  factory: embodied_iqa.models.subjects.backends.panel.shipped_members:make_{card.role}\n"
         f'  note: "Learned. {card.summary}"\n'
     )
 

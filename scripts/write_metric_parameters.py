@@ -36,12 +36,12 @@ def main() -> None:
 
 
 def niqe() -> dict[str, NDArray[np.float64]]:
-    """Return mean and covariance of the features of sharp blocks of clean pictures."""
-    model = fit(clean_pictures())
+    """Return mean and covariance of the features of sharp blocks of clean images."""
+    model = fit(clean_images())
     return {"mean": model.mean, "covariance": model.covariance}
 
 
-def clean_pictures() -> Iterator[NDArray[np.uint8]]:
+def clean_images() -> Iterator[NDArray[np.uint8]]:
     """Yield frames of every camera in simulated scenes, and photographs."""
     for seed in track(range(SCENES), "scenes"):
         for view in ("top", "side", "wrist"):

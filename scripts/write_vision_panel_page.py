@@ -1,4 +1,4 @@
-"""Write the results page of the embedded vision panel from its cards, with times measured here and a picture.
+"""Write the results page of the embedded vision panel from its cards, with times measured here and an image.
 
 python scripts/write_vision_panel_page.py --out docs/results/vision-panel.md
 """
@@ -26,7 +26,7 @@ from embodied_iqa.pages.reports.kit.markdown import prose, titled_table
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
-PICTURE: Final = "vision-panel.png"
+IMAGE: Final = "vision-panel.png"
 _SEED: Final = 1_500_040
 """One of the held-out scenes."""
 _TIMED: Final = 30
@@ -38,7 +38,7 @@ _TITLES: Final = {
     VisionTask.SEGMENTATION: "Instance segmenters",
 }
 _AIM = (0.65, 0.95)
-"""Performance on clean pictures: right at times, and not always."""
+"""Performance on clean images: right at times, and not always."""
 _LEAD = (
     "Twenty small vision models that ship with the package, trained from scratch on rendered scenes of the "
     "cell by `embodied-iqa train vision-panel` and run in ONNX Runtime on one core. They differ in "
@@ -47,11 +47,11 @@ _LEAD = (
     "([vision-models.md](../vision-models.md)). They know the simulated cell only."
 )
 _MEASURED = (
-    "Performance on 300 held-out pictures of 640x480, a third from each camera, undistorted: top-1 accuracy "
+    "Performance on 300 held-out images of 640x480, a third from each camera, undistorted: top-1 accuracy "
     "of 78 classes (kind and colour of the object of the task, from its crop), AP of boxes or masks of 13 "
     "kinds over IoU 0.50:0.05:0.95. Low and High are an interval at 95 % by the jackknife over 20 groups of "
-    "pictures. Time is processor time of a prediction on a picture of 640x480, the median of 30, on one "
-    "thread, with the reduction of the picture and the enlargement of masks. Minutes are the time that "
+    "images. Time is processor time of a prediction on an image of 640x480, the median of 30, on one "
+    "thread, with the reduction of the image and the enlargement of masks. Minutes are the time that "
     "passed in the epochs of the training, with one thread, on machines of different speed and load."
 )
 
@@ -62,15 +62,15 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=MODELS, help="default: those of the package")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    pictures = arguments.out.parent / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
+    images = arguments.out.parent / "images"
+    images.mkdir(parents=True, exist_ok=True)
     rgb = rendered_sample(_SEED, View.TOP).rgb
     load_vision_panel(arguments.models)  # the first one also imports ONNX Runtime
     began_s = time.process_time()
     models = load_vision_panel(arguments.models)
     loading_s = time.process_time() - began_s
     drawn = np.hstack([_drawn(model, rgb) for model in models if model.info.name in _SHOWN_MEMBERS])
-    cv2.imwrite(str(pictures / PICTURE), drawn[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 9])
+    cv2.imwrite(str(images / IMAGE), drawn[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 9])
     parts = _page(arguments.models, models, rgb, loading_s)
     write_text_whole(arguments.out, "\n\n".join(parts) + "\n")
 
@@ -98,10 +98,10 @@ def _page(
         yield titled_table(Table(str(task), title, _columns(task), rows))
     yield "## Predictions"
     yield prose(
-        f"A held-out picture with the predictions of {' and '.join(_SHOWN_MEMBERS)} with a score from "
+        f"A held-out image with the predictions of {' and '.join(_SHOWN_MEMBERS)} with a score from "
         f"{_SHOWN_SCORE}:"
     )
-    yield f"![Boxes and masks that two members predict](pictures/{PICTURE})"
+    yield f"![Boxes and masks that two members predict](images/{IMAGE})"
 
 
 def _within_aim(cards: Sequence[VisionCard]) -> str:
@@ -117,7 +117,7 @@ def _within_aim(cards: Sequence[VisionCard]) -> str:
             within = sum(_AIM[0] <= value <= _AIM[1] for value in values)
             if values:
                 counts.append(f"{within} of {len(values)} {title.lower()} by {word}")
-    return f"Members from {_AIM[0]} to {_AIM[1]}, the aim on clean pictures: {', '.join(counts)}."
+    return f"Members from {_AIM[0]} to {_AIM[1]}, the aim on clean images: {', '.join(counts)}."
 
 
 def _columns(task: VisionTask) -> tuple[Column, ...]:
@@ -126,7 +126,7 @@ def _columns(task: VisionTask) -> tuple[Column, ...]:
     return (
         *(
             Column(name)
-            for name in ("Member", "Architecture", "Input", "Parameters", "Augmentation", "Pictures")
+            for name in ("Member", "Architecture", "Input", "Parameters", "Augmentation", "Images")
         ),
         *(
             Column(name, 3)
@@ -146,7 +146,7 @@ def _row(card: VisionCard, taken_ms: float) -> Row:
         f"{width}x{height}",
         card.network["parameters"],
         str(card.training["augmentation"]),
-        int(card.training["pictures"]),
+        int(card.training["images"]),
         *(card.performance[name] for name in names if name in card.performance),
         taken_ms,
         float(card.training["minutes"]),
@@ -164,7 +164,7 @@ def _time_ms(model: VisionModel, rgb: NDArray[np.uint8]) -> float:
 
 
 def _drawn(model: VisionModel, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Draw the predictions into a copy of the picture."""
+    """Draw the predictions into a copy of the image."""
     (made,) = model.predict([rgb])
     shown = rgb.copy()
     if isinstance(made, Classification):

@@ -1,4 +1,4 @@
-"""Databases whose distorted pictures carry their own score, and metrics that read it."""
+"""Databases whose distorted images carry their own score, and metrics that read it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from embodied_iqa.base.tables import write_table
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.analysis.opinion import mean_opinion
-from embodied_iqa.data.database.pictures import picture_hash
+from embodied_iqa.data.database.database_images import image_hash
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.imaging.images.codecs import write_picture
-from embodied_iqa.quality.metrics.metric import MetricContext, MetricInfo, Needs, Picture
+from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.quality.metrics.metric import Image, MetricContext, MetricInfo, Needs
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 
 SHAPE = (12, 16, 3)
@@ -31,7 +31,7 @@ RECIPE = "python:benchmark_databases:Recipe"
 
 
 def telling_database(path: Path, references: int = 20, subjects: int = 5) -> DatabaseStore:
-    """A database with pictures; the first pixel of each is the rank of its decision score."""
+    """A database with images; the first pixel of each is the rank of its decision score."""
     store = write_database(path, references, subjects)
     grid = load_grid(store)
     opinion = mean_opinion(grid.groups[Group.DECISION].total).raw
@@ -39,8 +39,8 @@ def telling_database(path: Path, references: int = 20, subjects: int = 5) -> Dat
     clean = np.full(SHAPE, 90, np.uint8)
     rows = store.references().to_pylist()
     for row in rows:
-        write_picture(path / row["picture"], clean)
-        row["sha256"] = picture_hash(clean)
+        write_image(path / row["picture"], clean)
+        row["sha256"] = image_hash(clean)
         camera = {"view": row["view"], "picture": row["picture"], "sha256": row["sha256"]}
         numbers = dict.fromkeys(("fx_px", "fy_px"), 20.0) | dict.fromkeys(("cx_px", "cy_px"), 5.0)
         row["cameras"] = [camera | numbers | {"T_base_camera": np.eye(4).ravel().tolist()}]
@@ -49,14 +49,14 @@ def telling_database(path: Path, references: int = 20, subjects: int = 5) -> Dat
     for row in pairs:
         rgb = clean + np.uint8(row["level"])
         rgb[0, 0] = (*divmod(rank[row["pair_id"]], 256), 0)
-        row["picture"], row["sha256"] = f"pictures/pairs/{row['pair_id']}.png", picture_hash(rgb)
-        write_picture(path / row["picture"], rgb)
+        row["picture"], row["sha256"] = f"pictures/pairs/{row['pair_id']}.png", image_hash(rgb)
+        write_image(path / row["picture"], rgb)
     write_table(store.pairs_file, pa.Table.from_pylist(pairs, schema=PAIRS), PAIRS)
     return store
 
 
-def _rank(picture: Picture) -> int:
-    return int(picture[0, 0, 0]) * 256 + int(picture[0, 0, 1])
+def _rank(image: Image) -> int:
+    return int(image[0, 0, 0]) * 256 + int(image[0, 0, 1])
 
 
 class Truth:
@@ -65,7 +65,7 @@ class Truth:
     info = MetricInfo("truth", Needs.NOTHING, higher_is_better=True)
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
         """Return the rank."""
         return float(_rank(distorted)) ** 2
@@ -77,17 +77,17 @@ class Shuffled(Truth):
     info = replace(Truth.info, name="shuffled", higher_is_better=False)
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
         """Return a hash of the rank."""
         return float(hashlib.sha256(str(_rank(distorted)).encode()).digest()[0])
 
 
 class Picky(Truth):
-    """Refuses half of the pictures."""
+    """Refuses half of the images."""
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
         """Return the rank, if it is even."""
         if _rank(distorted) % 2:
@@ -105,7 +105,7 @@ class Recipe:
         """Write the names and labels, and return the metric that equals the score."""
         out.mkdir(parents=True, exist_ok=True)
         (out / "given.json").write_text(json.dumps([samples.pair_ids, samples.labels.tolist(), seed]))
-        assert len(list(samples.pictures.read(samples.pair_ids[:1]))) == 1
+        assert len(list(samples.images.read(samples.pair_ids[:1]))) == 1
         return self.made
 
 

@@ -83,7 +83,7 @@ class Browser:
         self.open(page.resolve().as_uri())
 
     def open(self, url: str) -> None:
-        """Load an address, with its pictures."""
+        """Load an address, with its images."""
         self.events.clear()
         self.call("Page.navigate", url=url)
         self.wait_for_load()

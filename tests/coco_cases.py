@@ -1,4 +1,4 @@
-"""Predictions and truth of made-up pictures, on which average precision is compared with pycocotools."""
+"""Predictions and truth of made-up images, on which average precision is compared with pycocotools."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from embodied_iqa.models.vision.predictions import Instances
 
 WIDTH_PX, HEIGHT_PX = 40, 30
 CLASSES = ("cube", "ball", "cup", "plate")
-PICTURES = 400
+IMAGES = 400
 SETS = 40
-PICTURES_OF_A_SET = 6
+IMAGES_OF_A_SET = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One picture: what is predicted and what is there."""
+    """One image: what is predicted and what is there."""
 
     predicted: Instances
     truth: Instances
@@ -52,8 +52,8 @@ def ellipse(box: np.ndarray) -> np.ndarray:
     return np.asarray(across**2 + down**2 <= 1.0)
 
 
-def picture(seed: int, make: Callable[[random.Random], tuple[int, int]] | None = None) -> Case:
-    """Return a picture of a seed: objects, crowd regions, and near, far, double, wrong and empty predictions.
+def image(seed: int, make: Callable[[random.Random], tuple[int, int]] | None = None) -> Case:
+    """Return an image of a seed: objects, crowd regions, and near, far, double, wrong and empty predictions.
 
     Args:
         seed: Of everything.
@@ -68,8 +68,8 @@ def picture(seed: int, make: Callable[[random.Random], tuple[int, int]] | None =
 
 
 def crowded(seed: int) -> Case:
-    """Return a picture with more predictions of a class than count."""
-    return picture(seed, lambda draw: (draw.randint(1, 6), draw.randint(90, 260)))
+    """Return an image with more predictions of a class than count."""
+    return image(seed, lambda draw: (draw.randint(1, 6), draw.randint(90, 260)))
 
 
 def _quarter(value: float) -> float:
@@ -96,12 +96,12 @@ def _prediction(
 
 
 @cache
-def all_pictures() -> tuple[Case, ...]:
-    """Return the single pictures; every tenth has too many predictions."""
-    return tuple(crowded(seed) if seed % 10 == 9 else picture(seed) for seed in range(PICTURES))
+def all_images() -> tuple[Case, ...]:
+    """Return the single images; every tenth has too many predictions."""
+    return tuple(crowded(seed) if seed % 10 == 9 else image(seed) for seed in range(IMAGES))
 
 
 def all_sets() -> list[list[Case]]:
-    """Return the sets of pictures."""
-    size = PICTURES_OF_A_SET
-    return [[picture(10_000 + size * number + i) for i in range(size)] for number in range(SETS)]
+    """Return the sets of images."""
+    size = IMAGES_OF_A_SET
+    return [[image(10_000 + size * number + i) for i in range(size)] for number in range(SETS)]

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 
 from database_grids import DISTORTIONS
 from embodied_iqa.base.tables import rows_of, table_of, write_table
-from embodied_iqa.data.database.pictures import picture_hash
+from embodied_iqa.data.database.database_images import image_hash
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES, SCORES, TASKS, Camera, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions import entry
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.world.protocols import SubjectInfo
 
@@ -36,7 +36,7 @@ def write_database(
     subjects: int = 3,
     seed: int = 0,
     *,
-    pictures: bool = False,
+    images: bool = False,
     homes: dict[str, str] | None = None,
 ) -> DatabaseStore:
     """A finished database; `homes`: the view that a subject is made for, all else."""
@@ -44,7 +44,7 @@ def write_database(
     store = DatabaseStore(path)
     path.mkdir(parents=True, exist_ok=True)
     made = [_reference(number, rng) for number in range(references)]
-    pairs = [_pair(reference, number, rng, pictures) for reference in made for number in DISTORTIONS]
+    pairs = [_pair(reference, number, rng, images) for reference in made for number in DISTORTIONS]
     tasks = [_task(reference["reference_id"], rank) for reference in made for rank in RANKS]
     for file, rows, schema in (
         (store.references_file, made, REFERENCES),
@@ -57,7 +57,7 @@ def write_database(
     infos = [(name, role, SubjectInfo(name, "1", "drawn", ())) for name, role in names]
     recorded = tuple(RecordedSubject.of(*info) for info in infos)
     store.write_record(DatabaseRecord({"seed": seed}, recorded))
-    if pictures:
+    if images:
         for row in (*made, *pairs):
             file = path / row["picture"]
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -66,16 +66,16 @@ def write_database(
 
 
 def add_cameras(store: DatabaseStore, count: int) -> None:
-    """Give the first references pictures, with a camera 1 m above the base that looks down."""
+    """Give the first references images, with a camera 1 m above the base that looks down."""
     rows = rows_of(Reference, store.references())
     T_base_camera = np.array([[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 1], [0, 0, 0, 1]], float)
     for number, row in enumerate(rows[:count]):
         file = store.path / row.picture
         file.parent.mkdir(parents=True, exist_ok=True)
         rgb = np.random.default_rng(number).integers(0, 256, (96, 128, 3), dtype=np.uint8)
-        write_picture(file, rgb)
+        write_image(file, rgb)
         camera = Camera(
-            row.view, row.picture, picture_hash(rgb), 100, 100, 64, 48, tuple(T_base_camera.ravel())
+            row.view, row.picture, image_hash(rgb), 100, 100, 64, 48, tuple(T_base_camera.ravel())
         )
         rows[number] = replace(row, cameras=(camera,), sha256=camera.sha256, width_px=128, height_px=96)
     write_table(store.references_file, table_of(Reference, rows), REFERENCES)
@@ -95,13 +95,13 @@ def _reference(number: int, rng: np.random.Generator) -> dict[str, Any]:
     return row | dict(zip(ATTRIBUTES, rng.random(5).tolist(), strict=True))
 
 
-def _pair(reference: dict[str, Any], number: str, rng: np.random.Generator, pictures: bool) -> dict[str, Any]:
+def _pair(reference: dict[str, Any], number: str, rng: np.random.Generator, images: bool) -> dict[str, Any]:
     line, name = entry(number), f"{reference['reference_id']}-{number}"
     row = {
         "pair_id": name, "reference_id": reference["reference_id"], "distortion_id": number,
         "distortion_name": line.name, "distortion_class": str(line.distortion_class),
         "level": int(reference["reference_id"][1:]) % 5 + 1, "seed": 1,
-        "picture": f"pictures/pairs/{name}.png" if pictures else None, "sha256": "0" * 64,
+        "picture": f"pictures/pairs/{name}.png" if images else None, "sha256": "0" * 64,
     }  # fmt: skip
     return row | {key: float(reference[key] - 0.1 * rng.random()) for key in ATTRIBUTES}
 

@@ -1,4 +1,4 @@
-"""A fitted gate made by hand: its networks predict from the brightness of a picture."""
+"""A fitted gate made by hand: its networks predict from the brightness of an image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.fitted import Expected, FittedGate, LossKind, NetworkFile, Networks
-from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE, NETWORK_FILE, MetricCard, save_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -23,11 +23,11 @@ from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 WIDTH_PX, HEIGHT_PX = 64, 48
 SQUARE_PX = 32
 THRESHOLD = 0.6
-"""A picture passes whose mean of red is 102 or more: the loss is 1 at black and 0 at white."""
+"""An image passes whose mean of red is 102 or more: the loss is 1 at black and 0 at white."""
 
 
 def calibration(**bounds: Bounds) -> GateCalibration:
-    """Every picture of the top camera is usual, except for the given statistics."""
+    """Every image of the top camera is usual, except for the given statistics."""
     anything = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
     named = {Statistic(name): value for name, value in bounds.items()}
     return GateCalibration(View.TOP, WIDTH_PX, HEIGHT_PX, anything | named, 100, "made up")
@@ -69,7 +69,7 @@ def write_network(
     """Write a network whose label is minus a share of the darkness, or never a number.
 
     With subjects it takes the darkness from the last of their features; with `square` it takes the central
-    square of the picture, like the metrics of machine vision.
+    square of the image, like the metrics of machine vision.
     """
     folder.mkdir(parents=True, exist_ok=True)
     mean = [helper.make_node("Gather", ["input", "red"], ["mean"], axis=1)]

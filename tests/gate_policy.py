@@ -1,4 +1,4 @@
-"""A policy that moves as far as the picture is bright, and refuses where it sees no contrast."""
+"""A policy that moves as far as the image is bright, and refuses where it sees no contrast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CERTAIN_CONTRAST = 64.0
 class BrightVla:
     """Gray levels become centimetres."""
 
-    info = SubjectInfo("bright-vla", "1", "moves as far as the picture is bright", (View.TOP,))
+    info = SubjectInfo("bright-vla", "1", "moves as far as the image is bright", (View.TOP,))
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Return one increment."""

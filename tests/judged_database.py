@@ -1,4 +1,4 @@
-"""A gate that holds the darker half of a database's pictures."""
+"""A gate that holds the darker half of a database's images."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
-from embodied_iqa.quality.gate.statistics import Statistic, measure
+from embodied_iqa.quality.gate.image_statistics import Statistic, measure
 
 _SIZE_PX = (32, 24)
 
 
 def write_exposure_gate(store: DatabaseStore) -> Path:
-    """Write a gate of every camera that holds pictures of less than median exposure; return the file."""
+    """Write a gate of every camera that holds images of less than median exposure; return the file."""
     level = float(np.median(list(exposures_of(store).values())))
     anything = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
     bounds = anything | {Statistic.EXPOSURE: Bounds(-np.inf, level, np.inf, np.inf)}
@@ -30,6 +30,6 @@ def write_exposure_gate(store: DatabaseStore) -> Path:
 
 
 def exposures_of(store: DatabaseStore) -> dict[str, float]:
-    """Return the exposure of each distorted picture by the id of its pair."""
+    """Return the exposure of each distorted image by the id of its pair."""
     pairs = rows_of(Pair, store.pairs())
-    return {row.pair_id: measure(read_picture(store.path / str(row.picture))).exposure for row in pairs}
+    return {row.pair_id: measure(read_image(store.path / str(row.picture))).exposure for row in pairs}

@@ -21,7 +21,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.live.ros.qos import STATE
 from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from live_process import Program, running_program
 from ros_graph import RosGraph
 

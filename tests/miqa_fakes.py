@@ -1,4 +1,4 @@
-"""Pictures of one object, vision models that predict on them by a rule, and builds of labels with them."""
+"""Images of one object, vision models that predict on them by a rule, and builds of labels with them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
+from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.builder import build_labels
-from embodied_iqa.suites.miqa.building.plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.reference import MiqaReference, ReferenceView, crop_view, single
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 
@@ -28,7 +28,7 @@ TRUTH = single(MASK, "cube")
 
 @dataclass(frozen=True)
 class Squares:
-    """Pictures with one object, always in the same place; a `MiqaSource`."""
+    """Images with one object, always in the same place; a `MiqaSource`."""
 
     count: int = 2
     description: ClassVar[str] = "squares"
@@ -65,21 +65,21 @@ class Fake:
         """What is known of the model."""
         return VisionModelInfo(self.name, self.task, "1", ("cube", "ball"), self.performance)
 
-    def predict(self, pictures: Sequence[np.ndarray]) -> list[Prediction]:
-        """Return one prediction for each picture."""
-        self.batches.append(len(pictures))
-        return [self.rule(picture) for picture in pictures]
+    def predict(self, images: Sequence[np.ndarray]) -> list[Prediction]:
+        """Return one prediction for each image."""
+        self.batches.append(len(images))
+        return [self.rule(image) for image in images]
 
 
-def bright(picture: np.ndarray) -> Classification:
+def bright(image: np.ndarray) -> Classification:
     """Right where the object is much brighter in red than the rest: lost by strong fog and darkness."""
-    difference = picture[MASK][:, 0].mean() - picture[~MASK][:, 0].mean()
+    difference = image[MASK][:, 0].mean() - image[~MASK][:, 0].mean()
     return Classification("cube" if difference > 90 else "ball")
 
 
-def seen(picture: np.ndarray) -> Instances:
+def seen(image: np.ndarray) -> Instances:
     """The pixels that are red enough."""
-    mask = (picture[:, :, 0].astype(int) - picture[:, :, 1]) > 110
+    mask = (image[:, :, 0].astype(int) - image[:, :, 1]) > 110
     found = single(mask, "cube")
     return Instances(found.labels, found.scores * 0.9, found.boxes_px, found.masks)
 
@@ -105,7 +105,7 @@ def wrong(_: np.ndarray) -> Classification:
 
 
 def plan(*tasks: VisionTask, **options: object) -> MiqaPlan:
-    """Return a plan of two references, twenty pictures each."""
+    """Return a plan of two references, twenty images each."""
     return MiqaPlan(Squares(), 2, ("fakes",), tasks, **{"share": 0.08, **options})
 
 

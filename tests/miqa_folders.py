@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.layout import TaskFolder
-from embodied_iqa.suites.miqa.manifest import Manifest, Pictures
+from embodied_iqa.suites.miqa.manifest import Images, Manifest
 from embodied_iqa.suites.miqa.names import all_names
 from embodied_iqa.suites.miqa.rows import MiqaRow
 from embodied_iqa.suites.miqa.splits import split_references
@@ -24,7 +24,7 @@ KINDS = ("gaussian_noise", "contrast")
 
 
 def scene(number: int) -> NDArray[np.uint8]:
-    """Return a picture of some circles, the first of which is the region of interest."""
+    """Return an image of some circles, the first of which is the region of interest."""
     rng = np.random.default_rng([9, number])
     rgb = np.full((SIDE_PX, SIDE_PX, 3), 120, np.uint8)
     cv2.circle(rgb, (32, 32), 14, (220, 60, 60), -1)
@@ -49,8 +49,8 @@ def make_miqa(
         for number, (reference, part) in enumerate(parts.items()):
             rgb = scene(number)
             mask = cv2.circle(np.zeros((SIDE_PX, SIDE_PX), np.uint8), (32, 32), 14, 255, -1)
-            write_picture(folder.pictures.source(reference), rgb)
-            write_picture(folder.pictures.mask(reference), np.repeat(mask[..., None], 3, axis=2))
+            write_image(folder.images.source(reference), rgb)
+            write_image(folder.images.mask(reference), np.repeat(mask[..., None], 3, axis=2))
             for name in all_names(reference):
                 if name.kind in kinds:
                     fall = 0.1 * name.inside + 0.05 * name.outside
@@ -66,6 +66,6 @@ def make_miqa(
                         part,
                     )
                     rows.append(MiqaRow(*row, c, 0.9 * c, 0.95 * c))
-        manifest = Manifest(task, "circles", Pictures.SEEDS, "", seed, 0.2, None, (), references, len(rows))
+        manifest = Manifest(task, "circles", Images.SEEDS, "", seed, 0.2, None, (), references, len(rows))
         write_task(folder, manifest, rows)
     return MiqaDatabase(root)

@@ -12,16 +12,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
 
 MODELS = "python:miqa_vision:make"
 FAULT = "MIQA_VISION_FAULT"
-"""``raises``, ``nan`` or ``nothing``: what the detector does on pictures that are more blue than red."""
+"""``raises``, ``nan`` or ``nothing``: what the detector does on images that are more blue than red."""
 HEIGHT_PX, WIDTH_PX = 48, 64
 CLS, DET, INS = VisionTask
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Reddish:
         """What is known of the model."""
         return VisionModelInfo(self.name, self.task, "1", ("cube", "ball"), 0.5 + self.margin / 1000)
 
-    def predict(self, pictures: Sequence[Picture]) -> list[Prediction]:
-        """Return one prediction for each picture."""
-        return [self._predict(picture) for picture in pictures]
+    def predict(self, images: Sequence[Image]) -> list[Prediction]:
+        """Return one prediction for each image."""
+        return [self._predict(image) for image in images]
 
-    def _predict(self, rgb: Picture) -> Prediction:
+    def _predict(self, rgb: Image) -> Prediction:
         mask = rgb[..., 0].astype(int) - rgb[..., 1] > self.margin
         if self.task is CLS:
             return Classification("cube" if mask.mean() > 0.1 else "ball")
@@ -56,7 +56,7 @@ class Reddish:
         return Instances(("cube",) * count, np.full(count, 0.9), boxes.reshape(-1, 4), masks)
 
 
-def _blue(rgb: Picture) -> bool:
+def _blue(rgb: Image) -> bool:
     return bool(rgb[..., 2].mean() > rgb[..., 0].mean())
 
 
@@ -66,12 +66,12 @@ def make() -> list[Reddish]:
 
 
 def write_coco(folder: Path, count: int = 4) -> list[str]:
-    """Write pictures of a red rectangle, the last one on blue; return the arguments that name them."""
+    """Write images of a red rectangle, the last one on blue; return the arguments that name them."""
     for number in range(count):
         rgb = np.random.default_rng(number).integers(60, 100, (HEIGHT_PX, WIDTH_PX, 3), np.uint8)
         rgb[..., 2] += np.uint8(150 * (number == count - 1))
         rgb[12:36, 16:44] = (210, 50, 50)
-        write_picture(folder / f"p{number}.png", rgb)
+        write_image(folder / f"p{number}.png", rgb)
     corners = [16, 12, 43, 12, 43, 35, 16, 35]
     tree = {
         "images": [{"id": number, "file_name": f"p{number}.png"} for number in range(count)],
@@ -82,4 +82,4 @@ def write_coco(folder: Path, count: int = 4) -> list[str]:
         ],
     }
     (folder / "instances.json").write_text(json.dumps(tree), encoding="utf-8")
-    return ["--coco", str(folder / "instances.json"), "--pictures", str(folder)]
+    return ["--coco", str(folder / "instances.json"), "--images", str(folder)]

@@ -1,4 +1,4 @@
-"""A vla_node with pictures of its views, an arm that stands still, and what the node says."""
+"""A vla_node with images of its views, an arm that stands still, and what the node says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sensor_msgs.msg import CameraInfo, Image, JointState
 from embodied_iqa.imaging.images.frame import Intrinsics, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import camera_info_of, ns_of, pose_of, time_of
-from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
 from ros_graph import RosGraph
 
 TASK = "pick the red cube"
@@ -38,15 +38,15 @@ class Bench:
         self.actions = graph.subscribe(ActionChunk, "/vla/actions", EVENT)
         self.references = graph.subscribe(ActionChunk, "/vla/reference_actions", EVENT)
         self.diagnostics = graph.subscribe(DiagnosticArray, "/diagnostics", 10)
-        self.pictures = {
-            (view, topic): graph.publisher(Image, topic.format(view), PICTURE)
+        self.images = {
+            (view, topic): graph.publisher(Image, topic.format(view), IMAGE)
             for view in views
             for topic in TOPICS
         }
         self.infos = {
-            view: graph.publisher(CameraInfo, f"/camera/{view}/camera_info", PICTURE) for view in views
+            view: graph.publisher(CameraInfo, f"/camera/{view}/camera_info", IMAGE) for view in views
         }
-        self.cameras = {view: graph.publisher(PoseStamped, f"/camera/{view}/pose", PICTURE) for view in views}
+        self.cameras = {view: graph.publisher(PoseStamped, f"/camera/{view}/pose", IMAGE) for view in views}
         self.tool = graph.publisher(PoseStamped, "/arm/tool_pose", STATE)
         self.joints = graph.publisher(JointState, "/arm/joint_states", STATE)
 
@@ -64,11 +64,11 @@ class Bench:
                 message.header.stamp = time_of(self.stamp_ns)
                 publisher.publish(message)
             for topic in TOPICS:
-                rgb = self.picture(view, topic)
-                self.pictures[view, topic].publish(image_to_cdr(rgb, self.stamp_ns, str(view)))
+                rgb = self.image(view, topic)
+                self.images[view, topic].publish(image_to_cdr(rgb, self.stamp_ns, str(view)))
 
-    def picture(self, _view: View, topic: str) -> np.ndarray:
-        """The picture of the present stamp: bright where it is raw, dark where it is distorted."""
+    def image(self, _view: View, topic: str) -> np.ndarray:
+        """The image of the present stamp: bright where it is raw, dark where it is distorted."""
         return np.full((48, 64, 3), 200 if topic == TOPICS[0] else 40, dtype=np.uint8)
 
     def begin(self) -> int:

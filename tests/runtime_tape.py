@@ -37,11 +37,11 @@ _MODES = {
 }
 
 
-def ideal_cameras(picture: Callable[[View, int], NDArray[np.uint8]]) -> SimulatedCameras:
-    """Cameras that show given pictures."""
+def ideal_cameras(image: Callable[[View, int], NDArray[np.uint8]]) -> SimulatedCameras:
+    """Cameras that show given images."""
 
     def frame(view: View, snapshot: WorldSnapshot) -> Frame:
-        rgb = picture(view, snapshot.time_ns)
+        rgb = image(view, snapshot.time_ns)
         return Frame(view, snapshot.time_ns, rgb, INTRINSICS, np.eye(4))
 
     renderer: Any = SimpleNamespace(frame=frame)

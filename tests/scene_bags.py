@@ -1,4 +1,4 @@
-"""Recordings of clean pictures, one scene each, to fit a gate to `gate_policy`."""
+"""Recordings of clean images, one scene each, to fit a gate to `gate_policy`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH_PX, HEIGHT_PX = 128, 96
 
 
 def scene(number: int, frame: int = 0) -> NDArray[np.uint8]:
-    """Return a picture of coloured blocks."""
+    """Return an image of coloured blocks."""
     rng = np.random.default_rng([number, frame])
     blobs = rng.integers(40, 216, (HEIGHT_PX // 8, WIDTH_PX // 8, 3)).repeat(8, axis=0).repeat(8, axis=1)
     return np.clip(blobs + rng.integers(-6, 7, blobs.shape), 0, 255).astype(np.uint8)
@@ -27,7 +27,7 @@ def scene(number: int, frame: int = 0) -> NDArray[np.uint8]:
 
 @dataclass
 class SceneRecorder(Recorder):
-    """Every recording shows another scene, in pictures that are large enough for a database."""
+    """Every recording shows another scene, in images that are large enough for a database."""
 
     number: int = 0
 

@@ -1,4 +1,4 @@
-"""A RealSense without hardware: librealsense's software device, fed with pictures by the caller.
+"""A RealSense without hardware: librealsense's software device, fed with images by the caller.
 
 Everything above USB is the real library: syncer, pipeline, alignment, recorder. For tests and benchmarks.
 """
@@ -27,7 +27,7 @@ class SoftwareRealSense:
     Args:
         serial: Serial number.
         intrinsics: Of both sensors.
-        rate_hz: Nominal pictures per second; the caller may feed at any rate.
+        rate_hz: Nominal images per second; the caller may feed at any rate.
         distortion: Coefficients of the inverse Brown-Conrady lens model, as RealSense colour sensors use it.
     """
 
@@ -64,12 +64,12 @@ class SoftwareRealSense:
         device_ms: float,
         domain: ClockDomain = ClockDomain.HARDWARE,
     ) -> None:
-        """Feed one picture of each sensor.
+        """Feed one image of each sensor.
 
         Args:
             rgb: ``(H, W, 3)`` uint8, red first.
-            depth: ``(H, W)`` uint16 in mm, or None for a colour picture only.
-            number: The camera's count of pictures.
+            depth: ``(H, W)`` uint16 in mm, or None for a colour image only.
+            number: The camera's count of images.
             device_ms: Their time by the clock of ``domain``.
             domain: That clock.
         """

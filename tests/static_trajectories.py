@@ -8,14 +8,14 @@ import numpy as np
 
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.imaging.images.frame import picture_frame
-from embodied_iqa.suites.static_benchmark.trajectories import (
+from embodied_iqa.imaging.images.frame import image_frame
+from embodied_iqa.suites.static_benchmark.vla.trajectories import (
     FORMAT,
-    StoredPicture,
+    StoredImage,
     Trajectory,
     TrajectoryFolder,
     TrajectoryPlan,
-    store_picture,
+    store_image,
 )
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
@@ -34,22 +34,22 @@ def made_trajectory(
     rows[:, 3:6] = np.array([np.pi, 0.0, np.pi / 2]) + part * [0.0, 0.0, rng.uniform(-1.0, 1.0)]
     rows[:, 6] = part[:, 0] > 0.5
     name = f"{index:03d}"
-    pictures: tuple[StoredPicture, ...] = ()
+    images: tuple[StoredImage, ...] = ()
     if folder is not None:
         rgb = rng.integers(0, 256, (size_px[1], size_px[0], 3), dtype=np.uint8)
-        pictures = tuple(store_picture(folder, name, picture_frame(rgb, view)) for view in CELL_VIEWS)
+        images = tuple(store_image(folder, name, image_frame(rgb, view)) for view in CELL_VIEWS)
     return Trajectory(
         name, "pick the red cube", VERBS[index % 5], "cube", "wood", 7 + index, 4.0,
-        tuple(START.ravel().tolist()), 0.0, tuple(map(tuple, rows.tolist())), (), pictures,
+        tuple(START.ravel().tolist()), 0.0, tuple(map(tuple, rows.tolist())), (), images,
     )  # fmt: skip
 
 
 def write_trajectories(benchmark: Path, tasks: int, size_px: tuple[int, int] = (80, 60)) -> TrajectoryFolder:
-    """Write a benchmark with made trajectories and pictures of noise."""
+    """Write a benchmark with made trajectories and images of noise."""
     folder = TrajectoryFolder(benchmark)
-    folder.pictures.mkdir(parents=True)
+    folder.images.mkdir(parents=True)
     for index in range(tasks):
-        trajectory = made_trajectory(index, folder=folder.pictures, size_px=size_px)
+        trajectory = made_trajectory(index, folder=folder.images, size_px=size_px)
         write_json_whole(folder.file(trajectory.task), unstructure(trajectory))
     plan = TrajectoryPlan(FORMAT, "made for a test", tasks)
     write_json_whole(folder.plan_file, unstructure(plan))

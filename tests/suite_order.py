@@ -35,7 +35,7 @@ READING = ("tests/style/",)
 """Tests that share the parsed sources, so that one worker takes them."""
 ALONE = ("tests/style/test_style_tools.py",)
 """Long files of these folders that share nothing."""
-EACH = ("tests/golden/test_golden_pictures.py",)
+EACH = ("tests/golden/test_golden_images.py",)
 """Files whose tests take a minute or more and share nothing, so that every worker may take one."""
 
 WALL_CLOCK = "wall_clock"

@@ -1,4 +1,4 @@
-"""RA-MIQA with 32 channels, and pictures of noise to train it on."""
+"""RA-MIQA with 32 channels, and images of noise to train it on."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
+from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.quality.metrics.metric import MetricContext
-from embodied_iqa.quality.metrics.picture_set import PairPictures
 from embodied_iqa.quality.metrics.trainable import TrainingSet
+from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 from embodied_iqa.quality.metrics.training.miqa_recipes import MIQA_RECIPES
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, RegionSource, TransformerSize
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
-from embodied_iqa.quality.metrics.training.training import RecipeTraining
 from embodied_iqa.quality.metrics.training.transformer import VisionTransformer
 
 SIZE = TransformerSize(32, 2, 2, 16)
@@ -43,17 +43,17 @@ def encoder_file(folder: Path, seed: int = 3) -> Path:
 
 
 class Noisy:
-    """Pictures of noise that is stronger the lower the label is."""
+    """Images of noise that is stronger the lower the label is."""
 
     name = "noise"
 
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
-        """Yield pictures of `OWNER-LEVEL`."""
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
+        """Yield images of `OWNER-LEVEL`."""
         for pair_id in pair_ids:
             owner, level = map(int, pair_id.split("-"))
             rng = np.random.default_rng([owner, level])
             rgb = np.clip(128 + rng.normal(0, 20 * level + 1, (60, 80, 3)), 0, 255).astype(np.uint8)
-            yield PairPictures(pair_id, rgb, None, MetricContext())
+            yield PairImages(pair_id, rgb, None, MetricContext())
 
     def digest(self, pair_ids: Sequence[str]) -> str:
         """Return the names."""
@@ -61,7 +61,7 @@ class Noisy:
 
 
 def samples(references: int = 8) -> TrainingSet:
-    """Return five pictures of each reference."""
+    """Return five images of each reference."""
     pairs = [
         (f"{owner}-{level}", f"r{owner}", 1.0 - level / 5)
         for owner in range(references)

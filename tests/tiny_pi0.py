@@ -25,7 +25,7 @@ def _processor(statistics: bool) -> Any:
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=words, eos_token="<eos>", pad_token="<pad>", bos_token="<bos>"
     )
-    pictures = transformers.PI0ImageProcessor(
+    images = transformers.PI0ImageProcessor(
         size={"max_height": 28, "max_width": 28}, pad_size={"height": 28, "width": 28}, image_seq_length=4
     )
     known: dict[str, Any] = {}
@@ -36,7 +36,7 @@ def _processor(statistics: bool) -> Any:
             "actions_mean": [0.0] * (JOINTS - 1) + [0.5],
             "actions_std": [0.05] * JOINTS,
         }
-    return transformers.PI0Processor(image_processor=pictures, tokenizer=tokenizer, chunk_size=6, **known)
+    return transformers.PI0Processor(image_processor=images, tokenizer=tokenizer, chunk_size=6, **known)
 
 
 def save_tiny_pi0(folder: Path, *, statistics: bool = True) -> Path:

@@ -132,7 +132,7 @@ def save_tiny_vision(kind: str, folder: Path, *, seed: int = 0) -> Path:
         model, processor = KINDS[kind]()
         with torch.no_grad():
             for weights in model.parameters():
-                weights.mul_(4.0 if weights.ndim > 1 else 1.0)  # else it hardly notices the picture
+                weights.mul_(4.0 if weights.ndim > 1 else 1.0)  # else it hardly notices the image
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder

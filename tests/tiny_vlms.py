@@ -35,8 +35,8 @@ LOUDER = 4.0
 Pair = tuple[Any, Any]
 
 
-def _turn(picture: str) -> str:
-    return TURN.replace("IMG", picture)
+def _turn(image: str) -> str:
+    return TURN.replace("IMG", image)
 
 
 def _tokenizer(specials: list[str], **named: str) -> Any:
@@ -233,7 +233,7 @@ def _phi4() -> Pair:
     )
     number = tokenizer.convert_tokens_to_ids
     size = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2}
-    picture = {
+    image = {
         "num_hidden_layers": 2,
         "image_size": 448,
         "patch_size": 14,
@@ -242,7 +242,7 @@ def _phi4() -> Pair:
     }
     config = transformers.Phi4MultimodalConfig(
         **_text(tokenizer, bos_token_id=None),
-        vision_config=size | picture | {"image_token_id": number("<|endoftext10|>")},
+        vision_config=size | image | {"image_token_id": number("<|endoftext10|>")},
         audio_config=size | {"num_blocks": 1, "audio_token_id": number("<|endoftext11|>")},
     )
     return transformers.Phi4MultimodalForCausalLM(config), transformers.Phi4MultimodalProcessor(
@@ -273,7 +273,7 @@ def save_tiny(kind: str, folder: Path, *, seed: int = 0, shard: str | None = Non
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model, processor = KINDS[kind]()
-        with torch.no_grad():  # as initialised, a model hardly notices the picture
+        with torch.no_grad():  # as initialised, a model hardly notices the image
             for weights in model.parameters():
                 if not weights.any() and weights.ndim > 1:
                     weights.normal_()

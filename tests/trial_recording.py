@@ -42,7 +42,7 @@ def type_store() -> TypeStore:
     return TypeStore()
 
 
-def picture(view: View, frame: int, run: int = 0) -> NDArray[np.uint8]:
+def image(view: View, frame: int, run: int = 0) -> NDArray[np.uint8]:
     number = CELL_VIEWS.index(view) if view in CELL_VIEWS else int.from_bytes(view.encode())
     random = np.random.default_rng([frame, run, number])
     return random.integers(0, 256, (48, 64, 3), dtype=np.uint8)
@@ -59,7 +59,7 @@ def stamp_ns(run: int, frame: int) -> int:
 class PixelVlm:
     """Its answer changes with any pixel."""
 
-    info = SubjectInfo("pixel-vlm", "1", "says a checksum of the picture", (View.TOP,))
+    info = SubjectInfo("pixel-vlm", "1", "says a checksum of the image", (View.TOP,))
 
     def answer(self, frame: Frame, task: str) -> str:
         return f"{task} {blake2b(frame.rgb.tobytes(), digest_size=6).hexdigest()}"
@@ -97,7 +97,7 @@ class Recorder:
     Attributes:
         path: Of the file.
         views: The cameras; answers and decisions are of the first one.
-        skip: ``(run, frame, view)`` of pictures that are left out.
+        skip: ``(run, frame, view)`` of images that are left out.
         poses: Factor on all numbers of the camera's pose, by ``(run, frame, view)``: 0 makes it invalid, NaN
             unknown; None leaves the pose out.
     """
@@ -149,7 +149,7 @@ class Recorder:
         stamp, topic = stamp_ns(run, frame), f"/camera/{view}"
         k = [60.0, 0.0, 31.5, 0.0, 60.0, 23.5, 0.0, 0.0, 1.0]
         self.send(f"{topic}/camera_info", "sensor_msgs/msg/CameraInfo", stamp, k=k, width=64, height=48)
-        rgb = picture(view, frame, run)
+        rgb = image(view, frame, run)
         factor = self.poses.get((run, frame, view), 1.0)
 
         if (run, frame, view) in self.late:
@@ -193,8 +193,8 @@ class Recorder:
             latency_ms=7.0,
         )
 
-    def decision(self, pictures: dict[View, NDArray[np.uint8]], source: Source, stamp: int) -> None:
-        frames = {view: Frame(view, stamp, rgb, INTRINSICS, np.eye(4)) for view, rgb in pictures.items()}
+    def decision(self, images: dict[View, NDArray[np.uint8]], source: Source, stamp: int) -> None:
+        frames = {view: Frame(view, stamp, rgb, INTRINSICS, np.eye(4)) for view, rgb in images.items()}
         observation = VlaObservation(frames, TASK, matrix_from_pose(self.pose(0.3)), 0.25, 1)
         chunk = PixelVla(self.views).act(observation)
         names = ("x", "y", "z", "rx", "ry", "rz", "gripper")
@@ -261,7 +261,7 @@ def write_trial(
     Args:
         path: Of the file.
         specs: Distortion of each run.
-        orphan: Write a picture without a camera pose before the first run.
+        orphan: Write an image without a camera pose before the first run.
         options: Of `Recorder`.
     """
     recorder = Recorder(path, **options)
@@ -269,7 +269,7 @@ def write_trial(
         stamp = start_ns(0) - PERIOD_NS
         recorder.writer.add_channel("/camera/top/image_raw", "sensor_msgs/msg/Image")
         recorder.writer.write(
-            "/camera/top/image_raw", image_to_cdr(picture(View.TOP, 0), stamp, "x"), stamp + 2
+            "/camera/top/image_raw", image_to_cdr(image(View.TOP, 0), stamp, "x"), stamp + 2
         )
     for run, spec in enumerate(specs):
         recorder.event(1, run, start_ns(run), spec)

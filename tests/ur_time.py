@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_link import UrLink
-from embodied_iqa.arm.robot.ur_messages import STATE, Answer, UrFlags, UrState
-from embodied_iqa.arm.robot.ur_options import SessionOptions, UrOptions
-from embodied_iqa.arm.robot.ur_process import UrProcess
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.link import UrLink
+from embodied_iqa.arm.robot.ur.messages import STATE, Answer, UrFlags, UrState
+from embodied_iqa.arm.robot.ur.options import SessionOptions, UrOptions
+from embodied_iqa.arm.robot.ur.process import UrProcess
 from embodied_iqa.base.clock import Clock
 from embodied_iqa.base.kinematics import tool_along_z
 from manual_clock import ManualClock

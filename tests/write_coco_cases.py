@@ -1,4 +1,4 @@
-"""Writes what pycocotools makes of the pictures of `coco_cases`; needs pycocotools.
+"""Writes what pycocotools makes of the images of `coco_cases`; needs pycocotools.
 
 python tests/write_coco_cases.py
 """
@@ -17,7 +17,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from pycocotools.mask import area, encode
 
-from coco_cases import CLASSES, HEIGHT_PX, WIDTH_PX, Case, all_pictures, all_sets
+from coco_cases import CLASSES, HEIGHT_PX, WIDTH_PX, Case, all_images, all_sets
 from embodied_iqa.models.vision.predictions import Instances
 
 ANSWERS = Path(__file__).parent / "unit/models/vision/coco_average_precision.json"
@@ -36,14 +36,14 @@ def reference_precision(cases: list[Case], *, masks: bool) -> float:
     return float(judge.stats[0])
 
 
-def _dataset(pictures: list[Instances]) -> COCO:
+def _dataset(images: list[Instances]) -> COCO:
     rows: list[dict[str, Any]] = []
-    for number, objects in enumerate(pictures):
+    for number, objects in enumerate(images):
         for i in range(len(objects)):
             rows.append(_row(objects, i) | {"id": len(rows) + 1, "image_id": number})
     coco = COCO()
     coco.dataset = {
-        "images": [{"id": n, "width": WIDTH_PX, "height": HEIGHT_PX} for n in range(len(pictures))],
+        "images": [{"id": n, "width": WIDTH_PX, "height": HEIGHT_PX} for n in range(len(images))],
         "categories": [{"id": n, "name": name} for n, name in enumerate(CLASSES)],
         "annotations": rows,
     }
@@ -69,7 +69,7 @@ def main() -> None:
     """Write the answers."""
     answers = {
         "pycocotools": version("pycocotools"),
-        "pictures": [_both([case]) for case in all_pictures()],
+        "pictures": [_both([case]) for case in all_images()],
         "sets": [_both(cases) for cases in all_sets()],
     }
     ANSWERS.write_text(json.dumps(answers, indent=1) + "\n")

@@ -11,16 +11,16 @@ from embodied_iqa.api import Instances, Prediction, VisionModelInfo, VisionTask
 
 
 class BrightRegion:
-    """Finds one cube: where the picture is brightest."""
+    """Finds one cube: where the image is brightest."""
 
     info = VisionModelInfo("bright-region", VisionTask.DETECTION, version="1", classes=("cube",))
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return one box for each ``(H, W, 3)`` uint8 RGB picture."""
-        return [self._box(picture) for picture in pictures]
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return one box for each ``(H, W, 3)`` uint8 RGB image."""
+        return [self._box(image) for image in images]
 
-    def _box(self, picture: NDArray[np.uint8]) -> Instances:
-        grey = picture.mean(axis=2)
+    def _box(self, image: NDArray[np.uint8]) -> Instances:
+        grey = image.mean(axis=2)
         y, x = np.nonzero(grey >= np.quantile(grey, 0.99))
         box_px = np.array([[x.min(), y.min(), x.max() + 1, y.max() + 1]], np.float64)
         return Instances(("cube",), np.array([0.5]), box_px)

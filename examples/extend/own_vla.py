@@ -6,7 +6,7 @@ from embodied_iqa.api import ActionChunk, ChunkStatus, SubjectInfo, View, Vla, V
 
 
 class DownVla:
-    """Ignores the picture; a real policy looks at `observation.frames`."""
+    """Ignores the image; a real policy looks at `observation.frames`."""
 
     info = SubjectInfo("own-vla", "1", "Moves the tool 5 cm down.", views=(View.TOP,))
 

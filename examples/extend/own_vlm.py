@@ -1,4 +1,4 @@
-"""A VLM of your own: says how bright the picture is. Reference: python:own_vlm:make"""
+"""A VLM of your own: says how bright the image is. Reference: python:own_vlm:make"""
 
 from embodied_iqa.api import Frame, SubjectInfo, View, Vlm
 
@@ -6,11 +6,11 @@ from embodied_iqa.api import Frame, SubjectInfo, View, Vlm
 class BrightnessVlm:
     """Answers the question that it gets with one measured fact."""
 
-    info = SubjectInfo("own-vlm", "1", "Says whether the picture is bright or dark.", views=(View.TOP,))
+    info = SubjectInfo("own-vlm", "1", "Says whether the image is bright or dark.", views=(View.TOP,))
 
     def answer(self, frame: Frame, task: str) -> str:
         words = "bright" if frame.rgb.mean() > 100 else "dark"
-        return f"The picture is {words}. I would {task}."
+        return f"The image is {words}. I would {task}."
 
 
 def make() -> Vlm:

@@ -13,10 +13,10 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "robot": ("tests/unit/arm/robot",),
     "kinematics": ("tests/unit/base/kinematics", _GOLDEN.format("worked", "kinematics")),
     "scoring": ("tests/unit/models/scoring", _GOLDEN.format("worked", "scoring")),
-    "metrics": ("tests/unit/quality/metrics", _GOLDEN.format("pictures", "metrics")),
+    "metrics": ("tests/unit/quality/metrics", _GOLDEN.format("images", "metrics")),
     "recording": ("tests/unit/data/recording",),
     "database": ("tests/unit/data/database",),
-    "distortions": ("tests/unit/imaging/distortions", _GOLDEN.format("pictures", "distortions")),
+    "distortions": ("tests/unit/imaging/distortions", _GOLDEN.format("images", "distortions")),
     "trial": ("tests/unit/runs/trial", "tests/unit/runs/offline"),
 }
 """Folders of tests, and single tests, of each room."""

@@ -14,7 +14,7 @@ from embodied_iqa.base.kinematics import HOME_Q_RAD, Kinematics
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.world.simulation.camera import kernels
-from embodied_iqa.world.simulation.camera.development import picture_of
+from embodied_iqa.world.simulation.camera.development import image_of
 from embodied_iqa.world.simulation.camera.exposure import exposure_of, settled
 
 __all__ = ["compile_kernels"]
@@ -30,7 +30,7 @@ def compile_kernels() -> None:
     kinematics.inverse(kinematics.forward(home_q_rad))
     kinematics.jacobian(home_q_rad)
     dark = np.zeros((_HEIGHT_PX, _WIDTH_PX, 3), np.uint8)
-    picture_of(dark, View.TOP, exposure_of(settled(np.ones(3), 0)), (0, 0, 0))
+    image_of(dark, View.TOP, exposure_of(settled(np.ones(3), 0)), (0, 0, 0))
     blocks = (_HEIGHT_PX // kernels.BLOCK_PX, _WIDTH_PX // kernels.BLOCK_PX, 2)
     kernels.smear(dark, np.zeros(blocks, np.float32))
 

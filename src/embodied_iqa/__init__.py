@@ -1,4 +1,4 @@
-"""Image quality for embodied agents: cognition, decision and execution under distorted pictures.
+"""Image quality for embodied agents: cognition, decision and execution under distorted images.
 
 The public names below are documented in docs/python.md. They are loaded on first use: `import embodied_iqa`
 takes milliseconds.

@@ -98,7 +98,7 @@ def test_type_hashes_are_those_of_the_installed_packages(types: TypeStore, type_
     assert types.type_hash(type_name) == expected[type_name]
 
 
-def test_pictures_of_ros_are_read_and_written(types: TypeStore) -> None:
+def test_images_of_ros_are_read_and_written(types: TypeStore) -> None:
     rgb = np.random.default_rng(1).integers(0, 256, (5, 7, 3), dtype=np.uint8)
     image = message_class(IMAGE_TYPE)(height=5, width=7, encoding="rgb8", step=21, data=rgb.tobytes())
     image.header.frame_id = "top_camera_optical_frame"

@@ -16,7 +16,7 @@ from embodied_iqa.arm.emulator.plant import KinematicPlant
 from embodied_iqa.arm.robot.arm_runner import ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import ArmController
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmState, GripperState, RobotFault, StopCause
-from embodied_iqa.arm.robot.ur_silence import Silence
+from embodied_iqa.arm.robot.ur.silence import Silence
 from embodied_iqa.world.simulation.lockstep import Lockstep
 
 CAMERA_NS = 60 * MS_NS
@@ -64,7 +64,7 @@ class World(Actor):
         self._journal, self._start_q = journal, self.plant.q_rad
         self._lockstep, self._waits = Lockstep(["arm", "top"]), lockstep
         self._waits_until_ns: int | None = None
-        self._next_picture_ns = self.now_ns
+        self._next_image_ns = self.now_ns
         self._unjudged_ns: list[int] = []
         self.clock, self.states = Link(queue, 1), Link(queue, 1, (0,))
         self.snapshots, self.status = Link(queue, 10), Link(queue, 1)
@@ -91,7 +91,7 @@ class World(Actor):
         self.passed_ns, self.running, self._has_moved = 0, False, False
         self.plant.q_rad, self.plant.qd_radps = self._start_q.copy(), np.zeros(6)
         self.robot.restart()
-        self._next_picture_ns = self.now_ns
+        self._next_image_ns = self.now_ns
         self._unjudged_ns.clear()
         self._publish_status()
         reply(self.now_ns)
@@ -106,8 +106,8 @@ class World(Actor):
             self.robot.step(passing=False)
             self._publish()
             return
-        if self._waits_until_ns is None and self.now_ns >= self._next_picture_ns:
-            self._next_picture_ns += CAMERA_NS
+        if self._waits_until_ns is None and self.now_ns >= self._next_image_ns:
+            self._next_image_ns += CAMERA_NS
             self.snapshots.publish(self._snapshot())
             self._publish_status()
             self._unjudged_ns.append(self.now_ns)

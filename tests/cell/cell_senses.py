@@ -25,10 +25,10 @@ from embodied_iqa.models.subjects.inference import Outcome, OutcomeKind, attempt
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import Judgement
 from embodied_iqa.quality.gate.second_stage import GateDecision
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.quality.gate.waiting_decisions import WaitingDecisions
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
@@ -171,7 +171,7 @@ class Policy(Actor):
 
     def take_image(self, source: Source, image: Image) -> None:
         self._frames.add_pose(View.TOP, image.stamp_ns, np.eye(4))
-        self._frames.add_picture(View.TOP, source, image.stamp_ns, image.rgb)
+        self._frames.add_image(View.TOP, source, image.stamp_ns, image.rgb)
         self._whole_ns = None
         self._consider()
 

@@ -20,9 +20,9 @@ from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.live.ros.qos import picture_input
+from embodied_iqa.live.ros.qos import image_input
 from embodied_iqa.quality.gate.judge import GateOptions
-from embodied_iqa.runs.offline.headless_policy import goal_of
+from embodied_iqa.runs.offline.headless.policy import goal_of
 from embodied_iqa.runs.trial.protocol import TrialPlan
 
 INTERLEAVINGS = 200
@@ -85,7 +85,7 @@ class VirtualCell:
             "record": Service(self.recorder, "/recorder/record", self.recorder.record),
         }
         self.trial = Trial(self.queue, options.plan, services)
-        self._connect(newest=picture_input(newest_only=not lockstep).depth)
+        self._connect(newest=image_input(newest_only=not lockstep).depth)
 
     @property
     def actors(self) -> dict[str, Actor]:

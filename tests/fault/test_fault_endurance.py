@@ -1,4 +1,4 @@
-"""Trials one after another on one graph leave nothing behind and lose no picture."""
+"""Trials one after another on one graph leave nothing behind and lose no image."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from live_process import completed
 
 @pytest.mark.stress
 @pytest.mark.timeout(400)
-def test_two_trials_leak_nothing_and_lose_no_picture(tmp_path: Path) -> None:
+def test_two_trials_leak_nothing_and_lose_no_image(tmp_path: Path) -> None:
     checkout = source_checkout()
     assert checkout is not None
     results, page = tmp_path / "soak.jsonl", tmp_path / "page.md"
     page.write_text("before\n<!-- bench_soak -->\n<!-- end of bench_soak -->\n", encoding="utf-8")
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     words = ["--minutes", "0.1", "--lockstep", "--size", "320", "240", "--every", "2", "--json", str(results)]
     limits = [
         "--page",
@@ -45,4 +45,4 @@ def test_two_trials_leak_nothing_and_lose_no_picture(tmp_path: Path) -> None:
     assert end["kind"] == "end"
     assert end["left_processes"] == []
     assert "| gate_node | " in page.read_text(encoding="utf-8")
-    assert "<polyline" in (tmp_path / "pictures" / "soak.svg").read_text(encoding="utf-8")
+    assert "<polyline" in (tmp_path / "images" / "soak.svg").read_text(encoding="utf-8")

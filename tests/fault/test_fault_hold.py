@@ -64,7 +64,7 @@ def test_no_other_process_can_block_the_control_loop(running: Cell) -> None:
         return "/dev/shm/fastrtps_port" in maps
 
     running.graph.wait(lambda: len(running.status) > 0, "a status of the arm")
-    assert shares_memory("camera_node"), "pictures go through shared memory"
+    assert shares_memory("camera_node"), "images go through shared memory"
     assert not any(map(shares_memory, ("sim_node", "arm_node")))
 
 

@@ -20,8 +20,8 @@ import sys
 import numpy as np
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.options import UrOptions
 
 arm = UrArm(UrOptions(ip=sys.argv[1], watchdog_hz=1.0, state_timeout_s=5.0), tool_along_z(0.2))
 for attempts_left in range(20, -1, -1):  # each call has a deadline, which a busy machine misses

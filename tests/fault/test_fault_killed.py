@@ -13,7 +13,7 @@ from fault_cell import NODES, SECOND_NS, Cell
 
 
 @pytest.mark.stress
-def test_without_pictures_the_arm_holds_for_good(ros_domain: int, tmp_path: Path) -> None:
+def test_without_images_the_arm_holds_for_good(ros_domain: int, tmp_path: Path) -> None:
     with Cell(ros_domain, tmp_path) as cell:
         cell.start()
         cell.move()

@@ -33,7 +33,7 @@ FREE_BYTES = 24_000
 
 @dataclass(frozen=True)
 class Build:
-    """`miqa build` of four pictures, whose folder comes last, and the result of one undisturbed worker."""
+    """`miqa build` of four images, whose folder comes last, and the result of one undisturbed worker."""
 
     words: list[str]
     whole: Path
@@ -130,7 +130,7 @@ def test_a_failing_model_is_named_and_what_is_finished_stays(
     assert code == 1
     line = errors.strip().splitlines()[-1]
     assert "Traceback" not in errors
-    assert "picture p3" in line
+    assert "image p3" in line
     assert "det-60" in line
     assert {"raises": "no such operator", "nan": "finite"}[fault] in line
     assert not list(path.rglob("manifest.json"))

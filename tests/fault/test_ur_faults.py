@@ -17,9 +17,9 @@ import pytest
 from embodied_iqa.arm.robot.arm_runner import ArmRunner
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.messages import StopCause, StopEvent
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_messages import Answer
-from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.messages import Answer
+from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.units import SECOND_NS

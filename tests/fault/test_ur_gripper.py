@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 
-from embodied_iqa.arm.robot.robotiq_gripper import RobotiqGripper
-from embodied_iqa.arm.robot.ur_options import GripperOptions
+from embodied_iqa.arm.robot.ur.options import GripperOptions
+from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import InputError, UsageError
 from manual_clock import PATIENCE_S, ManualClock
 from ur_emulator import EmulatorProcess, SharedEmulator

@@ -18,10 +18,10 @@ from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.arm.emulator.plant import KinematicPlant
 from embodied_iqa.arm.emulator.rtde_outputs import OUTPUTS
 from embodied_iqa.arm.emulator.rtde_types import HEADER, RTDE_PORT, Kind
-from embodied_iqa.arm.robot.rtde_snapshot import read_snapshot
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
-from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
+from embodied_iqa.arm.robot.ur.options import UrOptions
+from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import UR5, Kinematics, home_q_rad, pose_to_transform, tool_along_z
 from embodied_iqa.base.kinematics.geometry import UrGeometry

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from embodied_iqa.arm.robot.robotiq_gripper import RobotiqGripper
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_options import GripperOptions, UrOptions
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.options import GripperOptions, UrOptions
+from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.world.scenes.scene import make_scene

@@ -2,7 +2,7 @@
 
 Floats are compared to nine digits, because Python 3.12 sums floats more exactly than 3.11. Hashes of floats
 are taken of rounded numbers, except items named "exact". Hashes and everything that depends on rendered
-pictures hold for one kind of processor and one OpenGL implementation only: other ones may differ in the last
+images hold for one kind of processor and one OpenGL implementation only: other ones may differ in the last
 bits. `machine.json` identifies those of the expected values; elsewhere `require_same_machine` skips a test.
 """
 
@@ -36,7 +36,7 @@ _PROBE = """
   <camera name="probe" pos="0 -0.6 0.5" xyaxes="1 0 0 0 0.64 0.77"/>
 </worldbody></mujoco>
 """
-"""A scene that does not depend on the package: its picture identifies the OpenGL implementation."""
+"""A scene that does not depend on the package: its image identifies the OpenGL implementation."""
 
 
 def digest(content: bytes) -> str:
@@ -100,8 +100,8 @@ def machine() -> dict[str, str]:
     mujoco.mj_forward(model, data)
     with mujoco.Renderer(model, 120, 160) as renderer:
         renderer.update_scene(data, camera="probe")
-        picture = digest_array(renderer.render())
-    return {"architecture": platform.machine(), "features": cv2.getCPUFeaturesLine(), "picture": picture}
+        image = digest_array(renderer.render())
+    return {"architecture": platform.machine(), "features": cv2.getCPUFeaturesLine(), "picture": image}
 
 
 def require_same_machine() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import golden_files as golden
-import golden_pictures
+import golden_images
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -31,27 +31,27 @@ from embodied_iqa.imaging.distortions import (
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.panel.evaluation.clean_scenes import HOME_POSE
-from embodied_iqa.models.panel.members import VLA_NAMES, VLM_NAMES
+from embodied_iqa.models.panel.panel_members import VLA_NAMES, VLM_NAMES
 from embodied_iqa.models.panel.samples.draw_samples import sample_scene
 from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.decision import position_scale_m, score_decision
-from embodied_iqa.models.scoring.execution import Outcome, score_execution
+from embodied_iqa.models.scoring.execution_score import Outcome, score_execution
 from embodied_iqa.models.scoring.frequencies import document_frequencies
-from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import VLAS, make_vla, make_vlm
 from embodied_iqa.quality.gate.calibration import calibrate
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
+from embodied_iqa.quality.gate.image_statistics import Statistic, measure
 from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, step
-from embodied_iqa.quality.gate.statistics import Statistic, measure
-from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, judge_picture
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, judge_image
 from embodied_iqa.quality.metrics import BUILT_IN
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentTask, RunKey
 from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.runs.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.runs.trial.scores import as_json, score_trial
 from embodied_iqa.world.protocols import VlaObservation
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -68,8 +68,8 @@ OF_GATES = {"arm", *(field.name for field in fields(GateEffects))}
 
 
 def distortions() -> Values:
-    """Return hashes of the distorted picture: 30 x 5 levels and the region modes of MIQD, two seeds."""
-    image, inside_of = golden_pictures.picture(), golden_pictures.mask()
+    """Return hashes of the distorted image: 30 x 5 levels and the region modes of MIQD, two seeds."""
+    image, inside_of = golden_images.image(), golden_images.mask()
     found: Values = {"picture": golden.digest_array(image), "mask": golden.digest_array(inside_of)}
     for seed in (0, 1234):
         for line in catalogue():
@@ -126,7 +126,7 @@ def panel() -> Values:
             frames = {view: renderer.frame(view, snapshot) for view in CELL_VIEWS}
         where = f"scene {index}"
         found[f"{where} task"] = str(task)
-        found |= {f"{where} {view} picture": golden.digest_array(f.rgb) for view, f in frames.items()}
+        found |= {f"{where} {view} image": golden.digest_array(f.rgb) for view, f in frames.items()}
         for name, member in members.items():
             plan = member.plan([frames[view].rgb for view in member.info.views], str(task))
             found[f"{where} {name} plan rounded"] = golden.digest_rounded(plan.waypoints, 6)
@@ -150,26 +150,26 @@ def scoring() -> Values:
 
 
 def gate() -> Values:
-    """Return statistics and verdicts of four pictures, and a short history of one camera."""
-    clean = golden_pictures.picture()
-    pictures = {
+    """Return statistics and verdicts of four images, and a short history of one camera."""
+    clean = golden_images.image()
+    images = {
         "clean": clean,
         "mild": distort(clean, "23", 1, np.random.default_rng(5)),
         "dark noise": distort(clean // 3, "12", 4, np.random.default_rng(5)),
         "coarse": np.ascontiguousarray(clean[::4, ::4].repeat(4, axis=0).repeat(4, axis=1)),
     }
-    measured = {name: measure(picture) for name, picture in pictures.items()}
-    usual = [measure(golden_pictures.picture(shift)) for shift in range(-12, 13)]
+    measured = {name: measure(image) for name, image in images.items()}
+    usual = [measure(golden_images.image(shift)) for shift in range(-12, 13)]
     calibration = calibrate(View.TOP, usual, "golden pictures")
     tree: Values = {"statistics": {name: asdict(item) for name, item in measured.items()}}
     tree["bounds"] = {str(name): asdict(calibration.bounds[name]) for name in Statistic}
     tree["verdicts"] = {
-        name: judge_picture(View.TOP, item, calibration)[0].name for name, item in measured.items()
+        name: judge_image(View.TOP, item, calibration)[0].name for name, item in measured.items()
     }
     state, history = GateState(), []
     for frame, name in enumerate(_SEEN):
         stamp_ns = 1_000_000_000 + frame * 66_000_000
-        judgement = StatisticsJudge([calibration]).judge(View.TOP, pictures[name])
+        judgement = StatisticsJudge([calibration]).judge(View.TOP, images[name])
         seen = GateFrame(View.TOP, stamp_ns, stamp_ns + 16_000_000, judgement)
         state, quality, lease = step(state, seen, GateOptions())
         verdicts = (quality.frame_verdict.name, quality.verdict.name, lease.verdict.name, lease.expires_ns)
@@ -203,15 +203,15 @@ def kinematics() -> Values:
 
 
 def metrics() -> Values:
-    """Return every built-in metric that takes such small pictures on two distorted ones."""
-    clean = golden_pictures.picture()
+    """Return every built-in metric that takes such small images on two distorted ones."""
+    clean = golden_images.image()
     others = {
         "noise": distort(clean, "12", 2, np.random.default_rng(1)),
         "blur": distort(clean, "01", 3, np.random.default_rng(1)),
     }
     return golden.flat(
         {
-            name: {word: metric.measure(picture, clean) for word, picture in others.items()}
+            name: {word: metric.measure(image, clean) for word, image in others.items()}
             for name, metric in BUILT_IN.items()
             if metric.info.smallest_px <= min(clean.shape[:2])
         }

@@ -28,7 +28,7 @@ from embodied_iqa.models.subjects.serving.served import ServedSubject
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.parameters import VlaParameters
-from embodied_iqa.runs.offline.headless_policy import HeadlessPolicy
+from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation
 from policy_bench import T_TOOL, TASK
@@ -42,7 +42,7 @@ AGAIN_NS = 600_000_000
 
 
 def answer(view: View, observation: VlaObservation, *, refuses: bool) -> dict[str, object]:
-    """Move by the mean of the picture of one camera, or see no target."""
+    """Move by the mean of the image of one camera, or see no target."""
     if refuses:
         return chunk_to_map(ActionChunk.still(ChunkStatus.NO_TARGET, f"the {view} camera"))
     step = np.full((1, 7), observation.frames[view].rgb.mean() / 25500)

@@ -16,7 +16,7 @@ import pytest
 from chat_server import ChatServer
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.trial_reading import read_trial
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.prompt import DEFAULT_PROMPT, prompt_of
 from live_process import completed
@@ -38,7 +38,7 @@ class Told:
 
 
 def _policy(prompts: list[str], message: dict[str, Any]) -> dict[str, Any]:
-    """Move by the mean of the picture."""
+    """Move by the mean of the image."""
     prompts.append(message["prompt"])
     return {"actions": np.full((2, 7), message["observation/image"].mean() / 25500)}
 
@@ -49,7 +49,7 @@ def told(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     for view in (View.TOP, View.WRIST):
         rgb = np.random.default_rng(len(view)).integers(0, 256, (48, 64, 3), np.uint8)
         (folder / "pictures" / view).mkdir(parents=True)
-        write_picture(folder / "pictures" / view / "0.png", rgb)
+        write_image(folder / "pictures" / view / "0.png", rgb)
     with (
         ChatServer() as vlm,
         reference_server(METADATA, lambda message: _policy(prompts, message)) as port,

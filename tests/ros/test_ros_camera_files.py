@@ -1,4 +1,4 @@
-"""camera_node with stored pictures: they do not run out before a run, and each run shows all of them."""
+"""camera_node with stored images: they do not run out before a run, and each run shows all of them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 from embodied_iqa_msgs.msg import TrialEvent
 from sensor_msgs.msg import Image
 
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.image_cdr import image_from_cdr
-from embodied_iqa.live.ros.qos import EVENT, PICTURE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE
 from ros_graph import RosGraph
 
-PICTURES = 3
+IMAGES = 3
 
 
-def test_stored_pictures_play_in_each_run(ros_domain: int, tmp_path: Path) -> None:
+def test_stored_images_play_in_each_run(ros_domain: int, tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
-    for number in range(PICTURES):
-        write_picture(tmp_path / "pictures" / f"{number}.png", np.full((48, 64, 3), number, np.uint8))
+    for number in range(IMAGES):
+        write_image(tmp_path / "pictures" / f"{number}.png", np.full((48, 64, 3), number, np.uint8))
     overrides = {
         "arm_node.robot": "none",
         "camera_node.source": "files",
@@ -28,19 +28,19 @@ def test_stored_pictures_play_in_each_run(ros_domain: int, tmp_path: Path) -> No
         "camera_node.views": ["top"],
     }
     with RosGraph(ros_domain, tmp_path / "log", ["camera_node"], overrides) as graph:
-        arrived = graph.subscribe_raw(Image, "/camera/top/image_raw", PICTURE)
+        arrived = graph.subscribe_raw(Image, "/camera/top/image_raw", IMAGE)
 
         def shown() -> list[int]:
             return [int(image_from_cdr(cdr).rgb[0, 0, 0]) for cdr in arrived.messages]
 
-        graph.wait(lambda: len(arrived) > 3 * PICTURES, "pictures before a run")
+        graph.wait(lambda: len(arrived) > 3 * IMAGES, "images before a run")
         assert set(shown()) == {0}
         events = graph.publisher(TrialEvent, "/trial/events", EVENT)
         for _run in range(2):
             arrived.messages.clear()
             events.publish(TrialEvent(kind=TrialEvent.KIND_RUN_START))
-            graph.wait(lambda: shown().count(PICTURES - 1) > PICTURES, "the last picture, repeatedly")
+            graph.wait(lambda: shown().count(IMAGES - 1) > IMAGES, "the last image, repeatedly")
             assert shown() == sorted(shown())
-            assert set(shown()) == set(range(PICTURES))
+            assert set(shown()) == set(range(IMAGES))
             events.publish(TrialEvent(kind=TrialEvent.KIND_RUN_END))
-            graph.wait(lambda: shown()[-1] == 0, "the first picture again")
+            graph.wait(lambda: shown()[-1] == 0, "the first image again")

@@ -15,7 +15,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
 from embodied_iqa.live.ros.conversion import ns_of, spec_to_msg, time_of
-from embodied_iqa.live.ros.qos import CHANGES, LATCHED, PICTURE
+from embodied_iqa.live.ros.qos import CHANGES, IMAGE, LATCHED
 from ros_graph import Inbox, RosGraph
 
 NOISE = DistortionSpec("12", 4, seed=3)
@@ -26,11 +26,11 @@ class Camera:
 
     def __init__(self, graph: RosGraph) -> None:
         self.graph = graph
-        self.publisher = graph.publisher(Image, "/camera/top/image_raw", PICTURE)
-        self.out: Inbox = graph.subscribe_raw(Image, "/distorted/top/image_raw", PICTURE)
+        self.publisher = graph.publisher(Image, "/camera/top/image_raw", IMAGE)
+        self.out: Inbox = graph.subscribe_raw(Image, "/distorted/top/image_raw", IMAGE)
         self.stamp_ns = 1_000_000_000
         until_heard = iter(range(1000))
-        graph.wait(lambda: self._knock(next(until_heard)), "a first picture")
+        graph.wait(lambda: self._knock(next(until_heard)), "a first image")
 
     def _knock(self, _count: int) -> bool:
         if not len(self.out):
@@ -51,7 +51,7 @@ class Camera:
     def show(self, stamp_ns: int) -> bytes:
         """Publish an image and return the output with its stamp."""
         self.publisher.publish(self.cdr(stamp_ns))
-        return self.graph.wait(lambda: self.found(stamp_ns), f"the picture of {stamp_ns}")
+        return self.graph.wait(lambda: self.found(stamp_ns), f"the image of {stamp_ns}")
 
     def found(self, stamp_ns: int) -> bytes | None:
         return next((cdr for cdr in self.out.messages if stamp_from_cdr(cdr) == stamp_ns), None)
@@ -79,7 +79,7 @@ def _undistorted(camera: Camera) -> None:
     assert camera.set(None).success
 
 
-def test_without_a_distortion_pictures_pass_byte_for_byte(camera: Camera) -> None:
+def test_without_a_distortion_images_pass_byte_for_byte(camera: Camera) -> None:
     stamp_ns = camera.next_stamp_ns()
     assert camera.show(stamp_ns) == camera.cdr(stamp_ns)
 
@@ -91,10 +91,10 @@ def test_a_distortion_starts_exactly_at_its_stamp(camera: Camera) -> None:
     assert (answer.state.id, answer.state.level, answer.state.header.stamp) == ("12", 4, time_of(stamps[2]))
     out = [image_from_cdr(camera.show(stamp)) for stamp in stamps]
     distorter = FrameDistorter(NOISE)
-    for stamp_ns, picture, spoilt in zip(stamps, out, [False, False, True, True], strict=True):
+    for stamp_ns, image, spoilt in zip(stamps, out, [False, False, True, True], strict=True):
         rgb = camera.rgb(stamp_ns)
-        assert np.array_equal(picture.rgb, distorter.apply(rgb, View.TOP, stamp_ns) if spoilt else rgb)
-        assert (picture.stamp_ns, picture.frame_id) == (stamp_ns, "top_camera_optical_frame")
+        assert np.array_equal(image.rgb, distorter.apply(rgb, View.TOP, stamp_ns) if spoilt else rgb)
+        assert (image.stamp_ns, image.frame_id) == (stamp_ns, "top_camera_optical_frame")
 
 
 def test_late_images_are_distorted_according_to_their_stamp(camera: Camera) -> None:
@@ -149,8 +149,8 @@ def test_a_late_subscriber_gets_the_current_distortion(camera: Camera, graph: Ro
     assert (state.last.id, state.last.level, state.last.level_now, state.last.seed) == ("12", 4, 4, 3)
 
 
-def test_a_burst_changes_exactly_its_pictures_and_the_state_says_so(camera: Camera, graph: RosGraph) -> None:
-    """Outside the burst pictures pass byte for byte; the state has the level from its first picture on."""
+def test_a_burst_changes_exactly_its_images_and_the_state_says_so(camera: Camera, graph: RosGraph) -> None:
+    """Outside the burst images pass byte for byte; the state has the level from its first image on."""
     states = graph.subscribe(DistortionState, "/distortion/state", CHANGES)
     stamps = [camera.next_stamp_ns() for _ in range(6)]
     burst = DistortionSpec("12", 4, seed=3, schedule="burst:start=0.13,length=0.13")

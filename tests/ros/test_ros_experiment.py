@@ -15,10 +15,10 @@ from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.runs.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from live_process import completed
 
 TASK = ExperimentTask("pick the red cube", 7)

@@ -16,7 +16,7 @@ from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import ns_of
-from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.live.ros.qos import IMAGE, STATE
 from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, step
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from ros_graph import Inbox, RosGraph
@@ -35,7 +35,7 @@ class Gate:
         self.graph = graph
         self.leases: Inbox = graph.subscribe(GateLease, "/gate/lease", STATE)
         self.qualities: Inbox = graph.subscribe(ImageQuality, "/gate/quality", STATE)
-        self.publisher = graph.publisher(Image, "/distorted/top/image_raw", PICTURE)
+        self.publisher = graph.publisher(Image, "/distorted/top/image_raw", IMAGE)
         self.stamp_ns = 5_000_000_000
 
     @staticmethod
@@ -89,7 +89,7 @@ def test_the_mode_determines_the_verdict_of_a_bad_image(gate: tuple[GateMode, Ga
     assert lease.view == quality.view == "top"
 
 
-def test_a_lease_ends_soon_after_its_picture(gate: tuple[GateMode, Gate]) -> None:
+def test_a_lease_ends_soon_after_its_image(gate: tuple[GateMode, Gate]) -> None:
     lease, _ = gate[1].judged()
     assert ns_of(lease.expires) - ns_of(lease.header.stamp) <= GateOptions().lease.ttl_ns
 

@@ -13,9 +13,9 @@ from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import Image
 
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.message_geometry import is_unknown_pose, matrix_from_pose
-from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.live.ros.qos import IMAGE, STATE
 from ros_graph import RosGraph
 
 VIEWS = ("front", "left_wrist")
@@ -26,7 +26,7 @@ POSE = "hand_eye.T_base_camera_front"
 def test_cameras_with_free_names_have_images_poses_and_leases(ros_domain: int, tmp_path: Path) -> None:
     for number, view in enumerate(VIEWS):
         (tmp_path / "images" / view).mkdir(parents=True)
-        write_picture(tmp_path / "images" / view / "0.png", np.full((48, 64, 3), 50 + number, np.uint8))
+        write_image(tmp_path / "images" / view / "0.png", np.full((48, 64, 3), 50 + number, np.uint8))
     overrides = {
         "arm_node.robot": "none",
         "camera_node.source": "files",
@@ -37,8 +37,8 @@ def test_cameras_with_free_names_have_images_poses_and_leases(ros_domain: int, t
     }
     nodes = ["camera_node", "distortion_node", "gate_node"]
     with RosGraph(ros_domain, tmp_path / "log", nodes, overrides) as graph:
-        images = {view: graph.subscribe_raw(Image, f"/distorted/{view}/image_raw", PICTURE) for view in VIEWS}
-        poses = {view: graph.subscribe(PoseStamped, f"/camera/{view}/pose", PICTURE) for view in VIEWS}
+        images = {view: graph.subscribe_raw(Image, f"/distorted/{view}/image_raw", IMAGE) for view in VIEWS}
+        poses = {view: graph.subscribe(PoseStamped, f"/camera/{view}/pose", IMAGE) for view in VIEWS}
         leases = graph.subscribe(GateLease, "/gate/lease", STATE)
         graph.activate("gate_node")
         graph.wait(lambda: all(map(len, (*images.values(), *poses.values()))), "images and poses")

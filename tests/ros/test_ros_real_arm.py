@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from embodied_iqa.data.recording.trial_reading import read_trial
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import SceneRenderer
@@ -48,8 +48,8 @@ def make(view, clock_ns):
     known = json.loads((FOLDER / "camera.json").read_text())
     pose = np.array(known["T_base_camera"])
     lens = Intrinsics(**known["intrinsics"])
-    picture = FOLDER / f"{view}.png"
-    return FileCamera([picture], view, lens, T_base_camera=pose, clock_ns=clock_ns, loop=True)
+    image = FOLDER / f"{view}.png"
+    return FileCamera([image], view, lens, T_base_camera=pose, clock_ns=clock_ns, loop=True)
 """
 
 
@@ -58,7 +58,7 @@ def write_camera(folder: Path) -> None:
     world = World(make_scene(7, parse_instruction(TASK)))
     with SceneRenderer(world.scene, 640, 480) as renderer:
         frame = renderer.frame(View.TOP, world.snapshot())
-    write_picture(folder / "top.png", frame.rgb)
+    write_image(folder / "top.png", frame.rgb)
     known = {"intrinsics": asdict(frame.intrinsics), "T_base_camera": frame.T_base_camera.tolist()}
     (folder / "camera.json").write_text(json.dumps(known), encoding="utf-8")
     (folder / "scene_camera.py").write_text(CAMERA, encoding="utf-8")

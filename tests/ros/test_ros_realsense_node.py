@@ -17,7 +17,7 @@ from embodied_iqa.imaging.images.image_cdr import image_from_cdr
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.imaging.images.realsense import RealSenseCamera, RealSenseOptions
 from embodied_iqa.live.ros.conversion import ns_of, pose_of, time_of
-from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.live.ros.qos import IMAGE, STATE
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from software_realsense import SoftwareRealSense
 
@@ -75,15 +75,15 @@ def graph(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_a_fixed_camera(graph: Any) -> None:
-    pictures = graph.subscribe_raw(Image, "/camera/top/image_raw", PICTURE)
-    depths = graph.subscribe(Image, "/camera/top/depth/image_raw", PICTURE)
-    poses = graph.subscribe(PoseStamped, "/camera/top/pose", PICTURE)
-    infos = graph.subscribe(CameraInfo, "/camera/top/camera_info", PICTURE)
-    graph.wait(lambda: len(pictures) >= COUNT and len(depths) and len(poses) and len(infos), "pictures")
+    images = graph.subscribe_raw(Image, "/camera/top/image_raw", IMAGE)
+    depths = graph.subscribe(Image, "/camera/top/depth/image_raw", IMAGE)
+    poses = graph.subscribe(PoseStamped, "/camera/top/pose", IMAGE)
+    infos = graph.subscribe(CameraInfo, "/camera/top/camera_info", IMAGE)
+    graph.wait(lambda: len(images) >= COUNT and len(depths) and len(poses) and len(infos), "images")
     known = {colours(View.TOP, number).tobytes() for number in range(COUNT)}
-    received = [image_from_cdr(cdr) for cdr in pictures.messages]
-    assert all(picture.rgb.tobytes() in known for picture in received)
-    assert (np.diff([picture.stamp_ns for picture in received]) > 0).all()
+    received = [image_from_cdr(cdr) for cdr in images.messages]
+    assert all(image.rgb.tobytes() in known for image in received)
+    assert (np.diff([image.stamp_ns for image in received]) > 0).all()
     age_s = (graph.node.get_clock().now().nanoseconds - received[-1].stamp_ns) / 1e9
     assert -0.01 < age_s < 5.0
     assert np.allclose(matrix_from_pose(poses.last.pose), TOP)
@@ -94,7 +94,7 @@ def test_a_fixed_camera(graph: Any) -> None:
 
 
 def test_the_wrist_camera_follows_the_tool(graph: Any) -> None:
-    poses = graph.subscribe(PoseStamped, "/camera/wrist/pose", PICTURE)
+    poses = graph.subscribe(PoseStamped, "/camera/wrist/pose", IMAGE)
     tool = graph.publisher(PoseStamped, "/arm/tool_pose", STATE)
     assert not len(poses)
 
@@ -104,7 +104,7 @@ def test_the_wrist_camera_follows_the_tool(graph: Any) -> None:
         tool.publish(pose)
         return bool(len(poses))
 
-    graph.wait(moved, "a picture of the wrist camera")
+    graph.wait(moved, "an image of the wrist camera")
     expected = T_BASE_TOOL @ np.linalg.inv(tool_along_z(0.2)) @ WRIST
     assert np.allclose(matrix_from_pose(poses.last.pose), expected)
     assert ns_of(poses.last.header.stamp) > 0

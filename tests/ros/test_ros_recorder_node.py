@@ -22,11 +22,11 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import time_of
 from embodied_iqa.live.ros.domain import own_domain
-from embodied_iqa.live.ros.qos import EVENT, PICTURE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE
 from ros_graph import RosGraph
 from small_disk import small_disk
 
-PICTURES = "/camera/wrist/image_raw"
+IMAGES = "/camera/wrist/image_raw"
 EVENTS = "/trial/events"
 
 
@@ -35,7 +35,7 @@ class Recorder:
 
     def __init__(self, graph: RosGraph) -> None:
         self.graph = graph
-        self.pictures = graph.publisher(Image, PICTURES, PICTURE)
+        self.images = graph.publisher(Image, IMAGES, IMAGE)
         self.events = graph.publisher(TrialEvent, EVENTS, EVENT)
         self.listing = graph.node.create_client(ListParameters, "/recorder_node/list_parameters")
 
@@ -47,14 +47,14 @@ class Recorder:
         return self.graph.call(RecordTrial, "/recorder/record", **request)
 
     def publish(self, count: int) -> dict[str, list[bytes]]:
-        sent: dict[str, list[bytes]] = {PICTURES: [], EVENTS: []}
+        sent: dict[str, list[bytes]] = {IMAGES: [], EVENTS: []}
         for index in range(count):
             rgb = np.random.default_rng(index).integers(0, 256, (48, 64, 3), dtype=np.uint8)
             event = TrialEvent(task=f"task {index}", run_index=index)
             event.header.stamp = time_of(1_000 + index)
-            sent[PICTURES].append(image_to_cdr(rgb, 1_000 + index, "x"))
+            sent[IMAGES].append(image_to_cdr(rgb, 1_000 + index, "x"))
             sent[EVENTS].append(serialize_message(event))  # once: its padding holds any bytes
-            self.pictures.publish(sent[PICTURES][-1])
+            self.images.publish(sent[IMAGES][-1])
             self.events.publish(sent[EVENTS][-1])
             self.round_trip()
         for _ in range(10):
@@ -71,7 +71,7 @@ class Recorder:
 
 def read(path: Path) -> dict[str, list[bytes]]:
     with TrialReader(path) as reader:
-        found: dict[str, list[bytes]] = {PICTURES: [], EVENTS: []}
+        found: dict[str, list[bytes]] = {IMAGES: [], EVENTS: []}
         for message in reader.messages(list(found)):
             found[message.topic].append(bytes(message.cdr))
         return found
@@ -132,7 +132,7 @@ def test_what_overtakes_in_the_queue_of_a_slow_recorder_counts_as_lost(
     os.kill(pid, signal.SIGSTOP)
     try:
         for index in range(count):
-            recorder.pictures.publish(image_to_cdr(np.zeros((48, 64, 3), np.uint8), 2_000 + index, "x"))
+            recorder.images.publish(image_to_cdr(np.zeros((48, 64, 3), np.uint8), 2_000 + index, "x"))
     finally:
         os.kill(pid, signal.SIGCONT)
     for _ in range(10):
@@ -140,7 +140,7 @@ def test_what_overtakes_in_the_queue_of_a_slow_recorder_counts_as_lost(
     recorder.publish(1)  # a gap shows with the next message
     closed = recorder.record(start=False)
     assert closed.success, closed.message
-    stored = len(read(path)[PICTURES])
+    stored = len(read(path)[IMAGES])
     assert (stored < count, stored + closed.dropped) == (True, 1 + count + 1)
 
 
@@ -170,7 +170,7 @@ def test_a_pause_drops_only_images(recorder: Recorder, tmp_path: Path) -> None:
     after = recorder.publish(3)
     assert recorder.record(start=False).success
     stored = read(path)
-    assert stored[PICTURES] == before[PICTURES] + after[PICTURES]
+    assert stored[IMAGES] == before[IMAGES] + after[IMAGES]
     assert stored[EVENTS] == before[EVENTS] + meanwhile[EVENTS] + after[EVENTS]
 
 

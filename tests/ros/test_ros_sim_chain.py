@@ -15,8 +15,8 @@ from embodied_iqa_msgs.srv import ResetWorld
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_srvs.srv import SetBool
 
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.kinematics import TOOL_2F140_M, tool_along_z
 from embodied_iqa.imaging.images.image_cdr import image_from_cdr, stamp_from_cdr
 from embodied_iqa.live.ros.conversion import ns_of
@@ -51,16 +51,16 @@ class Chain:
     def run(self, *, running: bool) -> None:
         assert self.graph.call(SetBool, "/sim/run", data=running).success
 
-    def play(self, seed: int, pictures: int) -> int:
+    def play(self, seed: int, images: int) -> int:
         """Reset the world and run it until so many images are judged; return the first stamp."""
         start_ns = ns_of(self.reset(seed).stamp)
         self.run(running=True)
         self.graph.wait(
             lambda: (
-                len(_stamps(self.leases, start_ns)) >= pictures * len(VIEWS)
-                and len(set(_stamps(self.leases, start_ns))) >= pictures
+                len(_stamps(self.leases, start_ns)) >= images * len(VIEWS)
+                and len(set(_stamps(self.leases, start_ns))) >= images
             ),
-            f"{pictures} leases",
+            f"{images} leases",
         )
         self.run(running=False)
         return start_ns
@@ -71,7 +71,7 @@ def _stamps(inbox: Inbox, start_ns: int) -> list[int]:
     return [stamp for stamp in stamps if start_ns <= stamp < start_ns + EPOCH_NS]
 
 
-def _pictures(inbox: Inbox, start_ns: int) -> dict[int, list[bytes]]:
+def _images(inbox: Inbox, start_ns: int) -> dict[int, list[bytes]]:
     found = defaultdict(list)
     for cdr in list(inbox.messages):
         if start_ns <= stamp_from_cdr(cdr) < start_ns + EPOCH_NS:
@@ -101,7 +101,7 @@ def test_but_for_noise_images_depend_on_the_seed_only(chain: Chain) -> None:
     starts = [chain.play(seed, 2) for seed in (7, 7, 8)]
     first = []
     for start_ns in starts:
-        cdr = chain.graph.wait(lambda s=start_ns: _pictures(chain.raw["top"], s).get(s), "the first picture")
+        cdr = chain.graph.wait(lambda s=start_ns: _images(chain.raw["top"], s).get(s), "the first image")
         first.append(cv2.blur(image_from_cdr(cdr[0]).rgb, (9, 9)).astype(float))
     same, other = (np.abs(first[0] - one).max() for one in first[1:])
     assert same < 5  # the noise also depends on the stamp
@@ -125,16 +125,16 @@ def test_an_unknown_task_is_rejected_and_changes_nothing(chain: Chain) -> None:
     assert ns_of(chain.reset(7).stamp) == before + EPOCH_NS
 
 
-def test_every_picture_keeps_its_stamp_through_the_chain_and_none_is_lost(chain: Chain) -> None:
+def test_every_image_keeps_its_stamp_through_the_chain_and_none_is_lost(chain: Chain) -> None:
     start_ns = chain.play(9, 12)
     judged = sorted(set(_stamps(chain.leases, start_ns)))
     assert len(judged) >= 6
     assert all(stamp % TICK_NS == 0 for stamp in judged)
     for view in VIEWS:
         parts = {
-            "raw": lambda v=view: set(_pictures(chain.raw[v], start_ns)),
+            "raw": lambda v=view: set(_images(chain.raw[v], start_ns)),
             "info": lambda v=view: set(_stamps(chain.infos[v], start_ns)),
-            "distorted": lambda v=view: set(_pictures(chain.out[v], start_ns)),
+            "distorted": lambda v=view: set(_images(chain.out[v], start_ns)),
             "quality": lambda v=view: {
                 ns_of(q.header.stamp) for q in list(chain.qualities.messages) if q.view == v
             },
@@ -142,7 +142,7 @@ def test_every_picture_keeps_its_stamp_through_the_chain_and_none_is_lost(chain:
         for name, stamps in parts.items():
             chain.graph.wait(lambda s=stamps: s() >= set(judged), f"{name} of {view} for every lease")
     shown = sorted(set(_stamps(chain.snapshots, start_ns)))
-    assert judged == shown[: len(judged)], "no picture of the world is left out"
+    assert judged == shown[: len(judged)], "no image of the world is left out"
 
 
 def test_the_world_never_runs_ahead_of_the_arm(chain: Chain) -> None:

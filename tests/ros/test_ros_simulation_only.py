@@ -12,7 +12,7 @@ import yaml
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.live.ros.domain import own_domain
-from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla
 from embodied_iqa.runs.graph.node_table import GRAPH, command_of

@@ -17,7 +17,7 @@ from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.live.ros.conversion import camera_info_of, increments_of, ns_of, pose_of, time_of
-from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.world.protocols import VlaObservation
@@ -45,18 +45,17 @@ class Feed:
         with SceneRenderer(scene, 640, 480) as renderer:
             self.scene = {view: renderer.frame(view, world.snapshot()) for view in self.views}
         heard = {"listeners": 2}
-        self.pictures = {
-            (view, source): graph.publisher(Image, topic.format(view), PICTURE, **heard)
+        self.images = {
+            (view, source): graph.publisher(Image, topic.format(view), IMAGE, **heard)
             for view in self.views
             for source, topic in SOURCES.items()
         }
         self.infos = {
-            view: graph.publisher(CameraInfo, f"/camera/{view}/camera_info", PICTURE, **heard)
+            view: graph.publisher(CameraInfo, f"/camera/{view}/camera_info", IMAGE, **heard)
             for view in self.views
         }
         self.poses = {
-            view: graph.publisher(PoseStamped, f"/camera/{view}/pose", PICTURE, **heard)
-            for view in self.views
+            view: graph.publisher(PoseStamped, f"/camera/{view}/pose", IMAGE, **heard) for view in self.views
         }
         self.answers = graph.subscribe(VlmAnswer, "/vlm/answer", EVENT)
         self.actions = graph.subscribe(ActionChunk, "/vla/actions", EVENT)
@@ -78,8 +77,8 @@ class Feed:
                 message.header.stamp = time_of(stamp_ns)
                 publisher.publish(message)
             for source in sources or tuple(Source):
-                picture = self.frame(view, source, stamp_ns).rgb
-                self.pictures[view, source].publish(image_to_cdr(picture, stamp_ns, str(view)))
+                image = self.frame(view, source, stamp_ns).rgb
+                self.images[view, source].publish(image_to_cdr(image, stamp_ns, str(view)))
 
     def tell_pose(self, T: np.ndarray, stamp_ns: int) -> None:
         tool, joints = PoseStamped(pose=pose_of(T)), JointState(position=[0.0] * 6 + [0.25])

@@ -14,7 +14,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from embodied_iqa.imaging.images.image_cdr import image_from_cdr
 from embodied_iqa.imaging.images.message_geometry import is_unknown_pose, matrix_from_pose
 from embodied_iqa.live.ros.conversion import header_of
-from embodied_iqa.live.ros.qos import EVENT, PICTURE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE
 from ros_graph import RosGraph
 
 FOREIGN = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -49,10 +49,10 @@ def test_a_foreign_best_effort_camera_is_heard(ros_domain: int, tmp_path: Path) 
     with RosGraph(ros_domain, tmp_path, ["camera_node"], overrides) as graph:
         inboxes: dict[str, Any] = {
             view: (
-                graph.subscribe_raw(Image, f"/camera/{view}/image_raw", PICTURE),
-                graph.subscribe(CameraInfo, f"/camera/{view}/camera_info", PICTURE),
-                graph.subscribe(PoseStamped, f"/camera/{view}/pose", PICTURE),
-                graph.subscribe(Image, f"/camera/{view}/depth/image_raw", PICTURE),
+                graph.subscribe_raw(Image, f"/camera/{view}/image_raw", IMAGE),
+                graph.subscribe(CameraInfo, f"/camera/{view}/camera_info", IMAGE),
+                graph.subscribe(PoseStamped, f"/camera/{view}/pose", IMAGE),
+                graph.subscribe(Image, f"/camera/{view}/depth/image_raw", IMAGE),
             )
             for view in ("top", "side")
         }
@@ -76,8 +76,8 @@ def test_a_foreign_best_effort_camera_is_heard(ros_domain: int, tmp_path: Path) 
         graph.node.create_timer(PERIOD_S, shoot)
         graph.wait(all_came, "images of both cameras")
         for images, infos, _poses, depths in inboxes.values():
-            picture = image_from_cdr(images.last)
-            assert np.array_equal(picture.rgb, BGR[:, :, ::-1])
+            image = image_from_cdr(images.last)
+            assert np.array_equal(image.rgb, BGR[:, :, ::-1])
             assert list(infos.last.d) == D
             assert (list(infos.last.k), list(infos.last.p)) == (K, P)
             assert depths.last.encoding == "16UC1"
@@ -88,7 +88,7 @@ def test_a_foreign_best_effort_camera_is_heard(ros_domain: int, tmp_path: Path) 
         def counted() -> dict[str, str]:
             statuses = [status for report in reports.messages for status in report.status]
             values = [{v.key: v.value for v in s.values} for s in statuses if s.name == "camera_node"]
-            return next((found for found in reversed(values) if found["top pictures"] != "0"), {})
+            return next((found for found in reversed(values) if found["top images"] != "0"), {})
 
         counts = graph.wait(counted, "diagnostics")
         assert {f"{view} {name}" for view in cameras for name in ("lost", "overtaken", "stamp_zero")} <= set(

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from embodied_iqa.arm.robot.ur_messages import Refusal
-from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
+from embodied_iqa.arm.robot.ur.messages import Refusal
+from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.live.ros.ur_robot import UrRobot
 from manual_clock import ManualClock

@@ -1,4 +1,4 @@
-"""vla_node with pi0: a checkpoint is built, saved, loaded by the node, and decides on pictures end to end."""
+"""vla_node with pi0: a checkpoint is built, saved, loaded by the node, and decides on images end to end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from embodied_iqa.base.errors import UserError
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.live.ros.conversion import increments_of, ns_of
 from embodied_iqa.live.ros.domain import own_domain
-from embodied_iqa.models.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaOptions
 from embodied_iqa.world.protocols import VlaObservation
 from policy_bench import T_TOOL, TASK, Bench
 from ros_graph import RosGraph
@@ -75,6 +75,6 @@ def test_a_rejected_checkpoint_fails_in_configure_with_the_reason(folder: Path, 
     with (
         own_domain() as domain,
         RosGraph(domain, tmp_path / "graph", ["vla_node"], overrides) as graph,
-        pytest.raises(UserError, match="same action for any picture"),
+        pytest.raises(UserError, match="same action for any image"),
     ):
         graph.activate("vla_node")

@@ -21,10 +21,10 @@ from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import camera_info_of, pose_of, time_of
 from embodied_iqa.live.ros.domain import own_domain
-from embodied_iqa.live.ros.qos import EVENT, PICTURE
-from embodied_iqa.models.subjects.options import CacheOptions, DecodingOptions, VlmOptions
+from embodied_iqa.live.ros.qos import EVENT, IMAGE
 from embodied_iqa.models.subjects.reference import parse_vlm
 from embodied_iqa.models.subjects.registry import make_vlm
+from embodied_iqa.models.subjects.subject_options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.world import World
@@ -48,9 +48,9 @@ class Camera:
         with SceneRenderer(scene, 320, 240) as renderer:
             self.clean = renderer.frame(View.TOP, World(scene).snapshot())
         self.graph = graph
-        self.picture = graph.publisher(Image, "/camera/top/image_raw", PICTURE)
-        self.info = graph.publisher(CameraInfo, "/camera/top/camera_info", PICTURE)
-        self.pose = graph.publisher(PoseStamped, "/camera/top/pose", PICTURE)
+        self.image = graph.publisher(Image, "/camera/top/image_raw", IMAGE)
+        self.info = graph.publisher(CameraInfo, "/camera/top/camera_info", IMAGE)
+        self.pose = graph.publisher(PoseStamped, "/camera/top/pose", IMAGE)
 
     def show(self) -> Frame:
         info, pose = (
@@ -60,7 +60,7 @@ class Camera:
         for message, publisher in ((info, self.info), (pose, self.pose)):
             message.header.stamp = time_of(STAMP_NS)
             publisher.publish(message)
-        self.picture.publish(image_to_cdr(self.clean.rgb, STAMP_NS, "top"))
+        self.image.publish(image_to_cdr(self.clean.rgb, STAMP_NS, "top"))
         return self.clean
 
     def ask(self) -> AskVlm.Response:

@@ -27,7 +27,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import ns_of, time_of
-from embodied_iqa.live.ros.qos import PICTURE, STATE
+from embodied_iqa.live.ros.qos import IMAGE, STATE
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.inference import Outcome, OutcomeKind
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
@@ -38,14 +38,14 @@ from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice, parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.parameters import VlaParameters
-from embodied_iqa.runs.offline.headless_cameras import HeadlessCameras
-from embodied_iqa.runs.offline.headless_policy import HeadlessPolicy
+from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
+from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.deciding import answer
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation, Vlm
@@ -62,7 +62,7 @@ from wire_servers import serving
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of the top camera, so many frames after the start, and what the gate makes of it."""
+    """An image of the top camera, so many frames after the start, and what the gate makes of it."""
 
     frame: int
     rgb: NDArray[np.uint8]
@@ -96,14 +96,14 @@ SHOTS = (
 
 
 def fitted_shots(words: str) -> tuple[Shot, ...]:
-    """Return pictures for `gate_files`' judges, which hold with these words."""
+    """Return images for `gate_files`' judges, which hold with these words."""
     return (
         Shot(0, GOOD, Verdict.PASS),
         Shot(1, DIM, Verdict.HOLD, words),
         Shot(2, noise(128, 12, 12), Verdict.REJECT, "cannot be measured"),
         Shot(2, GOOD, Verdict.HOLD, "stale: seen before"),
         Shot(3, noise(128, 96, 48), Verdict.REJECT, "not calibrated at 96x48"),
-        Shot(4, BLACK, Verdict.REJECT, "unlike every picture of the calibration"),
+        Shot(4, BLACK, Verdict.REJECT, "unlike every image of the calibration"),
         *(Shot(k, GOOD, Verdict.REJECT, f"{k - 4} of 5 good frames since: unlike") for k in range(5, 9)),
         Shot(20, noise(110), Verdict.PASS),
         Shot(21, noise(104), Verdict.PASS),
@@ -121,7 +121,7 @@ def _none(name: str) -> NoReturn:
 
 @pytest.fixture(scope="module")
 def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Any picture of 64 x 48 passes that is not too dark."""
+    """Any image of 64 x 48 passes that is not too dark."""
     bounds = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
     bounds[Statistic.EXPOSURE] = Bounds(0.1, 0.3, np.inf, np.inf)
     path = tmp_path_factory.mktemp("gate") / "cameras.yaml"
@@ -132,13 +132,13 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def verdicts_live(graph: RosGraph, shots: Sequence[Shot] = SHOTS) -> tuple[Rows, list[GateLease]]:
     leases = graph.subscribe(GateLease, "/gate/lease", STATE)
     qualities = graph.subscribe(ImageQuality, "/gate/quality", STATE)
-    publisher = graph.publisher(Image, "/distorted/top/image_raw", PICTURE)
+    publisher = graph.publisher(Image, "/distorted/top/image_raw", IMAGE)
 
     def show(rgb: NDArray[np.uint8], stamp_ns: int) -> None:
         publisher.publish(image_to_cdr(rgb, stamp_ns, "top"))
 
     early = iter(range(1, START_NS // 2, PERIOD_NS))
-    graph.wait(lambda: bool(leases) or show(GOOD, next(early)), "a gate that sees pictures")
+    graph.wait(lambda: bool(leases) or show(GOOD, next(early)), "a gate that sees images")
     for count, shot in enumerate(shots, start=1):
         show(shot.rgb, shot.stamp_ns)
         graph.wait(
@@ -255,16 +255,16 @@ class Policy:
         )
 
 
-def picture(view: View, stamp_ns: int) -> NDArray[np.uint8]:
+def image(view: View, stamp_ns: int) -> NDArray[np.uint8]:
     seed = [stamp_ns, CELL_VIEWS.index(view)]
     return np.random.default_rng(seed).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 
 class NoisyBench(Bench):
-    """Shows another picture in each frame and view, distorted as in a run."""
+    """Shows another image in each frame and view, distorted as in a run."""
 
-    def picture(self, view: View, topic: str) -> NDArray[np.uint8]:
-        rgb = picture(view, self.stamp_ns)
+    def image(self, view: View, topic: str) -> NDArray[np.uint8]:
+        rgb = image(view, self.stamp_ns)
         return rgb if topic == TOPICS[0] else FrameDistorter(NOISE).apply(rgb, view, self.stamp_ns)
 
 
@@ -294,7 +294,7 @@ def asked(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def headless_cameras() -> HeadlessCameras:
     return HeadlessCameras(
-        ideal_cameras(picture), FrameDistorter(NOISE), Gatekeeper(StatisticsJudge(()), GateOptions()), 8
+        ideal_cameras(image), FrameDistorter(NOISE), Gatekeeper(StatisticsJudge(()), GateOptions()), 8
     )
 
 
@@ -311,11 +311,11 @@ def decided_headless(vla: Vla, stamp_ns: int) -> tuple[ChunkRecord, ChunkRecord]
 
 
 def tape_of(path: Path, stamp_ns: int, *messages: tuple[str, ChunkMessage | VlmAnswer]) -> Path:
-    """Record what the live nodes said of one frame, and its raw pictures."""
+    """Record what the live nodes said of one frame, and its raw images."""
     tape = Tape(path)
     tape.begin(GateMode.OFF, stamp_ns, NOISE)
     for view in VIEWS:
-        tape.frame(view, stamp_ns, picture(view, stamp_ns))
+        tape.frame(view, stamp_ns, image(view, stamp_ns))
     for topic, message in messages:
         tape.write(topic, message)
     return tape.end(stamp_ns)
@@ -357,7 +357,7 @@ def test_decisions_are_the_same(
         assert (said.status, said.sequence) == (status, again.sequence)
         assert words in said.reason
     if status is ChunkStatus.ACT:
-        assert not np.array_equal(live[0].increments, live[1].increments), "pictures differ"
+        assert not np.array_equal(live[0].increments, live[1].increments), "images differ"
 
 
 def ask_live(bench: Bench, source: Source, stamp_ns: int) -> AskVlm.Response:
@@ -383,7 +383,7 @@ def test_answers_are_the_same_and_so_is_their_failure(asked: Asked, tmp_path: Pa
     live, rescored = rescorer.live.runs[0].answers, rescorer.record().runs[0].answers
     assert not rescorer.failures
     headless = [outcome.result for outcome in ask_headless(vlm, stamp_ns)]
-    assert live[0].answer != live[1].answer, "pictures differ"
+    assert live[0].answer != live[1].answer, "images differ"
     for records in zip(live, rescored, headless, strict=True):
         for name in set(AnswerRecord.__slots__) - {"latency_ms"}:
             assert len({getattr(record, name) for record in records}) == 1, name

@@ -21,13 +21,13 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, ns_of, pose_of
-from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.second_stage import SecondStage
-from embodied_iqa.runs.offline.headless_cameras import HeadlessCameras
+from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from gate_files import HEIGHT_PX, WIDTH_PX, write_gate
@@ -46,7 +46,7 @@ def stamp_of(frame: int) -> int:
     return START_NS + frame * PERIOD_NS
 
 
-def picture(_view: View, stamp_ns: int) -> NDArray[np.uint8]:
+def image(_view: View, stamp_ns: int) -> NDArray[np.uint8]:
     return np.random.default_rng(stamp_ns).integers(30, 90, (HEIGHT_PX, WIDTH_PX, 3), dtype=np.uint8)
 
 
@@ -76,17 +76,17 @@ def _none(name: str) -> NoReturn:
 
 def leases_live(graph: RosGraph) -> list[GateLease]:
     leases = graph.subscribe(GateLease, "/gate/lease", STATE)
-    pictures = graph.publisher(Image, "/distorted/top/image_raw", PICTURE)
+    images = graph.publisher(Image, "/distorted/top/image_raw", IMAGE)
     actions = graph.publisher(ChunkMessage, "/vla/actions", EVENT)
 
     def show(stamp_ns: int) -> None:
-        pictures.publish(image_to_cdr(picture(View.TOP, stamp_ns), stamp_ns, "top"))
+        images.publish(image_to_cdr(image(View.TOP, stamp_ns), stamp_ns, "top"))
 
     early = iter(range(1, START_NS // 2, PERIOD_NS))
-    graph.wait(lambda: bool(leases) or show(next(early)), "a gate that sees pictures")
+    graph.wait(lambda: bool(leases) or show(next(early)), "a gate that sees images")
     own = lambda: [m for m in leases.messages if ns_of(m.header.stamp) >= START_NS]  # noqa: E731 - polled
     for frame in SEEN:
-        early_word = frame % 2  # a decision may arrive before the picture that it is about
+        early_word = frame % 2  # a decision may arrive before the image that it is about
         if early_word:
             actions.publish(message(frame, Source.DISTORTED))
         show(stamp_of(frame))
@@ -98,7 +98,7 @@ def leases_live(graph: RosGraph) -> list[GateLease]:
 
 
 def motions_headless(gatekeeper: Gatekeeper, chunks: Sequence[ChunkRecord]) -> list[MotionVerdict]:
-    cameras = HeadlessCameras(ideal_cameras(picture), FrameDistorter(None), gatekeeper, 8)
+    cameras = HeadlessCameras(ideal_cameras(image), FrameDistorter(None), gatekeeper, 8)
     found = []
     for frame in SEEN:
         cameras.take(SNAPSHOT, stamp_of(frame))
@@ -122,7 +122,7 @@ def test_verdicts_on_decisions_are_the_same(mode: GateMode, ros_domain: int, tmp
     tape = Tape(tmp_path / "trial.mcap")
     tape.begin(mode)
     for frame in SEEN:
-        tape.frame(View.TOP, stamp_of(frame), picture(View.TOP, stamp_of(frame)))
+        tape.frame(View.TOP, stamp_of(frame), image(View.TOP, stamp_of(frame)))
         tape.write("/vla/actions", message(frame, Source.DISTORTED))
         tape.write("/vla/reference_actions", message(frame, Source.RAW))
     for lease in leases:

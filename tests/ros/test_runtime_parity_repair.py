@@ -1,4 +1,4 @@
-"""A repaired picture is the same live, headless and rescored, and it is what the policy decides on."""
+"""A repaired image is the same live, headless and rescored, and it is what the policy decides on."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.repair import RepairOptions
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.runs.graph.parameters import VlaParameters
-from embodied_iqa.runs.offline.headless_cameras import HeadlessCameras
-from embodied_iqa.runs.offline.headless_policy import HeadlessPolicy
+from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
+from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.world.protocols import Vla
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -47,22 +47,22 @@ from wire_servers import serving
 DARKNESS = DistortionSpec("19", 4, seed=5)
 
 
-def picture(view: View, stamp_ns: int) -> NDArray[np.uint8]:
+def image(view: View, stamp_ns: int) -> NDArray[np.uint8]:
     seed = [stamp_ns, CELL_VIEWS.index(view)]
     return np.random.default_rng(seed).integers(130, 200, (48, 64, 3), dtype=np.uint8)
 
 
 class DarkBench(Bench):
-    """Shows another picture in each frame and view, distorted as in a run."""
+    """Shows another image in each frame and view, distorted as in a run."""
 
-    def picture(self, view: View, topic: str) -> NDArray[np.uint8]:
-        rgb = picture(view, self.stamp_ns)
+    def image(self, view: View, topic: str) -> NDArray[np.uint8]:
+        rgb = image(view, self.stamp_ns)
         return rgb if topic == TOPICS[0] else FrameDistorter(DARKNESS).apply(rgb, view, self.stamp_ns)
 
 
 @pytest.fixture
 def calibration(tmp_path: Path) -> Path:
-    """Any picture passes that is neither too dark nor too bright."""
+    """Any image passes that is neither too dark nor too bright."""
     bounds = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
     bounds[Statistic.EXPOSURE] = Bounds(0.0, 0.5, 0.8, 1.0)
     cameras = [GateCalibration(view, 64, 48, bounds, 100, "made up") for view in VIEWS]
@@ -110,7 +110,7 @@ def test_verdicts_and_decisions_are_the_same(
         options = GateOptions(repair=RepairOptions(enabled=repairs))
         judge = load_judge(JudgeChoice(), calibration)
         cameras = HeadlessCameras(
-            ideal_cameras(picture), FrameDistorter(DARKNESS), Gatekeeper(judge, options), 8
+            ideal_cameras(image), FrameDistorter(DARKNESS), Gatekeeper(judge, options), 8
         )
         cameras.take(SNAPSHOT, stamp_ns)
         records = [cameras.judge(view, stamp_ns, stamp_ns)[0] for view in VIEWS]
@@ -118,7 +118,7 @@ def test_verdicts_and_decisions_are_the_same(
         tape = Tape(tmp_path / "trial.mcap")
         tape.begin(GateMode.ON, stamp_ns, DARKNESS)
         for view in VIEWS:
-            tape.frame(view, stamp_ns, picture(view, stamp_ns))
+            tape.frame(view, stamp_ns, image(view, stamp_ns))
         tape.write("/vla/actions", distorted)
         tape.write("/vla/reference_actions", raw)
         path = tape.end(stamp_ns)

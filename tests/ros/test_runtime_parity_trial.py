@@ -25,9 +25,9 @@ from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.judgement import JudgeChoice
 from embodied_iqa.quality.gate.judges import shared_judge
-from embodied_iqa.runs.offline.headless import Cell, HeadlessRun
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
-from embodied_iqa.runs.offline.headless_policy import goal_of
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.policy import goal_of
+from embodied_iqa.runs.offline.headless.run import Cell, HeadlessRun
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import SceneRenderer

@@ -38,7 +38,7 @@ def _prose(page: Path) -> str:
 
 
 def links_of(text: str) -> list[str]:
-    """Targets of links and pictures, except those on other hosts."""
+    """Targets of links and images, except those on other hosts."""
     targets = _LINK.findall(_CODE_SPAN.sub("", text))
     return [target for target in targets if "://" not in target and not target.startswith("mailto:")]
 
@@ -120,7 +120,7 @@ def test_every_page_is_in_the_index_once() -> None:
     assert sorted([*listed, index.name]) == pages
 
 
-def test_every_picture_is_shown() -> None:
+def test_every_image_is_shown() -> None:
     shown = {(page.parent / target).resolve() for page in PAGES for target in links_of(_prose(page))}
-    pictures = {file for file in project_files() if DOCS in file.parents and file.suffix != ".md"}
-    assert sorted(_name(file) for file in pictures - shown) == []
+    images = {file for file in project_files() if DOCS in file.parents and file.suffix != ".md"}
+    assert sorted(_name(file) for file in images - shown) == []

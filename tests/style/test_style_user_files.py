@@ -23,8 +23,8 @@ ALLOWED = {
     "src/embodied_iqa/data/journal/log.py": "lines of the journal, which have checksums",
     "src/embodied_iqa/runs/graph/judging_process.py": _OWN_LINES,
     "src/embodied_iqa/live/ros/judging.py": _OWN_LINES,
-    "src/embodied_iqa/arm/robot/ur_messages.py": _OWN_LINES,
-    "src/embodied_iqa/arm/robot/ur_worker.py": _OWN_LINES,
+    "src/embodied_iqa/arm/robot/ur/messages.py": _OWN_LINES,
+    "src/embodied_iqa/arm/robot/ur/worker.py": _OWN_LINES,
     "src/embodied_iqa/quality/metrics/pyiqa/worker.py": (
         f"{_OWN_LINES}; has no package but its own environment's"
     ),

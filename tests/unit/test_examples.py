@@ -45,14 +45,14 @@ def _own_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXTEND))
 
 
-def test_the_gate_passes_the_clean_and_rejects_the_dark_picture() -> None:
-    clean, dark = run_script("gate_a_picture.py").splitlines()
+def test_the_gate_passes_the_clean_and_rejects_the_dark_image() -> None:
+    clean, dark = run_script("gate_an_image.py").splitlines()
     assert clean == "clean: PASS"
     assert dark.startswith("dark: REJECT (")
 
 
-def test_the_strip_of_distorted_pictures_is_written(tmp_path: Path) -> None:
-    run_script("distort_a_picture.py", str(tmp_path / "strip.png"))
+def test_the_strip_of_distorted_images_is_written(tmp_path: Path) -> None:
+    run_script("distort_an_image.py", str(tmp_path / "strip.png"))
     strip = cv2.imread(str(tmp_path / "strip.png"))
     assert strip is not None
     assert strip.shape == (480, 4 * 640, 3)
@@ -100,9 +100,9 @@ def test_own_subjects_answer_and_act() -> None:
 @pytest.mark.usefixtures("_own_code")
 def test_an_own_vision_model_finds_the_brightest_place() -> None:
     (model,) = embodied_iqa.load_vision_models("python:own_vision:make")
-    picture = np.zeros((60, 80, 3), np.uint8)
-    picture[10:20, 30:40] = 200
-    (found,) = model.predict([picture])
+    image = np.zeros((60, 80, 3), np.uint8)
+    image[10:20, 30:40] = 200
+    (found,) = model.predict([image])
     assert found.boxes_px.tolist() == [[30.0, 10.0, 40.0, 20.0]]
 
 
@@ -119,14 +119,14 @@ def test_an_own_camera_gives_frames() -> None:
 
 @pytest.mark.usefixtures("_own_code")
 def test_an_own_distortion_works_like_a_built_in_one(tmp_path: Path) -> None:
-    picture = embodied_iqa.simulated_frame(3).rgb
+    image = embodied_iqa.simulated_frame(3).rgb
     word = "python:own_distortion:scan_lines"
-    levels = [embodied_iqa.distort(picture, f"{word}:{level}", seed=4) for level in range(1, 6)]
-    similarity = [embodied_iqa.measure(level, picture) for level in levels]
+    levels = [embodied_iqa.distort(image, f"{word}:{level}", seed=4) for level in range(1, 6)]
+    similarity = [embodied_iqa.measure(level, image) for level in levels]
     assert similarity == sorted(similarity, reverse=True)
-    assert np.array_equal(levels[2], embodied_iqa.distort(picture, f"{word}:3", seed=4))
-    assert not np.array_equal(levels[2], embodied_iqa.distort(picture, f"{word}:3", seed=5))
-    cv2.imwrite(str(tmp_path / "in.png"), picture[..., ::-1])
+    assert np.array_equal(levels[2], embodied_iqa.distort(image, f"{word}:3", seed=4))
+    assert not np.array_equal(levels[2], embodied_iqa.distort(image, f"{word}:3", seed=5))
+    cv2.imwrite(str(tmp_path / "in.png"), image[..., ::-1])
     out = tmp_path / "out"
     assert main(["distort", "--type", f"{word}:3", "--out", str(out), str(tmp_path / "in.png")]) == 0
     assert len(list(out.rglob("*.png"))) == 1

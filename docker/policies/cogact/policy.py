@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
-from policy_host.pictures import stretched
+from policy_host.images import stretched
 from policy_host.statistics import choose_key
 
 _SIDE_PX: Final = 224
@@ -64,7 +64,7 @@ class CogAct:
         """Return ``(16, 7)``: displacement (m), Euler angles (rad), gripper (1 is open)."""
         self._torch.manual_seed(self._seed)
         actions, _ = self._model.predict_action(
-            load("PIL.Image:fromarray")(stretched(seen.pictures[0], _SIDE_PX, _SIDE_PX)),
+            load("PIL.Image:fromarray")(stretched(seen.images[0], _SIDE_PX, _SIDE_PX)),
             seen.prompt,
             unnorm_key=self._key,
             cfg_scale=_GUIDANCE,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
-from policy_host.pictures import fitted
+from policy_host.images import fitted
 
 _TYPES: Final = ("act", "smolvla")
 """Policies that decide from one observation. Diffusion, VQ-BeT and TD-MPC need a history, which the protocol
@@ -71,16 +71,16 @@ class LeRobot:
 
     def _batch(self, seen: Seen) -> dict[str, Any]:
         cameras = self._config.image_features
-        if len(cameras) != len(seen.pictures):
+        if len(cameras) != len(seen.images):
             raise InputError(
                 "the policy needs another number of cameras",
                 expected=", ".join(cameras),
-                got=len(seen.pictures),
+                got=len(seen.images),
             )
         batch: dict[str, Any] = {"task": seen.prompt}
-        for (name, feature), picture in zip(cameras.items(), seen.pictures, strict=True):
+        for (name, feature), image in zip(cameras.items(), seen.images, strict=True):
             _, height_px, width_px = feature.shape
-            shown = fitted(picture, height_px, width_px).transpose(2, 0, 1)
+            shown = fitted(image, height_px, width_px).transpose(2, 0, 1)
             batch[name] = self._torch.from_numpy(np.ascontiguousarray(shown, dtype=np.float32) / 255.0)[None]
         feature = self._config.robot_state_feature
         if feature is not None:

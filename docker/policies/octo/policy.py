@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
-from policy_host.pictures import stretched
+from policy_host.images import stretched
 from policy_host.statistics import choose_key
 
 _CAMERAS: Final = ("image_primary", "image_wrist")
@@ -49,9 +49,9 @@ class Octo:
         """Return ``(4, 7)``: displacement (m), Euler angles (rad), gripper (1 is open)."""
         there = np.array([[True]])
         observation: dict[str, Any] = {"timestep_pad_mask": there, "pad_mask_dict": {}}
-        for name, picture in zip(_CAMERAS, seen.pictures, strict=False):
+        for name, image in zip(_CAMERAS, seen.images, strict=False):
             if name in self._sizes:
-                observation[name] = stretched(picture, *self._sizes[name])[None, None]
+                observation[name] = stretched(image, *self._sizes[name])[None, None]
                 observation["pad_mask_dict"][name] = there
         actions = self._model.sample_actions(
             observation,

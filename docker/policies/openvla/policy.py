@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
-from policy_host.pictures import centre_crop, stretched
+from policy_host.images import centre_crop, stretched
 from policy_host.statistics import choose_key
 
 _USES_IMAGE: Final = "4.40."
@@ -85,12 +85,12 @@ class OpenVla:
 
     def act(self, seen: Seen) -> NDArray[np.floating]:
         """Return ``(1, 7)``: displacement, Euler angles or axis-angle, gripper."""
-        picture = stretched(seen.pictures[0], _SIDE_PX, _SIDE_PX)
+        image = stretched(seen.images[0], _SIDE_PX, _SIDE_PX)
         if self._crops:
-            picture = centre_crop(picture, _CROP_AREA)
+            image = centre_crop(image, _CROP_AREA)
         reasons = self._style == "reasoning"
         words = (_REASONING if reasons else _PLAIN).format(task=seen.prompt.lower())
-        inputs = self._processor(words, load("PIL.Image:fromarray")(picture)).to(
+        inputs = self._processor(words, load("PIL.Image:fromarray")(image)).to(
             self._device, dtype=self._dtype
         )
         more: dict[str, Any] = {"max_new_tokens": _REASONING_TOKENS} if reasons else {}

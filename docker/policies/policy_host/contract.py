@@ -35,12 +35,12 @@ class Seen:
     """Input of a policy.
 
     Attributes:
-        pictures: ``(H, W, 3)`` uint8 RGB each: an outside camera first, then the wrist.
+        images: ``(H, W, 3)`` uint8 RGB each: an outside camera first, then the wrist.
         prompt: The task.
         state: The robot's state in the convention's units, ``(S,)`` float32, or None.
     """
 
-    pictures: tuple[NDArray[np.uint8], ...]
+    images: tuple[NDArray[np.uint8], ...]
     prompt: str
     state: NDArray[np.float32] | None = None
 

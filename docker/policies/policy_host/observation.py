@@ -22,7 +22,7 @@ _MOST_STATE: Final = 64
 class _Keys:
     """Keys of a form's images, of which the first is required, and of the parts of its state."""
 
-    pictures: tuple[str, ...]
+    images: tuple[str, ...]
     state: tuple[str, ...] = ()
 
 
@@ -53,25 +53,25 @@ def seen_from(message: Mapping[str, Any], form: ObservationForm) -> Seen:
         )
     is_aloha = form is ObservationForm.ALOHA
     shown = message.get("images", {}) if is_aloha else message
-    if not isinstance(shown, Mapping) or keys.pictures[0] not in shown:
-        raise InputError("an observation needs an image", expected=keys.pictures[0], available=message)
-    pictures = tuple(_picture(shown[key], key, first=is_aloha) for key in keys.pictures if key in shown)
+    if not isinstance(shown, Mapping) or keys.images[0] not in shown:
+        raise InputError("an observation needs an image", expected=keys.images[0], available=message)
+    images = tuple(_image(shown[key], key, first=is_aloha) for key in keys.images if key in shown)
     state = np.concatenate([_numbers(message.get(key), key) for key in keys.state]) if keys.state else None
-    return Seen(pictures, prompt.strip(), state)
+    return Seen(images, prompt.strip(), state)
 
 
-def _picture(value: object, key: str, *, first: bool) -> NDArray[np.uint8]:
+def _image(value: object, key: str, *, first: bool) -> NDArray[np.uint8]:
     """Return ``(H, W, 3)``; ``first``: the message has channels first."""
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim != 3:
         got = (str(value.dtype), value.shape) if isinstance(value, np.ndarray) else type(value).__name__
         raise InputError(f"{key} is not an image", expected="(H, W, 3) uint8", got=got)
-    picture = value.transpose(1, 2, 0) if first else value
-    height, width, channels = picture.shape
+    image = value.transpose(1, 2, 0) if first else value
+    height, width, channels = image.shape
     if channels != 3 or not 0 < min(height, width) <= max(height, width) <= _MOST_PX:
         raise InputError(
             f"{key} has a wrong size", expected=f"3 channels, 1 to {_MOST_PX} px", got=value.shape
         )
-    return np.array(picture)  # a copy: received arrays are read-only, and libraries write into them
+    return np.array(image)  # a copy: received arrays are read-only, and libraries write into them
 
 
 def _numbers(value: object, key: str) -> NDArray[np.float32]:

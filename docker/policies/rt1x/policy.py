@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
-from policy_host.pictures import fitted
+from policy_host.images import fitted
 from policy_host.statistics import choose_key
 
 _HEIGHT_PX, _WIDTH_PX = 256, 320
@@ -63,7 +63,7 @@ class Rt1X:
     def act(self, seen: Seen) -> NDArray[np.floating]:
         """Return ``(1, 7)``: displacement (m), rotation (rad), change of the gripper (1 closes)."""
         observation = self._blank()
-        observation["image"] = self._tf.constant(fitted(seen.pictures[0], _HEIGHT_PX, _WIDTH_PX))
+        observation["image"] = self._tf.constant(fitted(seen.images[0], _HEIGHT_PX, _WIDTH_PX))
         observation["natural_language_embedding"] = self._embedding(seen.prompt)
         step = self._time_step.transition(observation, reward=np.zeros((), dtype=np.float32))
         action = self._policy.action(step, self._policy.get_initial_state(batch_size=1)).action

@@ -18,18 +18,18 @@ from embodied_iqa.quality.gate.judges import load_judge, shared_judge
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.graph.parameters import GateParameters
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
 class Gate:
-    """The quality gate: judges the pictures of one robot's cameras in the order in which they were taken.
+    """The quality gate: judges the images of one robot's cameras in the order in which they were taken.
 
     Args:
         calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell.
         options: Rules of the gate, such as the number of bad frames that give HOLD.
         judge: ``statistics``, ``learned`` or ``metric:NAME``; empty: that of the rules.
-        policy: Subject that decides on the pictures. A learned judge with a second stage for it also judges
-            its motions; empty: pictures alone.
+        policy: Subject that decides on the images. A learned judge with a second stage for it also judges
+            its motions; empty: images alone.
 
     Raises:
         UsageError: An unknown judge.
@@ -53,34 +53,34 @@ class Gate:
         self._gatekeeper = Gatekeeper(made, options)
         self._motions = 0
 
-    def judge(self, picture: Picture, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
-        """Return verdict, reason and statistics of the next picture of a camera.
+    def judge(self, image: Image, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
+        """Return verdict, reason and statistics of the next image of a camera.
 
-        `frame_verdict` is the verdict on this picture alone; `verdict` includes the frames before it.
+        `frame_verdict` is the verdict on this image alone; `verdict` includes the frames before it.
 
         Args:
-            picture: ``(H, W, 3)`` uint8 RGB.
+            image: ``(H, W, 3)`` uint8 RGB.
             view: Name of the camera, as in the gate's file.
-            stamp_ns: Time stamp of the picture in nanoseconds; None for now.
+            stamp_ns: Time stamp of the image in nanoseconds; None for now.
         """
         now_ns = time.time_ns() if stamp_ns is None else stamp_ns
-        quality, _ = self._gatekeeper.judge(parse_view(view), now_ns, picture, now_ns)
+        quality, _ = self._gatekeeper.judge(parse_view(view), now_ns, image, now_ns)
         return quality
 
     def judge_motion(self, seen: float | None, stamp_ns: int, view: str = "top") -> GateLease | None:
         """Return the verdict of the second stage on a motion that the policy decided on.
 
         `judged` is the verdict and `reason` says why the motion does not pass; `verdict` is PASS in the modes
-        that let everything pass. Move only if the picture passed, too.
+        that let everything pass. Move only if the image passed, too.
 
         Args:
-            seen: Probability in [0, 1] that the picture shows the target, by the policy; None where it
+            seen: Probability in [0, 1] that the image shows the target, by the policy; None where it
                 reports none.
-            stamp_ns: Time stamp of the picture, `stamp_ns` of its quality.
-            view: Camera of the picture.
+            stamp_ns: Time stamp of the image, `stamp_ns` of its quality.
+            view: Camera of the image.
 
         Returns:
-            None where the judge has no second stage for this policy and camera, or the picture was not among
+            None where the judge has no second stage for this policy and camera, or the image was not among
             the newest that were judged.
         """
         self._motions += 1

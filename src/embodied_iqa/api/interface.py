@@ -1,6 +1,6 @@
 """Functions of the public Python interface; see docs/python.md.
 
-Pictures are ``(H, W, 3)`` uint8 RGB arrays. Scores, verdicts and tables are the same as those of the command
+Images are ``(H, W, 3)`` uint8 RGB arrays. Scores, verdicts and tables are the same as those of the command
 line, because both call the same functions.
 """
 
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import load
-from embodied_iqa.data.database.execution import joined_execution
+from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.query import query
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.store import open_database as open_store
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.recorded import RecordedPicture
+from embodied_iqa.data.recording.recorded import RecordedImage
 from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.imaging.images.frame import Frame, parse_view
 from embodied_iqa.models.scoring.cognition import CognitionScore, score_cognition
@@ -31,7 +31,7 @@ from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_reference
-from embodied_iqa.models.subjects.registry import make_vla, make_vlm, one_policy
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
 from embodied_iqa.quality.metrics.metric import Metric
 from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext, load_run
@@ -42,25 +42,25 @@ from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, parse_camera_model
 from embodied_iqa.world.tasks.instruction import parse_instruction
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
 def distort(
-    picture: Picture,
+    image: Image,
     distortion: str,
     *,
     seed: int = 0,
     view: str = "top",
     stamp_ns: int = 0,
     frozen: bool = False,
-) -> Picture:
-    """Return a distorted copy of a picture.
+) -> Image:
+    """Return a distorted copy of an image.
 
     Args:
-        picture: ``(H, W, 3)`` uint8 RGB, at least 16 x 16.
+        image: ``(H, W, 3)`` uint8 RGB, at least 16 x 16.
         distortion: Number or name and a level from 1 (mild) to 5 (severe): ``"02:3"``, ``"lens-blur:3"``,
             ``"miqd:fog:4"``, or an own one, ``"python:my_module:entry:3"``.
-        seed: Seed of all random parts, at least 0. Seed, view and stamp together determine the picture.
+        seed: Seed of all random parts, at least 0. Seed, view and stamp together determine the image.
         view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
         stamp_ns: Time stamp of the frame in nanoseconds.
         frozen: The same noise for every stamp.
@@ -69,22 +69,20 @@ def distort(
         UsageError: An unknown distortion or level.
         InputError: An array of another type, shape or size.
     """
-    return FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen)).apply(
-        picture, view, stamp_ns
-    )
+    return FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen)).apply(image, view, stamp_ns)
 
 
-def measure(distorted: Picture, reference: Picture | None = None, metric: str | Metric = "ssim") -> float:
+def measure(distorted: Image, reference: Image | None = None, metric: str | Metric = "ssim") -> float:
     """Return the value of a quality metric.
 
     Args:
         distorted: ``(H, W, 3)`` uint8 RGB.
-        reference: The same picture undistorted; None for a metric without reference.
+        reference: The same image undistorted; None for a metric without reference.
         metric: Name of a metric (docs/metrics.md), or a metric of `load_metric`, which loads only once.
 
     Raises:
         UsageError: An unknown metric.
-        InputError: Pictures of different shapes, or the reference is missing.
+        InputError: Images of different shapes, or the reference is missing.
     """
     if not isinstance(metric, str):
         return metric.measure(distorted, reference)
@@ -107,14 +105,14 @@ def load_metric(name: str) -> Metric:
 def score_answer(
     answer: str, reference_answer: str, *, subject: str = "", corpus: Iterable[str] = ()
 ) -> CognitionScore:
-    """Score the answer on a distorted picture against the answer on the reference picture (cognition).
+    """Score the answer on a distorted image against the answer on the reference image (cognition).
 
     CIDEr needs the document frequencies of the subject's reference answers: name a calibrated subject, or
     pass all its reference answers.
 
     Args:
-        answer: Answer of a VLM on the distorted picture.
-        reference_answer: Answer of the same VLM on the reference picture for the same task.
+        answer: Answer of a VLM on the distorted image.
+        reference_answer: Answer of the same VLM on the reference image for the same task.
         subject: Name of the VLM.
         corpus: Reference answers of the VLM.
 
@@ -139,7 +137,7 @@ def score_actions(
     d_max_m: float | None = None,
     gripper: float = 0.0,
 ) -> DecisionScore:
-    """Score the actions on distorted pictures against the actions on reference pictures (decision).
+    """Score the actions on distorted images against the actions on reference images (decision).
 
     Args:
         actions: ``(K, 7)`` increments ``(x, y, z, rx, ry, rz, gripper)`` in m, rad and [0, 1].
@@ -168,7 +166,7 @@ def load_vlm(reference: str) -> Vlm:
 
 def load_vla(reference: str) -> Vla:
     """Return a vision-language-action model: a name of the catalogue or another reference."""
-    return make_vla(one_policy(parse_reference(reference, Role.VLA)))
+    return make_vla(single_policy(parse_reference(reference, Role.VLA)))
 
 
 def simulated_frame(seed: int = 0, view: str = "top", task: str = "", model: str = DEFAULT_MODEL) -> Frame:
@@ -210,17 +208,17 @@ class Run:
         """Scores of all runs of all tasks."""
         return tuple(scores for task in self.tasks for scores in task.scores)
 
-    def pictures(self, view: str = "top", task: int = 0) -> Iterator[RecordedPicture]:
-        """Iterate over the raw pictures of a camera in one task.
+    def images(self, view: str = "top", task: int = 0) -> Iterator[RecordedImage]:
+        """Iterate over the raw images of a camera in one task.
 
         Raises:
             UsageError: No such task.
-            InputError: The recording has no pictures of this camera, or is damaged.
+            InputError: The recording has no images of this camera, or is damaged.
         """
         if not 0 <= task < len(self.tasks):
             raise UsageError("no such task", got=task, available=range(len(self.tasks)))
         with TrialReader(self.tasks[task].recording) as reader:
-            yield from reader.pictures([f"/camera/{parse_view(view)}/image_raw"])
+            yield from reader.images([f"/camera/{parse_view(view)}/image_raw"])
 
 
 def open_run(folder: Path | str) -> Run:

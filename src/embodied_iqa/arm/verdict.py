@@ -24,7 +24,7 @@ class GateMode(StrEnum):
     SHADOW = "shadow"
     """Judges and reports, but always leases."""
     OFF = "off"
-    """Does not measure pictures; leases every frame, so that freshness is still enforced."""
+    """Does not measure images; leases every frame, so that freshness is still enforced."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class UsageError(UserError):
 
 
 class InputError(UserError):
-    """Unusable file, picture or recording (exit code 1)."""
+    """Unusable file, image or recording (exit code 1)."""
 
 
 class MissingDependencyError(UserError):

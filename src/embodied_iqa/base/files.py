@@ -17,8 +17,8 @@ Buffer = bytes | bytearray | memoryview
 """Contiguous bytes that can be written to a file."""
 
 PART_SUFFIX: Final = ".part"
-PICTURE_PART_SUFFIX: Final = ".partial"
-"""Of pictures that `imaging.images.codecs` has not finished."""
+IMAGE_PART_SUFFIX: Final = ".partial"
+"""Of images that `imaging.images.codecs` has not finished."""
 _CHUNK_BYTES: Final = 1 << 20
 
 
@@ -87,7 +87,7 @@ def write_json_whole(path: Path, tree: Any) -> None:
 
 def remove_parts(folder: Path) -> int:
     """Remove unfinished files of killed writers; return their number."""
-    found = [file for suffix in (PART_SUFFIX, PICTURE_PART_SUFFIX) for file in folder.rglob(f".*{suffix}")]
+    found = [file for suffix in (PART_SUFFIX, IMAGE_PART_SUFFIX) for file in folder.rglob(f".*{suffix}")]
     for file in found:
         file.unlink(missing_ok=True)
     return len(found)

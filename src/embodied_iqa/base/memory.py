@@ -9,7 +9,7 @@ _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 """Parameters of `mallopt` in glibc."""
 _LARGEST_BLOCK: Final = 1 << 25
-"""Largest threshold that glibc accepts for mappings, 32 MB: above a picture of 1280 x 720 and its copies."""
+"""Largest threshold that glibc accepts for mappings, 32 MB: above an image of 1280 x 720 and its copies."""
 _KEPT: Final = 1 << 28
 """Free memory at the end of the heap that stays with the process."""
 
@@ -18,8 +18,8 @@ def reuse_large_blocks() -> bool:
     """Let the allocator of this process reuse memory of large arrays; return whether it can.
 
     By default glibc maps each array above 128 KB anew, and the kernel clears its pages at the first touch:
-    two fifths of the time of the statistics of a 1280 x 720 picture. No number changes. Call it once, at the
-    start of a process that handles pictures at a rate.
+    two fifths of the time of the statistics of a 1280 x 720 image. No number changes. Call it once, at the
+    start of a process that handles images at a rate.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:  # another C library

@@ -1,4 +1,4 @@
-"""`embodied-iqa annotate`: the last two steps of `build`, for a database that has its pictures."""
+"""`embodied-iqa annotate`: the last two steps of `build`, for a database that has its images."""
 
 from __future__ import annotations
 

@@ -16,15 +16,15 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.pages.reports.kit.formatting import number
-from embodied_iqa.quality.metrics.benchmark.plan import TRAIN, BenchmarkPlan, Target, Unseen
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import TRAIN, BenchmarkPlan, Target, Unseen
 
 if TYPE_CHECKING:
     from embodied_iqa.data.database.store import DatabaseStore
-    from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, ScoreRow
+    from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults, ScoreRow
 
 Word = TypeVar("Word", Target, Unseen)
 _METRICS: Final = "psnr,psnr:240x180,ssim,gmsd"
-_TITLES: Final = {"measure": "measuring blocks of pictures", "compare": "comparing with scores"}
+_TITLES: Final = {"measure": "measuring blocks of images", "compare": "comparing with scores"}
 
 
 class _Shown:

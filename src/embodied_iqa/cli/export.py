@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="DIR", help="new or empty folder")
     licence = "of the set, such as cc-by-4.0 (default apache-2.0, or other where it has photographs)"
     add("--licence", metavar="NAME", help=licence)
-    all_views = "mean opinions also of subjects that are not made for the picture's view"
+    all_views = "mean opinions also of subjects that are not made for the image's view"
     add("--all-views", action="store_true", help=all_views)
     add("--json", action="store_true", help="print the folder and its files as JSON")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "check this machine and report what to install"),
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
-    "experiment": ("embodied_iqa.cli.experiment", "execution scores of subjects on distorted pictures"),
+    "experiment": ("embodied_iqa.cli.experiment", "execution scores of subjects on distorted images"),
     "build": ("embodied_iqa.cli.build", "an annotated database: references, distortions, answers, scores"),
     "annotate": ("embodied_iqa.cli.annotate", "query further subjects on a database and score them"),
     "db": ("embodied_iqa.cli.db", "check, show, merge and query annotated databases"),
@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("embodied_iqa.cli.export", "write a database for pyiqa, Hugging Face or as CSV"),
     "emulator": ("embodied_iqa.cli.emulator", "a UR arm with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "repair a recording that was cut short"),
-    "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
+    "distort": ("embodied_iqa.cli.distort", "distort images; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
     "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),
     "metrics": ("embodied_iqa.cli.metrics", "list, score with and train image-quality metrics"),
@@ -48,7 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "embodied_iqa.cli.manipulate",
         "episodes of the benchmark of VLMs as planners",
     ),
-    "miqa": ("embodied_iqa.cli.miqa", "machine-vision quality: label pictures, train metrics, score"),
+    "miqa": ("embodied_iqa.cli.miqa", "machine-vision quality: label images, train metrics, score"),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
     "completion": ("embodied_iqa.cli.completion", "print the script for completion in a shell"),
 }

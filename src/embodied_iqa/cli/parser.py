@@ -36,13 +36,13 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(message, got=value, available=action.choices)
 
 
-def _options(parser: argparse.ArgumentParser, found: argparse.Namespace) -> Iterator[str]:
+def _options(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> Iterator[str]:
     """Yield the options of a parser and of the action that was chosen."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its options
         yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
-            chosen = action.choices.get(getattr(found, action.dest, ""))
-            yield from _options(chosen, found) if chosen else ()
+            chosen = action.choices.get(getattr(parsed, action.dest, ""))
+            yield from _options(chosen, parsed) if chosen else ()
 
 
 def perform(target: str, arguments: argparse.Namespace) -> int:

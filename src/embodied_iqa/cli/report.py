@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         page = _write(arguments, kind)
     else:
         recovered = _recover(arguments.folder)
-        page = load("embodied_iqa.pages.reports.trial.report:report_of_folder")(
+        page = load("embodied_iqa.pages.reports.trial.trial_report:report_of_folder")(
             arguments.folder, arguments.out
         )
     name = _RUN if kind is None else kind.name

@@ -20,7 +20,7 @@ from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, shared_gate_file
-from embodied_iqa.quality.gate.judgement import JudgeChoice, PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeChoice
 from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.runs.graph.launching import graph_of_recording
 from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     rescorer = Rescorer(arguments.recording, subjects)
     total = sum(run.frames_published for run in rescorer.live.runs) or None
     with ProgressBars(transient=False) as bars:
-        record = rescorer.record(lambda done: bars.update("rescoring pictures", done, total))
+        record = rescorer.record(lambda done: bars.update("rescoring images", done, total))
     if arguments.out is not None:
         make_run_folder(arguments.out)
         _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     return int(rescorer.is_incomplete)
 
 
-def _judge(gate: GateParameters, calibration: Path | None) -> tuple[PictureJudge, tuple[str, ...]]:
+def _judge(gate: GateParameters, calibration: Path | None) -> tuple[ImageJudge, tuple[str, ...]]:
     """Return the judge of the recorded trial, and a remark where the given calibration has no fit of it."""
     file = load_gate_file(calibration) if calibration else shared_gate_file(gate.calibration)
     choice = gate.judge.kind

@@ -11,10 +11,10 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
 from embodied_iqa.models.subjects.serving.server import PolicyServer, ServingOptions
+from embodied_iqa.models.subjects.subject_options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.wire.tokens import token_from
 
 

@@ -21,11 +21,11 @@ def write_file(arguments: argparse.Namespace) -> int:
         raise InputError(f"{out} exists", expected="a new file")
     done = export_tasks(DatabaseStore(arguments.database), out)
     if arguments.json:
-        result = {"pictures": done.pictures, "tasks": done.tasks, "rejected": done.left_out}
+        result = {"pictures": done.images, "tasks": done.tasks, "rejected": done.left_out}
         print(json.dumps(result, indent=2))
     else:
         left_out = f"; {done.left_out} rejected references are left out" if done.left_out else ""
-        print(f"{out}: {done.pictures} references, {done.tasks} tasks{left_out}")
+        print(f"{out}: {done.images} references, {done.tasks} tasks{left_out}")
         next_command("tasks", "import", arguments.database, out, "--person", "NAME")
     return 0
 
@@ -35,13 +35,13 @@ def read_file(arguments: argparse.Namespace) -> int:
     store, how = DatabaseStore(arguments.database), Conflicts(arguments.conflicts)
     done = import_tasks(store, arguments.file, arguments.person, how)
     if arguments.json:
-        result = {"pictures": done.pictures, "tasks": done.tasks, "edits": done.edits}
+        result = {"pictures": done.images, "tasks": done.tasks, "edits": done.edits}
         print(json.dumps(result | {"conflicts": unstructure(done.conflicts)}, indent=2))
         return 0
     for name in done.conflicts:
         result_of = "replaced" if how is Conflicts.REPLACE else "kept as it is"
         print(f"edited since the export, {result_of}: {name}", file=sys.stderr)
-    print(f"{arguments.file}: {done.pictures} references, {done.tasks} tasks, {done.edits} edits")
+    print(f"{arguments.file}: {done.images} references, {done.tasks} tasks, {done.edits} edits")
     if done.edits:
         next_command("annotate", "--out", arguments.database)
     return 0

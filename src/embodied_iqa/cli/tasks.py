@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser("check", help="check a task file for photographs or recordings")
     check.add_argument("file", metavar="FILE", type=Path, help="YAML or CSV, as in docs/tasks.md")
     check.add_argument(
-        "--no-files", action="store_true", help="do not require pictures and recordings to exist"
+        "--no-files", action="store_true", help="do not require images and recordings to exist"
     )
     make = actions.add_parser("make", help="show the five tasks of simulated scenes")
     which = make.add_mutually_exclusive_group(required=True)
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     exporting.add_argument("--out", type=Path, required=True, metavar="FILE", help="new file, YAML")
     importing = actions.add_parser("import", help="add what a task file changes to the edits of a database")
     importing.add_argument("database", type=Path, metavar="DB")
-    importing.add_argument("file", type=Path, metavar="FILE", help="exported file, or one with its pictures")
+    importing.add_argument("file", type=Path, metavar="FILE", help="exported file, or one with its images")
     importing.add_argument("--person", required=True, metavar="NAME", help="whose edits they are")
     importing.add_argument(
         "--conflicts",
@@ -85,7 +85,7 @@ def check(arguments: argparse.Namespace) -> int:
         for error in errors:
             print(f"embodied-iqa: {error}", file=sys.stderr)
         if not errors:
-            print(f"{arguments.file}: {len(found)} pictures, {tasks} tasks")
+            print(f"{arguments.file}: {len(found)} images, {tasks} tasks")
             next_command("build", "--from-folder", "DIR", "--tasks", arguments.file, "--out", "DB")
     return 1 if errors else 0
 

@@ -13,7 +13,7 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli import train_vision
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.models.panel.members import RECIPES, adapted, recipe_of
+from embodied_iqa.models.panel.panel_members import RECIPES, adapted, recipe_of
 
 if TYPE_CHECKING:
     from embodied_iqa.models.panel.training.train_panel import PanelPlan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.models.vision.training.members import recipes_of
+from embodied_iqa.models.vision.training.vision_members import recipes_of
 
 if TYPE_CHECKING:
     from embodied_iqa.models.vision.backends.panel_card import VisionCard
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that differ from those of other trainings."""
     parser.add_argument(
-        "--quick", action="store_true", help="few pictures and two epochs, to try it out; predicts poorly"
+        "--quick", action="store_true", help="few images and two epochs, to try it out; predicts poorly"
     )
     parser.add_argument(
-        "--samples", type=int, help="number of training pictures (default: as in each member's recipe)"
+        "--samples", type=int, help="number of training images (default: as in each member's recipe)"
     )
 
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         UserError: A member is unknown, or the folder holds another training or cannot be written.
     """
     names = tuple(name.strip() for name in arguments.members.split(",")) if arguments.members else ()
-    recipes_of(names, pictures=arguments.samples)
+    recipes_of(names, images=arguments.samples)
     training = load("embodied_iqa.models.vision.training.train_vision")
     plan = training.VisionPlan(
         names, arguments.out, arguments.seed, arguments.quick, arguments.workers, arguments.samples

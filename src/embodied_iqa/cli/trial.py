@@ -81,11 +81,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--vlm", metavar="NAME", help="vision-language model")
     add("--vla", metavar="NAME", help="vision-language-action model")
-    add("--camera", choices=[str(source) for source in CameraSource], help="source of the pictures")
+    add("--camera", choices=[str(source) for source in CameraSource], help="source of the images")
     add(
         "--camera-path",
         metavar="PATH",
-        help="folder of pictures or recording (--camera files or bag), or module:factory (--camera python)",
+        help="folder of images or recording (--camera files or bag), or module:factory (--camera python)",
     )
     add("--view", action="append", metavar="NAME", help="name of a camera; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="arm to move")
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
         raise
     scores = finish_session(info, folders, remarks)
-    page = load("embodied_iqa.pages.reports.trial.report:report_of_folder")(run_folder)
+    page = load("embodied_iqa.pages.reports.trial.trial_report:report_of_folder")(run_folder)
     if arguments.json:
         print(json.dumps(scores.tree(), indent=2))
         return 0

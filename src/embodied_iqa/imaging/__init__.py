@@ -2,7 +2,7 @@
 
 Rooms, each of which imports only rooms above it and wings on lower floors:
 
-- `images`: frames, views, codecs, camera calibration, pictures in CDR
+- `images`: frames, views, codecs, camera calibration, images in CDR
 - `images.realsense`: Intel RealSense cameras
 - `distortions`: the 30 distortions and the 10 machine-vision ones, regions, levels over time
 

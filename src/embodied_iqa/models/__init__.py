@@ -19,7 +19,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `panel.samples`: training samples of the embedded panel
 - `panel.training`: training of the embedded panel
 - `panel.evaluation`: evaluation of the embedded panel
-- `vision.samples`: rendered pictures of the cell with exact truth: classes, boxes, masks, crops
+- `vision.samples`: rendered images of the cell with exact truth: classes, boxes, masks, crops
 - `vision.training`: training of the embedded vision panel
 
 A subject is an entry in `subjects.catalogue`; a new way to load or reach models is a back end in

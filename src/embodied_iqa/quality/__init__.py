@@ -5,7 +5,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `metrics`: image-quality metrics: the interface and the built-in ones; calibration of levels of
   distortions
 - `metrics.policy`: policy-feature distance: what a subject sees of a distortion
-- `metrics.learned`: learned metrics: what they measure of a picture, their files, inference without torch
+- `metrics.learned`: learned metrics: what they measure of an image, their files, inference without torch
 - `gate`: the quality gate: statistics, calibration, judges, verdicts; `Gatekeeper` judges a frame
 - `metrics.pyiqa`: metrics of IQA-PyTorch in an environment of its own: worker, fine-tuning
 - `metrics.human`: readers of databases of human opinions

@@ -5,6 +5,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `trial`: the trial as a state machine, questions to subjects, its scores
 - `graph`: the ROS graph as data: nodes, parameters, processes
 - `offline`: the trial without ROS: headless runs, rescoring; reads the folder of a run
+- `offline.headless`: a trial without ROS, as fast as the machine can
 - `experiment`: experiments: plan, runs, scores, comparison of gates
 - `peers`: failure detectors of the literature: signals, scores, conformal bands, their comparison
 

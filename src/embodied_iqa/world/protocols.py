@@ -68,7 +68,7 @@ class ChunkStatus(StrEnum):
 
 
 def is_refusal(status: ChunkStatus | None, on_reference: ChunkStatus | None) -> bool:
-    """Return whether a policy saw no target on a distorted picture, and did on the reference.
+    """Return whether a policy saw no target on a distorted image, and did on the reference.
 
     A refusal moves nothing: it is not a wrong motion.
     """
@@ -173,7 +173,7 @@ class Message:
 
     Attributes:
         speaker: Who says it.
-        parts: Text and pictures in order; a picture is ``(H, W, 3)`` uint8, red first.
+        parts: Text and images in order; an image is ``(H, W, 3)`` uint8, red first.
     """
 
     speaker: Speaker
@@ -186,7 +186,7 @@ class Message:
 
 
 class Planner(Protocol):
-    """A vision-language model that plans low-level actions itself: several pictures in, text out."""
+    """A vision-language model that plans low-level actions itself: several images in, text out."""
 
     @property
     def info(self) -> SubjectInfo:
@@ -213,7 +213,7 @@ class FeatureSubject(Protocol):
         ...
 
     def features(self, frame: Frame) -> NDArray[np.float32]:
-        """Return the ``(tokens, C)`` token map of an image; pictures of one size have as many tokens.
+        """Return the ``(tokens, C)`` token map of an image; images of one size have as many tokens.
 
         Raises:
             InputError: The network at hand has none.

@@ -1,4 +1,4 @@
-"""Memory of large arrays is reused from picture to picture."""
+"""Memory of large arrays is reused from image to image."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-PICTURES = 10
+IMAGES = 10
 SCRIPT = f"""
 import resource, sys
 import numpy as np
-from embodied_iqa.quality.gate.statistics import measure
+from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.base.memory import reuse_large_blocks
 
 if sys.argv[1] == "reused" and not reuse_large_blocks():
@@ -19,7 +19,7 @@ if sys.argv[1] == "reused" and not reuse_large_blocks():
 rgb = np.random.default_rng(0).integers(0, 256, (720, 1280, 3), dtype=np.uint8)
 measure(rgb)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range({PICTURES}):
+for _ in range({IMAGES}):
     measure(rgb)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
@@ -33,5 +33,5 @@ def faults(how: str) -> int:
     return int(done.stdout)
 
 
-def test_pages_of_large_arrays_are_not_cleared_again_for_each_picture() -> None:
-    assert faults("reused") < 10 * PICTURES
+def test_pages_of_large_arrays_are_not_cleared_again_for_each_image() -> None:
+    assert faults("reused") < 10 * IMAGES

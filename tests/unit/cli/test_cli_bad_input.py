@@ -11,7 +11,7 @@ import pytest
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.writer import TrialWriter
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 
 USAGE, FAILED = 2, 1
@@ -161,7 +161,7 @@ def test_every_command_that_writes_reports_a_read_only_place_in_one_line(
 ) -> None:
     for number in range(4):
         rgb = np.random.default_rng(number).integers(0, 256, (48, 64, 3), dtype=np.uint8)
-        write_picture(tmp_path / "top" / f"{number}.png", rgb)
+        write_image(tmp_path / "top" / f"{number}.png", rgb)
     refused(arguments, FAILED, ["embodied-iqa"], tmp_path, capsys)
 
 

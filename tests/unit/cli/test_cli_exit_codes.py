@@ -11,7 +11,7 @@ import pytest
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli import main as command_line
 from embodied_iqa.cli.main import COMMANDS, main
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MISSING = {
@@ -64,8 +64,8 @@ def test_what_does_not_exist_is_a_failure(
 
 
 def test_checks_that_find_faults_fail(tmp_path: Path) -> None:
-    write_picture(tmp_path / "a.png", np.zeros((32, 32, 3), np.uint8))
-    (tmp_path / "b.png").write_bytes(b"no picture")
+    write_image(tmp_path / "a.png", np.zeros((32, 32, 3), np.uint8))
+    (tmp_path / "b.png").write_bytes(b"no image")
     assert main(["distort", str(tmp_path), "--type", "12:3", "--out", str(tmp_path / "out")]) == FAILED
     (tmp_path / "tasks.yaml").write_text("[]")
     assert main(["tasks", "check", str(tmp_path / "tasks.yaml")]) == FAILED

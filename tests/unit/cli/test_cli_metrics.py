@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.quality.metrics import BUILT_IN, psnr
 
 RNG = np.random.default_rng(2)
@@ -29,13 +29,13 @@ class Number:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    pictures, references = tmp_path / "pictures", tmp_path / "references"
-    for name, picture in (("a.png", NOISY), ("below/b.png", CLEAN)):
-        (pictures / name).parent.mkdir(parents=True, exist_ok=True)
+    images, references = tmp_path / "pictures", tmp_path / "references"
+    for name, image in (("a.png", NOISY), ("below/b.png", CLEAN)):
+        (images / name).parent.mkdir(parents=True, exist_ok=True)
         (references / name).parent.mkdir(parents=True, exist_ok=True)
-        write_picture(pictures / name, picture)
-        write_picture((references / name).with_suffix(".bmp"), CLEAN)
-    return pictures, references
+        write_image(images / name, image)
+        write_image((references / name).with_suffix(".bmp"), CLEAN)
+    return images, references
 
 
 def result(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0):
@@ -61,14 +61,14 @@ def test_one_metric_is_shown(capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_folder_is_scored_against_a_folder(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
-    pictures, references = folders
-    tree = result(capsys, "score", "psnr", pictures, "--reference", references)
+    images, references = folders
+    tree = result(capsys, "score", "psnr", images, "--reference", references)
     values = {row["picture"]: row["value"] for row in tree["pictures"]}
     assert values == {"a.png": pytest.approx(psnr(CLEAN, NOISY)), "below/b.png": "inf"}
     assert tree["mean"] == pytest.approx(psnr(CLEAN, NOISY))
 
 
-def test_a_picture_is_scored_alone(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
+def test_an_image_is_scored_alone(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
     tree = result(capsys, "score", "piqe", folders[0] / "a.png")
     assert 0 <= tree["pictures"][0]["value"] <= 100
     assert main(["metrics", "score", "piqe", str(folders[0])]) == 0
@@ -78,10 +78,10 @@ def test_a_picture_is_scored_alone(folders: tuple[Path, Path], capsys: pytest.Ca
 def test_one_bad_file_is_reported_and_the_others_are_scored(
     folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ):
-    pictures, references = folders
-    (pictures / "bad.png").write_bytes(b"\x89PNG")
-    write_picture(pictures / "alone.png", NOISY)
-    tree = result(capsys, "score", "ssim", pictures, "--reference", references)
+    images, references = folders
+    (images / "bad.png").write_bytes(b"\x89PNG")
+    write_image(images / "alone.png", NOISY)
+    tree = result(capsys, "score", "ssim", images, "--reference", references)
     errors = {row["picture"]: row["error"] for row in tree["pictures"] if row["error"]}
     assert set(errors) == {"bad.png", "alone.png"}
     assert "0 references" in errors["alone.png"]
@@ -89,7 +89,7 @@ def test_one_bad_file_is_reported_and_the_others_are_scored(
 
 
 def test_nothing_scored_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    write_picture(tmp_path / "small.png", CLEAN[:8, :8])
+    write_image(tmp_path / "small.png", CLEAN[:8, :8])
     result(capsys, "score", "piqe", tmp_path, code=1)
 
 
@@ -110,7 +110,7 @@ def test_a_metric_is_told_the_camera(
 ):
     (tmp_path / "cameras.py").write_text(CAMERA_AS_NUMBER)
     monkeypatch.syspath_prepend(tmp_path)
-    name, picture = "python:cameras:Number", folders[0] / "a.png"
-    assert result(capsys, "score", name, picture, "--view", "side")["mean"] == 2
-    assert main(["metrics", "score", name, str(picture), "--view", "2nd"]) == 2
+    name, image = "python:cameras:Number", folders[0] / "a.png"
+    assert result(capsys, "score", name, image, "--view", "side")["mean"] == 2
+    assert main(["metrics", "score", name, str(image), "--view", "2nd"]) == 2
     assert "not the name of a camera view" in capsys.readouterr().err

@@ -15,23 +15,23 @@ from database_folders import write_database
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
+from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.metric import MetricContext
-from embodied_iqa.quality.metrics.picture_set import PairPictures
 
 pytest.importorskip("torch")
 
 
-class DrawnPictures:
-    """Pictures of the made-up database, which has none; from memory."""
+class DrawnImages:
+    """Images of the made-up database, which has none; from memory."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
 
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
         for pair_id in pair_ids:
             rng = np.random.default_rng(list(pair_id.encode()))
             clean = rng.integers(0, 255, (24, 32, 3), dtype=np.uint8)
-            yield PairPictures(pair_id, clean // 2, clean, MetricContext(View.TOP))
+            yield PairImages(pair_id, clean // 2, clean, MetricContext(View.TOP))
 
     def digest(self, pair_ids: Sequence[str]) -> str:
         return " ".join(pair_ids)
@@ -40,7 +40,7 @@ class DrawnPictures:
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("embodied_iqa.cli.metrics.training.DatabasePictures", DrawnPictures)
+    monkeypatch.setattr("embodied_iqa.cli.metrics.training.DatabaseImages", DrawnImages)
     write_database(tmp_path / "db", references=8, subjects=2)
     return tmp_path / "db"
 
@@ -63,11 +63,11 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     shown = capsys.readouterr()
     assert f"metric: trained:{out}" in shown.out
     (line,) = [line for line in shown.err.splitlines() if line.startswith("next: embodied-iqa ")]
-    assert line.endswith(f"metrics score trained:{out} PICTURES")
-    picture = tmp_path / "picture.png"
-    Image.new("RGB", (32, 24)).save(picture)
+    assert line.endswith(f"metrics score trained:{out} IMAGES")
+    image = tmp_path / "picture.png"
+    Image.new("RGB", (32, 24)).save(image)
     following = shlex.split(line.removeprefix("next: embodied-iqa "))
-    assert main([str(picture) if word == "PICTURES" else word for word in following]) == 0
+    assert main([str(image) if word == "IMAGES" else word for word in following]) == 0
     assert "picture.png" in capsys.readouterr().out
     assert main([*words, "--seed", "1"]) == 2
     assert "holds another plan: seed is 0 there, 1 asked" in capsys.readouterr().err

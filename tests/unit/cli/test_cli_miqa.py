@@ -16,7 +16,7 @@ import pytest
 
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from fail_points import fail_point
@@ -74,7 +74,7 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
 
     before = sha256_of(out / "network.onnx"), sha256_of(out / "card.json")
     monkeypatch.setattr(
-        "embodied_iqa.quality.metrics.training.training.train_network",
+        "embodied_iqa.quality.metrics.training.metric_training.train_network",
         lambda *_: pytest.fail("trained again"),
     )
     assert main([*words, "--label", "accuracy"]) == 0
@@ -104,9 +104,9 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
         (["--model", "resnet18", "--region-layer", "last"], 2, "resnet18 has no region token"),
         (["--model", "resnet18"], 2, "weights of a region encoder"),
         (["--workers", "0"], 2, "wrong number of workers"),
-        (["--epochs", "0"], 2, "wrong number of workers, epochs, pictures or seed"),
-        (["--seed", "-1"], 2, "wrong number of workers, epochs, pictures or seed"),
-        (["--pictures", "-1"], 2, "wrong number of workers, epochs, pictures or seed"),
+        (["--epochs", "0"], 2, "wrong number of workers, epochs, images or seed"),
+        (["--seed", "-1"], 2, "wrong number of workers, epochs, images or seed"),
+        (["--images", "-1"], 2, "wrong number of workers, epochs, images or seed"),
         (["--task", "det"], 1, "no finished labels of det"),
         (["--weights", "none.safetensors"], 1, "cannot read"),
     ],
@@ -180,42 +180,42 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def images(tmp_path: Path) -> Path:
     for name in ("a.png", "deep/b.png", "c.png"):
-        write_picture(tmp_path / "pictures" / name, scene(len(name)))
+        write_image(tmp_path / "pictures" / name, scene(len(name)))
     return tmp_path / "pictures"
 
 
 def test_folders_and_files_are_scored_with_their_paths(
-    model: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+    model: Path, images: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    single = pictures / "c.png"
-    assert main(["miqa", "score", str(pictures), str(single), "--model", str(model), "--json"]) == 0
+    single = images / "c.png"
+    assert main(["miqa", "score", str(images), str(single), "--model", str(model), "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert (tree["metric"], tree["higher_is_better"]) == (f"trained:{model}", True)
-    names = [pictures / "a.png", single, pictures / "deep" / "b.png", single]
+    names = [images / "a.png", single, images / "deep" / "b.png", single]
     assert sorted(row["picture"] for row in tree["pictures"]) == sorted(map(str, names))
     metric, scenes = metric_by_name(f"trained:{model}"), {name: scene(len(str(name))) for name in ("a.png",)}
     values = {Path(row["picture"]).name: row["value"] for row in tree["pictures"]}
     assert values["a.png"] == metric.measure(scenes["a.png"])
     assert tree["mean"] == pytest.approx(np.mean([row["value"] for row in tree["pictures"]]))
-    assert main(["miqa", "score", str(pictures), "--model", str(model)]) == 0
+    assert main(["miqa", "score", str(images), "--model", str(model)]) == 0
     assert "mean " in capsys.readouterr().out
 
 
-def test_a_picture_that_cannot_be_read_is_reported_and_the_others_are_scored(
-    model: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+def test_an_image_that_cannot_be_read_is_reported_and_the_others_are_scored(
+    model: Path, images: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (pictures / "a.png").write_bytes(b"no picture")
-    write_picture(pictures / "small.png", np.zeros((8, 8, 3), np.uint8))
-    words = ["miqa", "score", str(pictures), "--model", str(model), "--json"]
+    (images / "a.png").write_bytes(b"no image")
+    write_image(images / "small.png", np.zeros((8, 8, 3), np.uint8))
+    words = ["miqa", "score", str(images), "--model", str(model), "--json"]
     assert main(words) == 0
     shown = capsys.readouterr()
     rows = {Path(row["picture"]).name: row for row in json.loads(shown.out)["pictures"]}
     assert [name for name, row in rows.items() if row["value"] is None] == ["a.png", "small.png"]
     assert "too small" in rows["small.png"]["error"]
-    assert "2 of 4 pictures have no value" in shown.err
-    assert main(["miqa", "score", str(pictures / "a.png"), "--model", str(model)]) == 1
+    assert "2 of 4 images have no value" in shown.err
+    assert main(["miqa", "score", str(images / "a.png"), "--model", str(model)]) == 1
 
 
 @pytest.fixture
@@ -248,17 +248,17 @@ def test_a_model_that_is_missing_or_damaged_is_one_line(
     damage: Callable[[Path], object],
     line: str,
     copy: Path,
-    pictures: Path,
+    images: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     damage(copy)
-    assert main(["miqa", "score", str(pictures), "--model", str(copy)]) == 1
+    assert main(["miqa", "score", str(images), "--model", str(copy)]) == 1
     shown = capsys.readouterr()
     assert line in shown.err
     assert (len(shown.err.strip().splitlines()), shown.out) == (1, "")
 
 
-@pytest.mark.parametrize("words", [[], ["PICTURE"], ["--model", "M"]])
-def test_pictures_and_a_model_are_required(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words", [[], ["IMAGE"], ["--model", "M"]])
+def test_images_and_a_model_are_required(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["miqa", "score", *words]) == 2
     assert "required" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from embodied_iqa.cli.experiment.table import print_table
 from embodied_iqa.cli.main import main, parse
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import DistortionSpec
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.runs.experiment.scores import MeanRow
 from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, Frames, Gate, Latency, RunScores
 
@@ -24,22 +24,22 @@ NEXT = "next: embodied-iqa "
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def images(tmp_path: Path) -> Path:
     for number in range(24):
         rgb = np.random.default_rng(number).integers(90, 160, (48, 64, 3), dtype=np.uint8)
-        write_picture(tmp_path / "top" / f"{number:02d}.png", rgb)
+        write_image(tmp_path / "top" / f"{number:02d}.png", rgb)
     return tmp_path / "top"
 
 
 def test_commands_end_with_the_next_one_which_is_understood(
-    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     commands = [
         "distort list",
-        f"distort {pictures}/00.png --type 12:3 --out d --workers 1",
-        f"gate calibrate {pictures} --view top --output gate.yaml",
-        f"gate check {pictures} --view top --calibration gate.yaml",
+        f"distort {images}/00.png --type 12:3 --out d --workers 1",
+        f"gate calibrate {images} --view top --output gate.yaml",
+        f"gate check {images} --view top --calibration gate.yaml",
         "subjects list",
         "subjects show classical-vlm",
         "subjects check classical-vlm",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.models.panel.members import members_in
+from embodied_iqa.models.panel.panel_members import members_in
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_accelerator_is_reserved_where_it_is_used(name: str) -> None:
     assert [device["capabilities"] for device in devices] == ([["gpu"]] if uses else [])
 
 
-def test_robot_has_room_for_pictures_and_waits_for_servers() -> None:
+def test_robot_has_room_for_images_and_waits_for_servers() -> None:
     robot = SERVICES["robot"]
     assert robot["shm_size"] == "1gb"
     assert robot["ipc"] == "shareable"

@@ -146,7 +146,7 @@ def test_a_hosted_image_has_what_the_server_needs(family: str) -> None:
 
 def test_versions_that_make_or_break_a_family() -> None:
     locks = {family: pins(POLICIES / family / "requirements.txt") for family in HOSTED}
-    assert "transformers==4.40.1" in locks["openvla"], "later ones do not look at the picture"
+    assert "transformers==4.40.1" in locks["openvla"], "later ones do not look at the image"
     assert "transformers==4.40.1" in locks["cogact"]
     assert "lerobot==0.4.4" in locks["lerobot"]
     assert "transformers==4.57.1" in locks["lerobot"]

@@ -57,10 +57,10 @@ def request(folder: Path, convention: str, **more: Any) -> Any:
     )
 
 
-def seen(*pictures: np.ndarray, state: Any = None, prompt: str = "Pick the RED cube") -> Any:
+def seen(*images: np.ndarray, state: Any = None, prompt: str = "Pick the RED cube") -> Any:
     from policy_host.contract import Seen
 
-    return Seen(pictures or (WIDE,), prompt, state)
+    return Seen(images or (WIDE,), prompt, state)
 
 
 def rows_of(module: ModuleType, policy: Any, shown: Any, convention: str) -> np.ndarray:
@@ -125,7 +125,7 @@ def openvla(
         if words:
             assert words["use_safetensors"] is True
             return model
-        return lambda text, picture: Inputs(input_ids=text, pixel_values=np.asarray(picture))
+        return lambda text, image: Inputs(input_ids=text, pixel_values=np.asarray(image))
 
     auto = SimpleNamespace(from_pretrained=from_pretrained)
     stand_in(
@@ -143,7 +143,7 @@ def test_openvla(
     assert rows.shape == (1, 7)
     assert model.calls[0]["words"] == "In: What action should the robot take to pick the red cube?\nOut:"
     assert model.calls[0]["unnorm_key"] == "bridge_orig"
-    assert rows[0, 0] == pytest.approx(0.01, rel=0.05), "half of the picture is 200"
+    assert rows[0, 0] == pytest.approx(0.01, rel=0.05), "half of the image is 200"
     assert "4.40.1" in policy.version
     assert "bridge_orig" in policy.version
 
@@ -257,14 +257,14 @@ def octo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> OctoStandIn:
     return model
 
 
-@pytest.mark.parametrize("pictures", [(WIDE,), (WIDE, WRIST)])
-def test_octo(family: Callable[[str], ModuleType], octo: OctoStandIn, tmp_path: Path, pictures: Any) -> None:
+@pytest.mark.parametrize("images", [(WIDE,), (WIDE, WRIST)])
+def test_octo(family: Callable[[str], ModuleType], octo: OctoStandIn, tmp_path: Path, images: Any) -> None:
     module = family("octo")
     policy = module.FAMILY.load(request(tmp_path, "octo-bridge", seed=5))
-    rows = rows_of(module, policy, seen(*pictures), "octo-bridge")
+    rows = rows_of(module, policy, seen(*images), "octo-bridge")
     np.testing.assert_allclose(rows, np.arange(28).reshape(4, 7) * 1e-3, rtol=1e-6)
-    assert ("image_wrist" in octo.asked["observations"]) == (len(pictures) == 2)
-    assert octo.asked["rng"] == ("key", 5), "the same picture gives the same actions"
+    assert ("image_wrist" in octo.asked["observations"]) == (len(images) == 2)
+    assert octo.asked["rng"] == ("key", 5), "the same image gives the same actions"
     assert octo.asked["tasks"] == {"language_instruction": ["Pick the RED cube"]}
 
 

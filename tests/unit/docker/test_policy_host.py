@@ -20,9 +20,9 @@ from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
-from embodied_iqa.models.subjects.options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.wire.errors import WireError
 from embodied_iqa.world.protocols import ChunkStatus, VlaObservation
 from live_process import running_program
@@ -40,7 +40,7 @@ class Small:
         if seen.prompt == "fail":
             raise RuntimeError("out of memory")
         row = np.zeros(self.width)
-        row[:3] = seen.pictures[0].reshape(-1, 3).mean(0) / 25500
+        row[:3] = seen.images[0].reshape(-1, 3).mean(0) / 25500
         row[-1] = 1.0
         return np.stack([row, row])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.acceptance import accept_goal
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
-from embodied_iqa.arm.robot.execution import advance_run
+from embodied_iqa.arm.robot.goal_execution import advance_run
 from embodied_iqa.arm.robot.health import fault_of, why_not_armed
 from embodied_iqa.arm.robot.limits import (
     ArmLimits,

@@ -9,7 +9,7 @@ from typing import Final
 from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.data.database.building.options import PictureStorage, Step
+from embodied_iqa.data.database.building.build_options import ImageStorage, Step
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 __all__ = ["EMBEDDED", "configure", "run"]
@@ -34,13 +34,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--cell-cameras", action="store_true", help=cell)
     add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")
     add("--views", default="", metavar="VIEWS", help="cameras of the references (default wrist,top,side)")
-    add("--size", default="480x360", metavar="WxH", help="of simulated pictures (default 480x360)")
+    add("--size", default="480x360", metavar="WxH", help="of simulated images (default 480x360)")
     models = [str(model) for model in CameraModel]
-    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of simulated pictures")
+    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of simulated images")
     levels = "of each distortion: one at random (default), or all five"
     add("--levels", choices=["one", "all"], default="one", help=levels)
-    kept = "what is kept of distorted pictures"
-    add("--store", choices=[str(item) for item in PictureStorage], default="pictures", help=kept)
+    kept = "what is kept of distorted images"
+    add("--store", choices=[str(item) for item in ImageStorage], default="pictures", help=kept)
     add("--steps", default=",".join(Step), metavar="STEPS", help="some of %(default)s")
     add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
     runner = "what runs the workers"

@@ -12,15 +12,15 @@ from embodied_iqa.cli.build import EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, ImageStorage, Step
 from embodied_iqa.data.database.building.builder import build
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, PictureStorage, Step
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
-from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, one_policy
+from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, single_policy
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import CameraModel
@@ -47,7 +47,7 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [name for word in words for name in ((*VLMS, *VLAS) if word == EMBEDDED else (word,))]
-    found = dict.fromkeys(one_policy(parse_reference(name)) for name in names)
+    found = dict.fromkeys(single_policy(parse_reference(name)) for name in names)
     for reference in found:
         check_backend(reference)
     if not found:
@@ -56,7 +56,7 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
 
 
 def _plan(arguments: argparse.Namespace) -> BuildPlan:
-    source, storage = _source(arguments), PictureStorage(arguments.store)
+    source, storage = _source(arguments), ImageStorage(arguments.store)
     wanted = arguments.references
     if wanted is None:
         wanted = 12 if source.count is None else source.count

@@ -10,8 +10,8 @@ from typing import Any
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.data.database.building.build_options import Step
 from embodied_iqa.data.database.building.builder import BuildSummary
-from embodied_iqa.data.database.building.options import Step
 
 
 class BuildProgress:

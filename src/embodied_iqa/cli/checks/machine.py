@@ -1,4 +1,4 @@
-"""Checks of the machine: processors, memory, disk, shared memory for pictures, offscreen rendering."""
+"""Checks of the machine: processors, memory, disk, shared memory for images, offscreen rendering."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def disk(folder: Path | None = None) -> list[Finding]:
 
 
 def shared_memory(folder: Path = _SHARED) -> list[Finding]:
-    """Check the free space in the file system where Fast DDS keeps pictures."""
+    """Check the free space in the file system where Fast DDS keeps images."""
     if not folder.is_dir():
         return [
             Finding("shared memory", Status.MISSING, f"no {folder}", "mount a tmpfs there", required=True)
@@ -123,9 +123,9 @@ data = mujoco.MjData(model)
 mujoco.mj_forward(model, data)
 with mujoco.Renderer(model, 120, 160) as renderer:
     renderer.update_scene(data, camera="eye")
-    picture = renderer.render()
-    if float(np.std(picture)) < 5.0:
-        raise SystemExit(f"the picture is empty (mean {picture.mean():.1f})")
+    image = renderer.render()
+    if float(np.std(image)) < 5.0:
+        raise SystemExit(f"the image is empty (mean {image.mean():.1f})")
     from OpenGL import GL
     name = GL.glGetString(GL.GL_RENDERER).decode()
 print(f"MuJoCo {mujoco.__version__} through {os.environ['MUJOCO_GL']}: {name}")
@@ -137,8 +137,8 @@ def rendering() -> list[Finding]:
     """Render a scene offscreen in a process of its own."""
     outcome = try_code(_DRAW, timeout_s=60.0)
     if outcome.worked:
-        return [Finding("offscreen pictures", Status.OK, outcome.text, required=True)]
+        return [Finding("offscreen images", Status.OK, outcome.text, required=True)]
     if "ModuleNotFoundError" in outcome.text:
-        return [Finding("offscreen pictures", Status.MISSING, outcome.text, "make setup", required=True)]
+        return [Finding("offscreen images", Status.MISSING, outcome.text, "make setup", required=True)]
     detail = f"MUJOCO_GL={os.environ.get('MUJOCO_GL', 'egl')}: {outcome.text}"
-    return [Finding("offscreen pictures", Status.BROKEN, detail, _FIX_RENDERING, required=True)]
+    return [Finding("offscreen images", Status.BROKEN, detail, _FIX_RENDERING, required=True)]

@@ -25,14 +25,14 @@ _ACTIONS: Final = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="verify hashes, columns, links, completeness and pictures")
+    check = actions.add_parser("check", help="verify hashes, columns, links, completeness and images")
     check.add_argument("database", type=Path, metavar="DB")
-    check.add_argument("--no-pictures", action="store_true", help="do not decode every picture")
-    show = actions.add_parser("show", help="draw a sample: pictures side by side, answers, actions, scores")
+    check.add_argument("--no-images", "--no-pictures", action="store_true", help="do not decode every image")
+    show = actions.add_parser("show", help="draw a sample: images side by side, answers, actions, scores")
     show.add_argument("database", type=Path, metavar="DB")
     show.add_argument("--pairs", type=int, default=4, metavar="N", help="how many (default 4)")
     show.add_argument("--seed", type=int, default=0, metavar="S", help="of the sample (default 0)")
-    show.add_argument("--out", type=Path, metavar="FILE", help="also write the pictures, a PNG")
+    show.add_argument("--out", type=Path, metavar="FILE", help="also write the images, a PNG")
     health = actions.add_parser(
         "health", help="whether the scores can tell metrics apart: ceiling, loss by class, trend by level"
     )

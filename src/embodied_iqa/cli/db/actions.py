@@ -10,7 +10,7 @@ from typing import Final
 from rich.measure import Measurement
 
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.data.database import execution
+from embodied_iqa.data.database import joined_runs
 from embodied_iqa.data.database.building.merge import merge_databases
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.query import query
@@ -21,7 +21,7 @@ _UNBOUNDED: Final = 100_000
 
 def check(arguments: argparse.Namespace) -> int:
     """Verify a database; return 1 where it has errors."""
-    report = check_database(open_database(arguments.database), pictures=not arguments.no_pictures)
+    report = check_database(open_database(arguments.database), images=not arguments.no_images)
     exit_code = 1 if report.errors else 0
     if arguments.json:
         tree = {"errors": report.errors, "remarks": report.remarks, "counts": report.counts}
@@ -50,7 +50,7 @@ def merge(arguments: argparse.Namespace) -> int:
 
 def join_execution(arguments: argparse.Namespace) -> int:
     """Keep the runs of experiments in a database."""
-    count = execution.join_execution(open_database(arguments.database), arguments.experiments)
+    count = joined_runs.join_execution(open_database(arguments.database), arguments.experiments)
     print(f"{arguments.database}: {count:,} runs joined")
     next_command("report", arguments.database)
     return 0

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.data.database.sample import SampledPair, answer_text, draw_pairs, side_by_side
 from embodied_iqa.data.database.store import open_database
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 
 _STRIP_PX: Final = 26
 _WIDTH_PX: Final = 960
@@ -31,16 +31,16 @@ def run(arguments: argparse.Namespace) -> int:
         next_command("db", "sql", arguments.database, "SELECT * FROM opinions LIMIT 5")
     if arguments.out is not None:
         rows = [_labelled(side_by_side(store, item), _title(item)) for item in sample]
-        write_picture(arguments.out, np.vstack(rows))
+        write_image(arguments.out, np.vstack(rows))
         if not arguments.json:
             print(f"pictures: {arguments.out}")
     return 0
 
 
 def _print(sample: Sequence[SampledPair]) -> None:
-    """Print a table for each pair: each subject's answers on both pictures, and its score."""
+    """Print a table for each pair: each subject's answers on both images, and its score."""
     for item in sample:
-        headings = ("subject", "on the reference", "on the distorted picture", "score")
+        headings = ("subject", "on the reference", "on the distorted image", "score")
         table = table_of(*headings, title=f"{_title(item)}\n{item.task.text}", right=("score",))
         for name, answers in item.answers.items():
             score = item.scores.get(name)

@@ -1,4 +1,4 @@
-"""`embodied-iqa distort`: distorts pictures; lists, calibrates, draws distortions; trains the denoiser.
+"""`embodied-iqa distort`: distorts images; lists, calibrates, draws distortions; trains the denoiser.
 
 The first argument is an action, `list`, `calibrate`, `sheet` or `train-denoiser`, or else the input.
 """
@@ -15,14 +15,14 @@ from embodied_iqa.world.simulation.camera import CameraModel
 
 __all__ = ["configure", "run"]
 
-PICTURES: Final = "pictures"
+IMAGES: Final = "images"
 ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "list": ("listing", frozenset({"json"})),
     "calibrate": ("calibrate", frozenset({"out", "steps", "references", "camera_model", "json"})),
     "sheet": ("sheet", frozenset({"out", "reference", "seed", "all_miqd"})),
     "train-denoiser": ("train", frozenset({"out", "steps", "seed", "references"})),
-    PICTURES: (
-        "pictures",
+    IMAGES: (
+        "distorting",
         frozenset(
             {"type", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers", "out"}
             | {"format", "json"}
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="IN",
-        help="a picture, a folder of pictures, a recording (.mcap), or an action, see below",
+        help="an image, a folder of images, a recording (.mcap), or an action, see below",
     )
     add = parser.add_argument
     add("--type", action="append", metavar="T[:L]", help="such as 15:4, motion-blur, miqd:fog:2; repeatable")
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--levels",
         metavar="L,L|random",
-        help="levels of types given without one; random: one per picture and type",
+        help="levels of types given without one; random: one per image and type",
     )
     add("--region", type=Path, metavar="MASK", help="mask of the region, white inside")
     add("--inside", type=int, metavar="L", help="level inside the region")
@@ -72,10 +72,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
     add("--out", type=Path, metavar="PATH", help="output")
-    add("--format", choices=("png", "webp"), help="lossless format of the pictures (default png)")
+    add("--format", choices=("png", "webp"), help="lossless format of the images (default png)")
     add("--steps", type=int, metavar="N", help="points of a calibration curve, or training steps")
-    add("--reference", type=Path, metavar="FILE", help="the picture to draw the sheet from")
-    add("--references", type=Path, metavar="DIR", help="pictures for calibration or training")
+    add("--reference", type=Path, metavar="FILE", help="the image to draw the sheet from")
+    add("--references", type=Path, metavar="DIR", help="images for calibration or training")
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, help="of rendered references (default ideal)")
     add("--json", action="store_true", help="print JSON")
@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Perform the action."""
-    action = arguments.input if arguments.input in ACTIONS else PICTURES
+    action = arguments.input if arguments.input in ACTIONS else IMAGES
     module, options = ACTIONS[action]
     unknown = sorted(set(vars(arguments)) - {"input"} - options)
     if unknown:

@@ -10,7 +10,7 @@ from typing import Final
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.imaging.distortions.catalogue import catalogue
-from embodied_iqa.imaging.distortions.references import Reference, pictures_of_folder, scikit_photographs
+from embodied_iqa.imaging.distortions.references import Reference, images_of_folder, scikit_photographs
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.quality.metrics.level_calibration import METRICS, Calibration, calibrate
 from embodied_iqa.world.scenes.scene import make_scene
@@ -46,12 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _references(folder: Path | None, model: str) -> list[Reference]:
     if folder is not None:
-        return pictures_of_folder(folder)
+        return images_of_folder(folder)
     return [*scikit_photographs(), *rendered_references(CameraModel(model))]
 
 
 def rendered_references(model: CameraModel = CameraModel.IDEAL) -> list[Reference]:
-    """Return pictures of the simulated cell, with shadows, through a camera model."""
+    """Return images of the simulated cell, with shadows, through a camera model."""
     references = []
     for seed, view in RENDERED:
         scene = make_scene(seed)

@@ -1,4 +1,4 @@
-"""Inputs of `embodied-iqa distort`: a picture, a folder of pictures, or a recording."""
+"""Inputs of `embodied-iqa distort`: an image, a folder of images, or a recording."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.imaging.distortions.batch import CleanPicture
+from embodied_iqa.imaging.distortions.batch import CleanImage
 from embodied_iqa.imaging.distortions.manifest import Failure
-from embodied_iqa.imaging.images.codecs import picture_files
+from embodied_iqa.imaging.images.codecs import image_files
 
 _CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
 
 
-def count_pictures(path: Path) -> int:
-    """Return the number of pictures.
+def count_images(path: Path) -> int:
+    """Return the number of images.
 
     Raises:
-        InputError: The input does not exist or has no picture.
+        InputError: The input does not exist or has no image.
     """
     if path.suffix == ".mcap":
         with TrialReader(path) as reader:
-            return sum(reader.topics[topic].messages for topic in reader.picture_topics())
+            return sum(reader.topics[topic].messages for topic in reader.image_topics())
     return len(_files(path))
 
 
-def clean_pictures(path: Path) -> Iterator[CleanPicture | Failure]:
-    """Iterate over the pictures, in the order of their names or of their time.
+def clean_images(path: Path) -> Iterator[CleanImage | Failure]:
+    """Iterate over the images, in the order of their names or of their time.
 
     Files that would get one name, such as a.png and a.jpg, are failures. Frames of one topic and stamp are
     numbered from the second on.
 
     Raises:
-        InputError: As for ``count_pictures``, or a recording is damaged.
+        InputError: As for ``count_images``, or a recording is damaged.
     """
     if path.suffix == ".mcap":
         yield from _frames(path)
@@ -47,34 +47,34 @@ def clean_pictures(path: Path) -> Iterator[CleanPicture | Failure]:
         names.setdefault(file.relative_to(root).with_suffix("").as_posix(), []).append(file)
     for name, files in names.items():
         if len(files) == 1:
-            yield CleanPicture(name, name, 0, files[0])
+            yield CleanImage(name, name, 0, files[0])
             continue
         others = ", ".join(file.name for file in files)
         for file in files:
             error = InputError(
-                f"{str(file)!r} would get the name of another picture", expected="different names", got=others
+                f"{str(file)!r} would get the name of another image", expected="different names", got=others
             )
             yield Failure(str(file), str(error))
 
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return picture_files(path, recursive=True)
+        return image_files(path, recursive=True)
     if not path.is_file():
         raise InputError(
-            "no such input", expected="a picture, a folder of pictures or an .mcap file", got=str(path)
+            "no such input", expected="an image, a folder of images or an .mcap file", got=str(path)
         )
     return [path]
 
 
-def _frames(path: Path) -> Iterator[CleanPicture]:
+def _frames(path: Path) -> Iterator[CleanImage]:
     stamps: Counter[str] = Counter()
     with TrialReader(path) as reader:
-        for recorded in reader.pictures():
+        for recorded in reader.images():
             match = _CAMERA_TOPIC.fullmatch(recorded.topic)
             view = match["view"] if match else recorded.topic
-            stamp_ns = recorded.picture.stamp_ns
+            stamp_ns = recorded.image.stamp_ns
             name = f"{recorded.topic.strip('/').replace('/', '-')}/{stamp_ns}"
             stamps[name] += 1
             number = f"_{stamps[name]}" if stamps[name] > 1 else ""
-            yield CleanPicture(name + number, view, stamp_ns, recorded.picture.rgb)
+            yield CleanImage(name + number, view, stamp_ns, recorded.image.rgb)

@@ -1,4 +1,4 @@
-"""`embodied-iqa distort sheet`: every distortion at every level on one picture."""
+"""`embodied-iqa distort sheet`: every distortion at every level on one image."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from embodied_iqa.imaging.distortions import (
 )
 from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.imaging.distortions.references import read_reference, scikit_photographs
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 
 DEFAULT_OUT: Final = Path("distortions.png")
 CELL_PX: Final = (160, 120)
-"""Width and height of a picture on the sheet."""
+"""Width and height of an image on the sheet."""
 LABEL_PX: Final = 22
 _ENCODINGS: Final = {
     ".png": (cv2.IMWRITE_PNG_COMPRESSION, 9),
@@ -35,7 +35,7 @@ _ENCODINGS: Final = {
 _INK: Final = (30, 30, 30)
 _PAPER: Final = 255
 _SHOWN_PX: Final = (320, 240)
-"""Size at which pictures are distorted; they are shown at half of it, so that blocks are visible."""
+"""Size at which images are distorted; they are shown at half of it, so that blocks are visible."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     entries = miqd_catalogue() if getattr(arguments, "all_miqd", False) else catalogue()
     out = getattr(arguments, "out", DEFAULT_OUT)
     if out.suffix and out.suffix.lower() not in _ENCODINGS:
-        raise UsageError("a sheet is a picture, or a folder of them", got=str(out), available=_ENCODINGS)
+        raise UsageError("a sheet is an image, or a folder of them", got=str(out), available=_ENCODINGS)
     if hasattr(arguments, "reference"):
         references = [read_reference(arguments.reference)]
     else:
@@ -59,12 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _draw(out: Path, entries: tuple[Entry, ...], references: list[Image], seed: int) -> None:
-    write_picture(out, contact_sheet(entries, references, seed), _ENCODINGS[out.suffix.lower()])
-    print(f"{len(entries)} distortions, {len(LEVELS)} levels, {len(references)} pictures: {out}")
+    write_image(out, contact_sheet(entries, references, seed), _ENCODINGS[out.suffix.lower()])
+    print(f"{len(entries)} distortions, {len(LEVELS)} levels, {len(references)} images: {out}")
 
 
 def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int) -> Image:
-    """Return the sheet: one row per distortion, with the clean picture and five levels of each reference."""
+    """Return the sheet: one row per distortion, with the clean image and five levels of each reference."""
     width, height = CELL_PX
     columns = 1 + len(LEVELS)
     across = columns * len(references)
@@ -73,7 +73,7 @@ def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int
         level = column % columns
         text = f"level {level}" if level else "reference"
         _write(sheet, text, column * width + 4, LABEL_PX - 7)
-    pictures = [
+    images = [
         cv2.resize(_cut(reference), _SHOWN_PX, interpolation=cv2.INTER_AREA) for reference in references
     ]
     for row, entry in enumerate(entries):
@@ -82,25 +82,25 @@ def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int
         names = "/".join(entry.parameter_names)
         _write(sheet, f"{entry.id}  {entry.name}    {names}:  {label}", 4, top + LABEL_PX - 7)
         for column in range(across):
-            cell = _cell(pictures[column // columns], entry, column % columns, seed)
+            cell = _cell(images[column // columns], entry, column % columns, seed)
             left = column * width
             sheet[top + LABEL_PX : top + LABEL_PX + height, left : left + width] = cell
     return sheet
 
 
-def _cut(picture: Image) -> Image:
-    """Return the centre of a picture in the aspect ratio of a cell."""
-    height, width = picture.shape[:2]
+def _cut(image: Image) -> Image:
+    """Return the centre of an image in the aspect ratio of a cell."""
+    height, width = image.shape[:2]
     rows = min(height, width * CELL_PX[1] // CELL_PX[0])
     columns = min(width, height * CELL_PX[0] // CELL_PX[1])
     top, left = (height - rows) // 2, (width - columns) // 2
-    return picture[top : top + rows, left : left + columns]
+    return image[top : top + rows, left : left + columns]
 
 
-def _cell(picture: Image, entry: Entry, level: int, seed: int) -> Image:
+def _cell(image: Image, entry: Entry, level: int, seed: int) -> Image:
     if level:
-        picture = FrameDistorter(DistortionSpec(entry.id, level, seed)).apply(picture, "sheet", 0)
-    small: Image = cv2.resize(picture, CELL_PX, interpolation=cv2.INTER_AREA)
+        image = FrameDistorter(DistortionSpec(entry.id, level, seed)).apply(image, "sheet", 0)
+    small: Image = cv2.resize(image, CELL_PX, interpolation=cv2.INTER_AREA)
     return small
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.imaging.distortions.references import pictures_of_folder, scikit_photographs
+from embodied_iqa.imaging.distortions.references import images_of_folder, scikit_photographs
 
 DEFAULT_OUT: Final = Path("denoiser.onnx")
 _SMOOTHING: Final = 0.02
@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = {name: getattr(arguments, name) for name in ("steps", "seed") if hasattr(arguments, name)}
     recipe = training.TrainingRecipe(**given)
     folder = getattr(arguments, "references", None)
-    references = scikit_photographs() if folder is None else pictures_of_folder(folder)
+    references = scikit_photographs() if folder is None else images_of_folder(folder)
     out = getattr(arguments, "out", DEFAULT_OUT)
     smooth = 0.0
     with ProgressBars() as bars:
@@ -34,6 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
 
         network = training.train_denoiser([reference.image for reference in references], recipe, show)
     training.save_denoiser(network, out)
-    pictures = ", ".join(reference.name for reference in references)
-    print(f"{recipe.steps} steps on {pictures}: mean squared error {smooth:.5f}; wrote {out}")
+    images = ", ".join(reference.name for reference in references)
+    print(f"{recipe.steps} steps on {images}: mean squared error {smooth:.5f}; wrote {out}")
     return 0

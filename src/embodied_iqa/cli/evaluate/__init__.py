@@ -1,4 +1,4 @@
-"""`embodied-iqa evaluate`: scores of subjects on pictures made for it."""
+"""`embodied-iqa evaluate`: scores of subjects on images made for it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 from embodied_iqa.cli.parser import configure_each, perform
 
 _ACTIONS: Final = {
-    "panel": (f"{__name__}.panel", "the embedded panel on undistorted and on distorted pictures"),
+    "panel": (f"{__name__}.panel", "the embedded panel on undistorted and on distorted images"),
     "static": (f"{__name__}.static", "subjects on a benchmark of `embodied-iqa static make` or `import`"),
-    "miqa": (f"{__name__}.miqa", "metrics on the labels of machine vision of held-out pictures"),
+    "miqa": (f"{__name__}.miqa", "metrics on the labels of machine vision of held-out images"),
     "manipulation": (f"{__name__}.manipulation", "a planner of low-level actions in the simulated cell"),
 }
 

@@ -1,4 +1,4 @@
-"""`embodied-iqa evaluate manipulation`: a planner in the simulated cell, on clean and distorted pictures."""
+"""`embodied-iqa evaluate manipulation`: a planner in the simulated cell, on clean and distorted images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
-from embodied_iqa.suites.cell_manipulation.planning.options import (
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
     Coordinates,
     GateArm,
     LoopOptions,
@@ -25,7 +25,7 @@ from embodied_iqa.suites.cell_manipulation.planning.options import (
 
 if TYPE_CHECKING:
     from embodied_iqa.suites.cell_manipulation.episodes import Episode
-    from embodied_iqa.suites.cell_manipulation.planning.results import SubsetSummary
+    from embodied_iqa.suites.cell_manipulation.planning.planner_results import SubsetSummary
     from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan
 
 _PLANNING: Final = "embodied_iqa.suites.cell_manipulation.planning"
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
     add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
     add("--fault-seed", type=int, default=0, metavar="N", help="of planner-faulty (default 0)")
-    add("--allow-network", action="store_true", help="consent to send pictures to a public API")
+    add("--allow-network", action="store_true", help="consent to send images to a public API")
     add("--json", action="store_true", help="print the summaries as JSON")
 
 
@@ -57,13 +57,13 @@ def _add_prompt(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     switch = argparse.BooleanOptionalAction
     add("--shots", type=int, default=4, metavar="N", help="text examples in the prompt (default 4)")
-    add("--boxes", action=switch, default=True, help="numbered boxes in the picture (default: yes)")
-    add("--multiview", action="store_true", help="add the wrist camera's picture")
-    add("--multistep", action="store_true", help="add the two pictures before the present one")
-    add("--visual-examples", action="store_true", help="two examples with pictures instead of text examples")
+    add("--boxes", action=switch, default=True, help="numbered boxes in the image (default: yes)")
+    add("--multiview", action="store_true", help="add the wrist camera's image")
+    add("--multistep", action="store_true", help="add the two images before the present one")
+    add("--visual-examples", action="store_true", help="two examples with images instead of text examples")
     add("--history", action="store_true", help="repeat the texts of the conversation so far")
-    add("--language-only", action="store_true", help="show no picture")
-    add("--resolution", type=int, default=500, metavar="PX", help="side of the pictures (default 500)")
+    add("--language-only", action="store_true", help="show no image")
+    add("--resolution", type=int, default=500, metavar="PX", help="side of the images (default 500)")
     source = "where the object list comes from (default truth)"
     add("--coordinates", choices=[str(item) for item in Coordinates], default="truth", help=source)
     by = "of --coordinates detector: classical, or panel:NAME and other vision models (default classical)"
@@ -72,7 +72,7 @@ def _add_prompt(parser: argparse.ArgumentParser) -> None:
     add("--on-invalid", choices=[str(item) for item in OnInvalid], default="replan", help=invalid)
     published = "as the published code: plans go on after invalid actions; an empty plan counts -1 errors"
     add("--as-published", action="store_true", help=published)
-    add("--keep-pictures", action="store_true", help="keep the pictures that the planner gets")
+    add("--keep-images", "--keep-pictures", action="store_true", help="keep the images that the planner gets")
 
 
 def _add_arms(parser: argparse.ArgumentParser) -> None:
@@ -97,9 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
         summaries: Mapping[tuple[str, Subset], SubsetSummary] = load(f"{_PLANNING}.runner:run_benchmark")(
             episodes, arguments.out, plan, engine, lambda done, total: bars.update("episodes", done, total)
         )
-    page: Path = load("embodied_iqa.pages.reports.manipulation.report:write_manipulation_report")(
-        arguments.out
-    )
+    page: Path = load(
+        "embodied_iqa.pages.reports.manipulation.manipulation_report:write_manipulation_report"
+    )(arguments.out)
     if arguments.json:
         unstructure = load("embodied_iqa.base.records:unstructure")
         rows = [
@@ -147,7 +147,7 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
         arguments.judge,
         arguments.calibration,
         options,
-        arguments.keep_pictures,
+        arguments.keep_images,
     )
     return plan
 

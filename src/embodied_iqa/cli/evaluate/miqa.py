@@ -1,4 +1,4 @@
-"""`embodied-iqa evaluate miqa`: metrics on the labels of machine vision of held-out pictures."""
+"""`embodied-iqa evaluate miqa`: metrics on the labels of machine vision of held-out images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
-from embodied_iqa.suites.miqa.evaluation.results import MetricRow, MiqaEvaluation, Share
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import MetricRow, MiqaEvaluation, Share
 from embodied_iqa.suites.miqa.training_rows import Label
 
 _SUFFIX: Final = "-evaluation"
@@ -40,17 +40,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--draws", type=int, default=500, metavar="N", help="draws of references for intervals (default: 500)"
     )
-    drawn = "held-out pictures of each reference, drawn with seed 0 (default: all)"
-    add("--pictures", type=int, default=0, metavar="N", help=drawn)
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
+    drawn = "held-out images of each reference, drawn with seed 0 (default: all)"
+    add("--images", "--pictures", type=int, default=0, metavar="N", help=drawn)
+    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
     add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, write the report, print a table; return the exit code."""
-    if arguments.draws < 1 or arguments.pictures < 0:
-        got = f"{arguments.draws} draws, {arguments.pictures} pictures"
-        raise UsageError("wrong number", expected="1 draw or more, pictures from 0", got=got)
+    if arguments.draws < 1 or arguments.images < 0:
+        got = f"{arguments.draws} draws, {arguments.images} images"
+        raise UsageError("wrong number", expected="1 draw or more, images from 0", got=got)
     database = MiqaDatabase(arguments.database)
     names = [metric_name(model) for model in arguments.models]
     plan = _plan(arguments, database, names)
@@ -82,7 +82,7 @@ def _plan(arguments: argparse.Namespace, database: MiqaDatabase, names: list[str
         tasks,
         _label(arguments.label or label or Label.COMPOSITE),
         arguments.draws,
-        arguments.pictures,
+        arguments.images,
     )
 
 
@@ -101,7 +101,7 @@ def _label(word: str) -> Label:
 def _print(result: MiqaEvaluation) -> None:
     for facts in result.tasks:
         right = ("SRCC", "95 %", "PLCC", "KRCC", "RMSE", "ms")
-        title = f"{result.label} of {facts.task}: {facts.pictures:,} held-out pictures"
+        title = f"{result.label} of {facts.task}: {facts.pictures:,} held-out images"
         table = table_of("metric", *right, title=title, right=right)
         for row in result.metrics:
             if row.task is facts.task:

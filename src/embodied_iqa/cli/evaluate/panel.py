@@ -15,8 +15,8 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.imaging.distortions.catalogue import catalogue, entry
-from embodied_iqa.models.panel.members import VLA_NAMES, VLM_NAMES, members_in
-from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.panel.panel_members import VLA_NAMES, VLM_NAMES, members_in
+from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 
 if TYPE_CHECKING:
     from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="write a Markdown page here, with its pictures in a folder beside it",
+        help="write a Markdown page here, with its images in a folder beside it",
     )
     parser.add_argument("--cards", action="store_true", help="write the results into the cards in --models")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.cards:
         load("embodied_iqa.pages.reports.panel.cards:update_cards")(evaluation)
     if arguments.out is not None:
-        write_report = load("embodied_iqa.pages.reports.panel.report:write_report")
-        write_report(evaluation, arguments.out, arguments.out.parent / "pictures")
+        write_report = load("embodied_iqa.pages.reports.panel.panel_report:write_report")
+        write_report(evaluation, arguments.out, arguments.out.parent / "images")
     if arguments.json:
         print(json.dumps(_record(evaluation), indent=2))
     else:
@@ -150,7 +150,7 @@ def _print_tables(evaluation: PanelEvaluation) -> None:
             table.add_row(row.member, *numbers)
         console().print(table)
     if evaluation.answered:
-        table = table_of("VLM", "BLEU", "identical to the truth", "changes with the picture")
+        table = table_of("VLM", "BLEU", "identical to the truth", "changes with the image")
         for answer in summary.vlm_rows(evaluation.answered):
             table.add_row(answer.member, f"{answer.bleu:.3f}", str(answer.exact), str(answer.changed))
         console().print(table)

@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="RESULTS", help="new folder, or one to continue (default: BENCH/results)")
     add("--circular", action="store_true", help="also ask every rotation of the options")
     add("--judge", metavar="SUBJECT", help="VLM that reads unparsed answers; its hits are counted apart")
-    add("--grey", action="store_true", help="also show grey pictures: what the text alone gives away")
+    add("--grey", action="store_true", help="also show grey images: what the text alone gives away")
     add("--distortion", action="append", default=[], metavar="TYPE:LEVEL", help="such as 12:3; repeatable")
     add("--distortions", metavar="A,B", help="types by commas, or all; with --levels")
     add("--levels", default="1-5", metavar="LEVELS", help="of --distortions: 3 or 1-5 (default)")
@@ -196,8 +196,8 @@ def _group(groups: Sequence[GroupScore], key: tuple[str, str]) -> GroupScore | N
     return next((one for one in groups if (one.dimension, one.person) == key), None)
 
 
-def _cell(found: GroupScore | None) -> str:
-    return "" if found is None else f"{found.hits} of {found.hits.n}"
+def _cell(score: GroupScore | None) -> str:
+    return "" if score is None else f"{score.hits} of {score.hits.n}"
 
 
 def _print_conditions(scores: VlmScores) -> None:
@@ -205,7 +205,7 @@ def _print_conditions(scores: VlmScores) -> None:
         return
     headings = (
         "subject",
-        "pictures",
+        "images",
         "plain",
         "minus clean",
         "right to wrong",

@@ -13,9 +13,9 @@ from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.suites.static_benchmark.conditions import CLEAN, conditions_of
-from embodied_iqa.suites.static_benchmark.vla_answers import vla_subject
-from embodied_iqa.suites.static_benchmark.vla_evaluation import VlaRun, evaluate_vlas
-from embodied_iqa.suites.static_benchmark.vla_results import VlaResults, VlaRow
+from embodied_iqa.suites.static_benchmark.vla.evaluation import VlaRun, evaluate_vlas
+from embodied_iqa.suites.static_benchmark.vla.stored_chunks import vla_subject
+from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults, VlaRow
 
 _NUMBERS = (
     "chunk", "position", "orientation", "end", "overall", "log first", "geodesic", "refused", "failed",
@@ -49,8 +49,8 @@ def evaluate(arguments: argparse.Namespace, results: Path) -> VlaResults:
 
 
 def print_scores(results: VlaResults) -> None:
-    """Print the scores on clean pictures, and under each condition."""
-    table = table_of("subject", "pictures", "timing", *_NUMBERS, "95 % interval", right=_NUMBERS)
+    """Print the scores on clean images, and under each condition."""
+    table = table_of("subject", "images", "timing", *_NUMBERS, "95 % interval", right=_NUMBERS)
     for row in results.rows:
         if row.main or not row.level:
             table.add_row(*_cells(row))

@@ -1,4 +1,4 @@
-"""`embodied-iqa experiment`: execution scores of subjects on distorted pictures, resumable."""
+"""`embodied-iqa experiment`: execution scores of subjects on distorted images, resumable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.runs.experiment.plan import EMBEDDED
+from embodied_iqa.runs.experiment.experiment_plan import EMBEDDED
 
 __all__ = ["configure", "run"]
 
@@ -63,7 +63,7 @@ def _add_ros(parser: argparse.ArgumentParser) -> None:
     add("--ros", action="store_true", help="through the ROS graph in real time, recorded")
     add("--robot", choices=["sim", "ur5"], help="with --ros: arm to move (default sim)")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
-    add("--camera", choices=["simulated", "realsense"], help="source of the pictures")
+    add("--camera", choices=["simulated", "realsense"], help="source of the images")
     add("--attach", action="store_true", help="with --ros: use a running graph (ros2 launch)")
 
 

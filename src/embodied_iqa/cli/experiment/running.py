@@ -27,8 +27,7 @@ from embodied_iqa.quality.gate.calibration_file import gate_file_path
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.experiment.arms import OFF, GateArm, parse_arms
-from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment, read_experiment
-from embodied_iqa.runs.experiment.plan import (
+from embodied_iqa.runs.experiment.experiment_plan import (
     ExperimentPlan,
     ExperimentTask,
     RunKey,
@@ -37,12 +36,13 @@ from embodied_iqa.runs.experiment.plan import (
     parse_subjects,
     parse_tasks,
 )
+from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment, read_experiment
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import check_graph, check_task
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 
 if TYPE_CHECKING:
     from embodied_iqa.runs.peers.stored import ComparedDetectors
@@ -94,7 +94,7 @@ def _perform(arguments: argparse.Namespace, graph: GraphParameters, folder: Expe
         names = [arm.name for arm in folder.plan.arms]
         compare_arms = load("embodied_iqa.runs.experiment.gate_arms:compare_arms")
         comparison = compare_arms([item.run for item in scored], names)
-        write = load("embodied_iqa.pages.reports.experiment.report:write_experiment_report")
+        write = load("embodied_iqa.pages.reports.experiment.experiment_report:write_experiment_report")
         page = write(read_experiment(arguments.out), comparison, arguments.out, peers)
     if arguments.json:
         print(json.dumps(as_tree(means, comparison, peers), indent=2))
@@ -165,7 +165,7 @@ def _tasks(
         return parse_tasks(*wanted, partial(check_task, graph=graph, policies=subjects))
     if arguments.tasks is not None or arguments.task:
         raise UsageError("both a benchmark and tasks", expected="--bench or --task, not both")
-    folder = load("embodied_iqa.suites.static_benchmark.trajectories").TrajectoryFolder(arguments.bench)
+    folder = load("embodied_iqa.suites.static_benchmark.vla.trajectories").TrajectoryFolder(arguments.bench)
     tasks = tuple(
         ExperimentTask(task.instruction, task.scene_seed)
         for task in folder.read()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import breakable, console, table_of
-from embodied_iqa.models.scoring.execution import EXECUTION_RECIPE
+from embodied_iqa.models.scoring.execution_score import EXECUTION_RECIPE
 from embodied_iqa.runs.experiment.scores import MeanRow
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def print_detectors(compared: ComparedDetectors) -> None:
     """Print how well each detector sees wrong motions."""
     numbers = {
         "AUC": "auc",
-        "first picture": "auc_first",
+        "first image": "auc_first",
         "clean alarms": "clean_alarms",
         "stopped": "stopped",
         "delay s": "detection_s",

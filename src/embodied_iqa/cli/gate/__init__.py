@@ -1,4 +1,4 @@
-"""`embodied-iqa gate`: calibrates the gate, fits it to a policy, and judges stored pictures."""
+"""`embodied-iqa gate`: calibrates the gate, fits it to a policy, and judges stored images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
     _configure_calibrate(calibrate)
-    check = actions.add_parser("check", help="judge the pictures of a folder or recording")
+    check = actions.add_parser("check", help="judge the images of a folder or recording")
     check.add_argument(
         "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
     )
@@ -32,18 +32,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):
         action.add_argument(
-            "source", type=Path, nargs=count, help="folder of pictures, folder of folders by camera, or .mcap"
+            "source", type=Path, nargs=count, help="folder of images, folder of folders by camera, or .mcap"
         )
         action.add_argument("--view", action="append", metavar="VIEW", help="name of a camera")
         action.add_argument(
-            "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
+            "--topic", action="append", metavar="VIEW=TOPIC", help="image topic of a camera in a recording"
         )
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _configure_fit(fit: argparse.ArgumentParser) -> None:
     add = fit.add_argument
-    sources = "a database with scores of the policy, or recordings of clean pictures"
+    sources = "a database with scores of the policy, or recordings of clean images"
     add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
     add("--camera", required=True, metavar="VIEW", help="name of a camera")
     add("--policy", required=True, metavar="NAME", help="VLA whose loss is predicted")
@@ -69,7 +69,7 @@ def _configure_fit(fit: argparse.ArgumentParser) -> None:
     tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
     add("--tasks", type=Path, metavar="FILE", help=tasks)
     add("--seed", type=int, default=0, help="of the split and the networks (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
     add("--json", action="store_true", help="print the result as JSON")
     add_node_options(fit)
 
@@ -85,7 +85,7 @@ def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:
     calibrate.add_argument("--scenes", type=int, default=40, help="scenes to render with --sim (default: 40)")
     calibrate.add_argument("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
     calibrate.add_argument(
-        "--size", action="append", metavar="WxH", help="picture size with --sim; repeat for several"
+        "--size", action="append", metavar="WxH", help="image size with --sim; repeat for several"
     )
     calibrate.add_argument(
         "--soft", type=float, metavar="SPREADS", help="distance of the bound for HOLD (default: 1.8)"

@@ -1,4 +1,4 @@
-"""`embodied-iqa gate calibrate` and `gate check`: ordinary ranges of a camera, and verdicts on pictures."""
+"""`embodied-iqa gate calibrate` and `gate check`: ordinary ranges of a camera, and verdicts on images."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
-from embodied_iqa.quality.gate.statistics import ImageStatistics, measure
 from embodied_iqa.quality.gate.stored_frames import open_frames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
@@ -46,8 +46,8 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
     for view, rgb in _frames(arguments):
         height_px, width_px, _ = rgb.shape
         group = groups.setdefault((view, width_px, height_px), {_CLEAN: []})
-        for name, picture in (*disturbed(rgb, len(group[_CLEAN]), tolerances), (_CLEAN, rgb)):
-            group.setdefault(name, []).append(measure(picture))
+        for name, image in (*disturbed(rgb, len(group[_CLEAN]), tolerances), (_CLEAN, rgb)):
+            group.setdefault(name, []).append(measure(image))
     provenance = _provenance(arguments)
     new = []
     for (view, _, _), group in groups.items():
@@ -87,7 +87,7 @@ def _provenance(arguments: argparse.Namespace) -> str:
         taken = "" if ideal else f"camera model {arguments.camera_model}, "
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
         return f"simulated: {taken}{scenes}, experts at work and random poses"
-    return f"{'pictures in' if arguments.source.is_dir() else 'recording'} {arguments.source.name}"
+    return f"{'images in' if arguments.source.is_dir() else 'recording'} {arguments.source.name}"
 
 
 def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) -> None:
@@ -101,12 +101,12 @@ def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) 
     print(arguments.output)
     for c in calibrations:
         print(f"  {c.view:5s} {c.width_px}x{c.height_px} from {c.n_frames} frames")
-    next_command("gate", "check", "OTHER_PICTURES", "--calibration", arguments.output)
+    next_command("gate", "check", "OTHER_IMAGES", "--calibration", arguments.output)
 
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A judged picture."""
+    """A judged image."""
 
     view: View
     name: str
@@ -115,7 +115,7 @@ class _Checked:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Judge stored pictures; return the exit code: 1 if all are rejected."""
+    """Judge stored images; return the exit code: 1 if all are rejected."""
     judge = load_judge(parse_judge(arguments.judge), arguments.calibration)
     gatekeeper = Gatekeeper(judge, GateOptions())
     stored = open_frames(arguments.source, _views(arguments), _topics(arguments))
@@ -126,8 +126,8 @@ def check(arguments: argparse.Namespace) -> int:
     words = [verdict.name.lower() for verdict in Verdict]
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:
-        pictures = [dataclasses.asdict(result) for result in results]
-        print(json.dumps({"counts": counts, "pictures": pictures}, indent=2))
+        images = [dataclasses.asdict(result) for result in results]
+        print(json.dumps({"counts": counts, "pictures": images}, indent=2))
     else:
         for result in results:
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())

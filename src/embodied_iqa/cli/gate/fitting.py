@@ -19,15 +19,15 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.store import is_database
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.fitted import FittedGate, LossKind
-from embodied_iqa.quality.gate.fitting.plan import FitPlan
+from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.recordings import RecordingsSource, recording_files
 from embodied_iqa.quality.gate.fitting.split import split_scenes
 from embodied_iqa.quality.gate.judgement import JudgeKind, parse_judge

@@ -15,7 +15,11 @@ from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.suites.cell_manipulation.making import read_episodes
 from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS, ListError, list_errors
-from embodied_iqa.suites.cell_manipulation.planning.options import CLASSICAL, Coordinates, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
+    CLASSICAL,
+    Coordinates,
+    PromptOptions,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("episodes", type=Path, metavar="EP", help="folder of `manipulate make`")
     by = "classical (default), or panel:NAME and other vision models"
     add("--detector", default=CLASSICAL, metavar="MODEL", help=by)
-    add("--distortion", metavar="ID:LEVEL", help="of the pictures, such as 12:3 (default: clean)")
+    add("--distortion", metavar="ID:LEVEL", help="of the images, such as 12:3 (default: clean)")
     add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default 1)")
     add("--json", action="store_true", help="print the result as JSON")
 
@@ -48,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         spread = (f"{row['median_bins']:.1f}", f"{row['p95_bins']:.1f}")
         table.add_row(row["kind"], str(row["number"]), f"{row['near']:.1%}", *spread)
     console().print(table)
-    print(f"{len(errors)} pictures; {false} entries near nothing; distances in bins of 10 mm")
+    print(f"{len(errors)} images; {false} entries near nothing; distances in bins of 10 mm")
     return 0
 
 

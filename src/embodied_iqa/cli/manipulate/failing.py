@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the errors and write the report anew; return the exit code."""
     labels = read_labels(arguments.labels) if arguments.labels else {}
     study = load("embodied_iqa.pages.reports.manipulation.study:load_study")(arguments.run, labels)
-    page = load("embodied_iqa.pages.reports.manipulation.report:write_manipulation_report")(
+    page = load("embodied_iqa.pages.reports.manipulation.manipulation_report:write_manipulation_report")(
         arguments.run, labels
     )
     table = confusion(study.failures)

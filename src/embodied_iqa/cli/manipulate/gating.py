@@ -17,11 +17,11 @@ from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile
-from embodied_iqa.quality.gate.fitting.plan import FitPlan
+from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.split import split_scenes
 from embodied_iqa.quality.gate.risk_control import Promise
 from embodied_iqa.suites.cell_manipulation.making import read_episodes
-from embodied_iqa.suites.cell_manipulation.planning.options import CLASSICAL
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import CLASSICAL
 
 _DISTORTIONS = 10
 
@@ -37,11 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--risk", type=float, default=0.05, metavar="R", help="largest mean loss that passes (default: 0.05)")
     confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"
     add("--confidence", type=float, metavar="P", help=confidence)
-    number = f"distortions of each picture, at one random level each (default: {_DISTORTIONS})"
+    number = f"distortions of each image, at one random level each (default: {_DISTORTIONS})"
     add("--distortions", type=int, default=_DISTORTIONS, metavar="N", help=number)
     add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default: 1)")
     add("--seed", type=int, default=0, metavar="N", help="of mix, split and networks (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that look at pictures (default: 1)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that look at images (default: 1)")
     add("--json", action="store_true", help="print the result as JSON")
 
 
@@ -52,11 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     episodes = read_episodes(arguments.episodes)[:: arguments.every]
     split_scenes([one.name for one in episodes], plan.promise, plan.seed)  # refuse too few before the work
     load("embodied_iqa.suites.cell_manipulation.planning.detecting:load_detector")(arguments.detector)
-    pictures = load("embodied_iqa.suites.cell_manipulation.planning.gate_pictures")
+    images = load("embodied_iqa.suites.cell_manipulation.planning.gate_images")
     folder: Path = arguments.out.with_suffix("") / "pictures"
-    stored = pictures.store_pictures(episodes, folder)
-    options = pictures.LabelOptions(arguments.detector, arguments.distortions, plan.seed, plan.workers)
-    source = pictures.PlannerSource(folder, stored, options)
+    stored = images.store_images(episodes, folder)
+    options = images.LabelOptions(arguments.detector, arguments.distortions, plan.seed, plan.workers)
+    source = images.PlannerSource(folder, stored, options)
     known = GateFile(arguments.out, ())
     fitted = load("embodied_iqa.quality.gate.fitting.fit:fit_source")(source, plan, known)
     if arguments.json:

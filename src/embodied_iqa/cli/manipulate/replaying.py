@@ -8,7 +8,7 @@ from pathlib import Path
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
-from embodied_iqa.suites.cell_manipulation.planning.results import read_transcripts
+from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
 from embodied_iqa.suites.cell_manipulation.planning.transcript import replay
 
 

@@ -1,4 +1,4 @@
-"""`embodied-iqa metrics`: image-quality metrics by name, their values of pictures, and their training."""
+"""`embodied-iqa metrics`: image-quality metrics by name, their values of images, and their training."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="list the metrics and what they need")
     show = actions.add_parser("show", help="show one metric and measure its speed here")
     show.add_argument("name", metavar="NAME", help="name of a metric")
-    score = actions.add_parser("score", help="measure a picture or a folder of pictures")
+    score = actions.add_parser("score", help="measure an image or a folder of images")
     score.add_argument("name", metavar="NAME", help="name of a metric")
     add = score.add_argument
-    add("pictures", type=Path, metavar="PICTURES", help="a picture, or a folder with sub-folders")
-    undistorted = "the undistorted picture, or a folder with the same names"
+    add("images", type=Path, metavar="IMAGES", help="an image, or a folder with sub-folders")
+    undistorted = "the undistorted image, or a folder with the same names"
     add("--reference", type=Path, metavar="PATH", help=undistorted)
     camera = "name of the camera of the images, for metrics of policies and trained ones"
     add("--view", metavar="NAME", help=camera)
@@ -47,9 +47,9 @@ def _configure_fine_tune(parser: argparse.ArgumentParser) -> None:
     add("--weights", type=Path, metavar="FILE", help="weights to begin with (default: random)")
     add("--target", default="decision", help="score to predict (default: decision)")
     add("--split", type=int, default=0, choices=range(10), help="split by reference (default: 0)")
-    add("--epochs", type=int, default=50, help="passes over the pictures (default: 50)")
+    add("--epochs", type=int, default=50, help="passes over the images (default: 50)")
     add("--learning-rate", type=float, default=1e-5, metavar="RATE", help="of AdamW (default: 1e-5)")
-    add("--batch", type=int, default=8, help="pictures a step (default: 8)")
+    add("--batch", type=int, default=8, help="images a step (default: 8)")
     add("--crop", type=int, default=384, metavar="PX", help="side of random crops (default: 384)")
     add("--seed", type=int, default=0, help="of everything random (default: 0)")
     add("--gpus", type=int, default=0, help="GPUs; 0 trains on the processor (default: 0)")
@@ -67,7 +67,7 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
     add("--target", default="decision", metavar="NAME", help=f"{target} (default: decision)")
     add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default: 0)")
     add("--seed", type=int, default=0, help="of everything random (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
     views = "also count scores for views that the subject is not made for"
     add("--all-views", action="store_true", help=views)
 

@@ -42,5 +42,5 @@ def train(arguments: argparse.Namespace) -> int:
     trained = f"pyiqa:{name}@{best}"
     print(json.dumps({"metric": trained}) if arguments.json else f"metric: {trained}")
     if not arguments.json:
-        next_command("metrics", "score", trained, "PICTURES")
+        next_command("metrics", "score", trained, "IMAGES")
     return 0

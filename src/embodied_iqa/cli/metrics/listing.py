@@ -37,7 +37,7 @@ def list_metrics(arguments: argparse.Namespace) -> int:
         print(json.dumps(tree, indent=2))
         return 0
     _print_list([metric.info for metric in BUILT_IN.values()], times_ms)
-    next_command("metrics", "score", "NAME", "PICTURES")
+    next_command("metrics", "score", "NAME", "IMAGES")
     return 0
 
 
@@ -56,21 +56,21 @@ def show_metric(arguments: argparse.Namespace) -> int:
         "needs": info.needs,
         "better": _direction(info),
         "range": f"{_number(info.lowest)} to {_number(info.highest)}",
-        "smallest picture": f"{info.smallest_px} px a side",
+        "smallest image": f"{info.smallest_px} px a side",
         "weights": _megabytes(info),
-        "time": f"{time_ms:.1f} ms for a picture of {_WIDTH_PX} x {_HEIGHT_PX}, here",
+        "time": f"{time_ms:.1f} ms for an image of {_WIDTH_PX} x {_HEIGHT_PX}, here",
         "source": info.source,
     }
     table = Table.grid(padding=(0, 2))
     for heading, value in facts.items():
         table.add_row(Text(heading, style="bold"), Text(value))
     console().print(table)
-    next_command("metrics", "score", info.name, "PICTURES", *_reference(info))
+    next_command("metrics", "score", info.name, "IMAGES", *_reference(info))
     return 0
 
 
 def milliseconds(metric: Metric, rounds: int) -> float:
-    """Return the median time of a 720p picture in so many rounds after a first one, in milliseconds."""
+    """Return the median time of a 720p image in so many rounds after a first one, in milliseconds."""
     rng = np.random.default_rng(0)
     reference, distorted = (
         rng.integers(0, 256, (_HEIGHT_PX, _WIDTH_PX, 3), dtype=np.uint8) for _ in range(2)
@@ -97,7 +97,7 @@ def _print_list(infos: Sequence[MetricInfo], times_ms: dict[str, float]) -> None
         table.add_row(f"pyiqa:{one.name}", one.needs, "", "", "", Text(f"needs {one.text}"))
     out.print(table)
     out.print(
-        f"ms: for {_WIDTH_PX} x {_HEIGHT_PX} pixels, here; NAME:WIDTHxHEIGHT resizes the pictures first",
+        f"ms: for {_WIDTH_PX} x {_HEIGHT_PX} pixels, here; NAME:WIDTHxHEIGHT resizes the images first",
         style="dim",
         highlight=False,
     )

@@ -1,4 +1,4 @@
-"""`embodied-iqa metrics score`: values of a picture or of a folder of pictures."""
+"""`embodied-iqa metrics score`: values of an image or of a folder of images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statistics import fmean
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.imaging.images.codecs import picture_files, read_picture
+from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
@@ -23,23 +23,23 @@ from embodied_iqa.quality.metrics.learned.trained import KIND
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """A picture and its value, or the reason why it has none.
+    """An image and its value, or the reason why it has none.
 
     Attributes:
-        picture: The file, below the folder that was named.
+        image: The file, below the folder that was named.
         value: None where it failed.
         error: Empty where it did not.
     """
 
-    picture: str
+    image: str
     value: float | None
     error: str = ""
 
 
 def score(arguments: argparse.Namespace) -> int:
-    """Measure every picture and print the values; return 1 if none could be measured."""
-    path, reference = arguments.pictures, arguments.reference
-    files = picture_files(path, recursive=True) if path.is_dir() else [path]
+    """Measure every image and print the values; return 1 if none could be measured."""
+    path, reference = arguments.images, arguments.reference
+    files = image_files(path, recursive=True) if path.is_dir() else [path]
     context = MetricContext(view=parse_view(arguments.view) if arguments.view else None)
     metric = metric_by_name(arguments.name)
     try:
@@ -52,7 +52,7 @@ def score(arguments: argparse.Namespace) -> int:
 
 
 def score_files(arguments: argparse.Namespace) -> int:
-    """Measure pictures, and those of folders, with a trained metric; return 1 if none could be measured."""
+    """Measure images, and those of folders, with a trained metric; return 1 if none could be measured."""
     metric = metric_by_name(f"{KIND}:{arguments.model}")
     if metric.info.needs is Needs.REFERENCE:
         raise UsageError(
@@ -60,12 +60,10 @@ def score_files(arguments: argparse.Namespace) -> int:
             expected="`embodied-iqa metrics score` with --reference",
         )
     scored = []
-    for path in arguments.pictures:
-        files = picture_files(path, recursive=True) if path.is_dir() else [path]
+    for path in arguments.images:
+        files = image_files(path, recursive=True) if path.is_dir() else [path]
         found = _scores(metric, path, files, None, MetricContext())
-        scored += [
-            replace(row, picture=str(path / row.picture) if path.is_dir() else str(path)) for row in found
-        ]
+        scored += [replace(row, image=str(path / row.image) if path.is_dir() else str(path)) for row in found]
     _print(metric.info, scored, as_json=arguments.json)
     return 0 if any(row.value is not None for row in scored) else 1
 
@@ -74,7 +72,7 @@ def _check_reference(info: MetricInfo, reference: Path | None) -> None:
     if info.needs is Needs.REFERENCE and reference is None:
         raise UsageError(f"{info.name} compares with a reference", expected="--reference PATH")
     if reference is not None and not reference.exists():
-        expected = "a picture, or a folder with the same names"
+        expected = "an image, or a folder with the same names"
         raise UsageError("no such reference", got=str(reference), expected=expected)
 
 
@@ -87,15 +85,15 @@ def _scores(
         try:
             undistorted = None
             if metric.info.needs is Needs.REFERENCE and reference is not None:
-                undistorted = read_picture(_reference_of(name, reference))
-            yield _Scored(str(name), metric.measure(read_picture(file), undistorted, context))
+                undistorted = read_image(_reference_of(name, reference))
+            yield _Scored(str(name), metric.measure(read_image(file), undistorted, context))
         except InputError as error:
             reason = str(error)
             yield _Scored(str(name), None, reason if str(file) in reason else f"{str(file)!r}: {reason}")
 
 
 def _reference_of(name: Path, reference: Path) -> Path:
-    """Return the reference of a picture: the same name in the folder, with any ending.
+    """Return the reference of an image: the same name in the folder, with any ending.
 
     Raises:
         InputError: There is none, or several.
@@ -105,10 +103,10 @@ def _reference_of(name: Path, reference: Path) -> Path:
     if (reference / name).is_file():
         return reference / name
     folder = (reference / name).parent
-    found = [file for file in picture_files(folder) if file.stem == name.stem] if folder.is_dir() else []
+    found = [file for file in image_files(folder) if file.stem == name.stem] if folder.is_dir() else []
     if len(found) != 1:
         message = f"{name} has {len(found)} references in {reference}"
-        raise InputError(message, expected="one picture of this name")
+        raise InputError(message, expected="one image of this name")
     return found[0]
 
 
@@ -119,26 +117,26 @@ def _print(info: MetricInfo, scored: list[_Scored], *, as_json: bool) -> None:
     mean = fmean(finite) if finite else None
     if as_json:
         rows = [
-            {"picture": row.picture, "value": _plain(row.value), "error": row.error or None} for row in scored
+            {"picture": row.image, "value": _plain(row.value), "error": row.error or None} for row in scored
         ]
         tree = {"metric": info.name, "higher_is_better": info.higher_is_better, "mean": mean}
         print(json.dumps(tree | {"pictures": rows}, indent=1))
     elif values:
-        table = table_of("picture", info.name, right=(info.name,))
+        table = table_of("image", info.name, right=(info.name,))
         for row in scored:
             if row.value is not None:
-                table.add_row(row.picture, f"{row.value:.6g}")
+                table.add_row(row.image, f"{row.value:.6g}")
         console().print(table)
         if len(scored) > 1:
             direction = "higher" if info.higher_is_better else "lower"
             average = "-" if mean is None else f"{mean:.6g}"
-            print(f"mean {average} of {len(finite)} pictures, {direction} is better")
+            print(f"mean {average} of {len(finite)} images, {direction} is better")
     for row in failed:
         print(f"embodied-iqa: {row.error}", file=sys.stderr)
     if failed and len(scored) > 1:
-        print(f"embodied-iqa: {len(failed)} of {len(scored)} pictures have no value", file=sys.stderr)
+        print(f"embodied-iqa: {len(failed)} of {len(scored)} images have no value", file=sys.stderr)
 
 
 def _plain(value: float | None) -> float | str | None:
-    """Return a value as JSON knows it: infinity, as of PSNR of equal pictures, is a word."""
+    """Return a value as JSON knows it: infinity, as of PSNR of equal images, is a word."""
     return value if value is None or math.isfinite(value) else str(value)

@@ -15,7 +15,7 @@ from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import open_database
-from embodied_iqa.quality.metrics.benchmark.database_pictures import DatabasePictures
+from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
 from embodied_iqa.quality.metrics.learned.card import load_metric_card, save_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind
 from embodied_iqa.quality.metrics.training.labels import (
@@ -42,25 +42,25 @@ def train(arguments: argparse.Namespace) -> int:
         print_card(train_on_labels(recipe, target, arguments), arguments.out, as_json=arguments.json)
         return 0
     store = open_database(arguments.database)
-    grid, pictures = load_grid(store, all_views=arguments.all_views), DatabasePictures(arguments.database)
+    grid, images = load_grid(store, all_views=arguments.all_views), DatabaseImages(arguments.database)
     if target.startswith(METRIC_TARGET):
-        labels = metric_labels(pictures, grid.pairs.pair_ids.tolist(), target.removeprefix(METRIC_TARGET))
+        labels = metric_labels(images, grid.pairs.pair_ids.tolist(), target.removeprefix(METRIC_TARGET))
     else:
         labels = target_labels(grid, target)
-    samples = split_samples(pictures, grid.pairs, labels, arguments.split)
+    samples = split_samples(images, grid.pairs, labels, arguments.split)
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
-    training = load("embodied_iqa.quality.metrics.training.training:RecipeTraining")(
+    training = load("embodied_iqa.quality.metrics.training.metric_training:RecipeTraining")(
         recipe, arguments.workers, target, command
     )
     training.train(samples.training, arguments.out, arguments.seed)
     card = load_metric_card(arguments.out)
     if not card.results:
-        origin = {"name": pictures.name, "split": arguments.split, "plan": json.dumps(store.record().plan)}
+        origin = {"name": images.name, "split": arguments.split, "plan": json.dumps(store.record().plan)}
         save_metric_card(replace(card, database=origin), arguments.out)
         measure = load("embodied_iqa.quality.metrics.training.held_out:measure_held_out")
         card = measure(arguments.out, recipe, samples.held_out, workers=arguments.workers)
     print_card(card, arguments.out, as_json=arguments.json)
     if not arguments.json:
         reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
-        next_command("metrics", "score", f"trained:{arguments.out}", "PICTURES", *reference)
+        next_command("metrics", "score", f"trained:{arguments.out}", "IMAGES", *reference)
     return 0

@@ -15,10 +15,10 @@ TASKS: Final = ",".join(VisionTask)
 """All tasks by commas."""
 
 _ACTIONS: Final = {
-    "build": (f"{__name__}.build", "label distorted pictures with vision models"),
+    "build": (f"{__name__}.build", "label distorted images with vision models"),
     "import": (f"{__name__}.importing", "read labels in the published layout of MIQD-2.5M"),
     "train": (f"{__name__}.train", "train a metric on the labels of a database"),
-    "score": (f"{__name__}.score", "score pictures with a trained metric"),
+    "score": (f"{__name__}.score", "score images with a trained metric"),
     "stability": (f"{__name__}.stability", "labels of random parts of the models, compared (table 4)"),
 }
 """Action to (module with `configure` and `run`, one-line help)."""

@@ -1,4 +1,4 @@
-"""`embodied-iqa miqa build`: labels of distorted pictures by vision models, resumable."""
+"""`embodied-iqa miqa build`: labels of distorted images by vision models, resumable."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--task", default=TASKS, metavar="TASKS", help="some of %(default)s")
     add("--seed", type=int, default=0, metavar="S", help="of scenes, distortions and the split (default 0)")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--coco", type=Path, metavar="FILE", help="instances of your pictures as COCO JSON")
+    source.add_argument("--coco", type=Path, metavar="FILE", help="instances of your images as COCO JSON")
     source.add_argument("--database", type=Path, metavar="DB", help="annotated database of simulated scenes")
-    add("--pictures", type=Path, metavar="DIR", help="the pictures of --coco")
-    share = "seeded share of the 250 pictures of a reference, above 0 to 1 (default 1)"
+    add("--images", "--pictures", type=Path, metavar="DIR", help="the images of --coco")
+    share = "seeded share of the 250 images of a reference, above 0 to 1 (default 1)"
     add("--share", type=float, default=1.0, metavar="P", help=share)
-    kept = "write the distorted pictures; without, they are made again from their seeds"
-    add("--keep-pictures", action="store_true", help=kept)
+    kept = "write the distorted images; without, they are made again from their seeds"
+    add("--keep-images", "--keep-pictures", action="store_true", help=kept)
     add("--workers", type=int, default=1, metavar="N", help="references in parallel (default 1)")
     runner = "what runs the workers"
     add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)

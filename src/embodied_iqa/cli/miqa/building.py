@@ -14,10 +14,10 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.miqa import tasks_of
 from embodied_iqa.cli.miqa.build import DEFAULT_REFERENCES
 from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.builder import BuildSummary, build_labels
 from embodied_iqa.suites.miqa.building.coco import CocoSource
 from embodied_iqa.suites.miqa.building.from_database import DatabaseSource
-from embodied_iqa.suites.miqa.building.plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.reference import MiqaSource
 from embodied_iqa.suites.miqa.building.rendered import RenderedSource
 
@@ -34,7 +34,7 @@ class _Progress:
 
     def advance(self, report: BlockReport) -> None:
         """Count a reference."""
-        self._bars.advance("labels", note=f"{report.rows / max(report.busy_s, 1e-3):.1f} pictures/s a worker")
+        self._bars.advance("labels", note=f"{report.rows / max(report.busy_s, 1e-3):.1f} images/s a worker")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,14 +55,14 @@ def _plan(arguments: argparse.Namespace) -> MiqaPlan:
     source = _source(arguments)
     wanted = len(source.names) if arguments.references is None else arguments.references
     tasks = tasks_of(arguments.task)
-    return MiqaPlan(source, wanted, models, tasks, arguments.seed, arguments.share, arguments.keep_pictures)
+    return MiqaPlan(source, wanted, models, tasks, arguments.seed, arguments.share, arguments.keep_images)
 
 
 def _source(arguments: argparse.Namespace) -> MiqaSource:
-    if (arguments.coco is None) != (arguments.pictures is None):
-        raise UsageError("pictures of the user need both", expected="--coco FILE and --pictures DIR")
+    if (arguments.coco is None) != (arguments.images is None):
+        raise UsageError("images of the user need both", expected="--coco FILE and --images DIR")
     if arguments.coco is not None:
-        source = CocoSource(arguments.coco, arguments.pictures)
+        source = CocoSource(arguments.coco, arguments.images)
         for name, reason in source.unusable.items():
             print(f"left out: {name}: {reason}", file=sys.stderr)
         return source
@@ -76,7 +76,7 @@ def _engine(arguments: argparse.Namespace) -> EngineOptions:
 
 
 def _print(path: Path, summary: BuildSummary) -> None:
-    numbers = ("references", "pictures", "models", "C", "A", "clean A")
+    numbers = ("references", "images", "models", "C", "A", "clean A")
     table = table_of("task", *numbers, "weights from", right=numbers)
     for task in summary.tasks:
         manifest = task.manifest

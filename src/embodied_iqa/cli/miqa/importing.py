@@ -9,7 +9,7 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.models.vision.predictions import VisionTask
-from embodied_iqa.suites.miqa.building.importing import ImportSummary, import_labels
+from embodied_iqa.suites.miqa.building.published_layout import ImportSummary, import_labels
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,9 +39,9 @@ def _print(path: Path, summary: ImportSummary) -> None:
     print(f"{path}: {manifest.rows} labels of {manifest.task}, {manifest.references} references")
     print(f"split: {'as published' if summary.published_split else f'drawn with seed {manifest.seed}'}")
     counts = {
-        "labelled pictures without a file, left out": summary.missing_pictures,
-        "references without a source picture, left out": summary.missing_sources,
-        "pictures with one of two labels, left out": summary.unpaired,
+        "labelled images without a file, left out": summary.missing_pictures,
+        "references without a source image, left out": summary.missing_sources,
+        "images with one of two labels, left out": summary.unpaired,
         "references without a mask": summary.without_mask,
     }
     for text, count in counts.items():

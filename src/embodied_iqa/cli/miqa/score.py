@@ -1,4 +1,4 @@
-"""`embodied-iqa miqa score`: what pictures are worth to machine vision, by a trained metric."""
+"""`embodied-iqa miqa score`: what images are worth to machine vision, by a trained metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embodied_iqa.cli.parser import perform
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("pictures", nargs="+", type=Path, metavar="PICTURE", help="pictures, or folders of pictures")
+    add("images", nargs="+", type=Path, metavar="IMAGE", help="images, or folders of images")
     add("--model", type=Path, required=True, metavar="DIR", help="folder of `embodied-iqa miqa train`")
     add("--json", action="store_true", help="print the values as JSON")
 

@@ -45,21 +45,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print(found: Sequence[Stability]) -> None:
+def _print(stabilities: Sequence[Stability]) -> None:
     published = [f"published {name}" for name in _NUMBERS]
     table = table_of("task", "label", *_NUMBERS, *published, right=(*_NUMBERS, *published))
-    for task in found:
+    for task in stabilities:
         for row in task.rows:
             known = [f"{value:.3f}" for value in PUBLISHED[task.task, row.label]]
             table.add_row(str(task.task), row.label, *map(_shown, (row.srcc, row.plcc, row.rmse)), *known)
     console().print(table)
-    for task in found:
+    for task in stabilities:
         print(
             f"{task.task}: {task.trials} splits of {task.models} models ({task.models - task.small} and "
-            f"{task.small}; {task.distinct} different ones exist), {task.pictures} pictures; "
+            f"{task.small}; {task.distinct} different ones exist), {task.pictures} images; "
             f"splits without a correlation: {max(row.undefined for row in task.rows)}"
         )
-    print("published: other pictures and 75 models; not a target")
+    print("published: other images and 75 models; not a target")
 
 
 def _shown(spread: Spread) -> str:

@@ -24,10 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     region = "region encoder (safetensors; default: one is trained on rendered scenes)"
     add("--region-weights", type=Path, metavar="FILE", help=region)
     add("--epochs", type=int, metavar="N", help="at most (default: as in the recipe)")
-    pictures = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
-    add("--pictures", type=int, metavar="N", help=pictures)
+    images = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
+    add("--images", "--pictures", type=int, metavar="N", help=images)
     add("--seed", type=int, default=0, help="of everything random (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
     add("--json", action="store_true", help="print the card as JSON")
 
 

@@ -36,16 +36,16 @@ _TRAINING = "embodied_iqa.quality.metrics.training"
 def train(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
     epochs = 1 if arguments.epochs is None else arguments.epochs
-    if min(arguments.workers, epochs) < 1 or min(arguments.seed, arguments.pictures or 0) < 0:
-        expected = "workers and epochs from 1, seed and pictures from 0"
-        raise UsageError("wrong number of workers, epochs, pictures or seed", expected=expected)
+    if min(arguments.workers, epochs) < 1 or min(arguments.seed, arguments.images or 0) < 0:
+        expected = "workers and epochs from 1, seed and images from 0"
+        raise UsageError("wrong number of workers, epochs, images or seed", expected=expected)
     recipe = recipe_by_name(arguments.model)
     if arguments.region_layer is not None:
         recipe = with_region_layer(recipe, arguments.region_layer)
     if arguments.epochs is not None:
         recipe = replace(recipe, epochs=arguments.epochs, steps=0)
-    if arguments.pictures is not None:
-        recipe = replace(recipe, pictures_each=arguments.pictures)
+    if arguments.images is not None:
+        recipe = replace(recipe, pictures_each=arguments.images)
     if find_spec("torch") is None:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"

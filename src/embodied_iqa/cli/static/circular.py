@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--out is the file that is read", expected="another file")
     table = read_tsv(source)
     items = circular_items(table.items)
-    write_tsv(out, items, table.pictures)
+    write_tsv(out, items, table.images)
     alone = [item.index for item in table.items if not can_rotate(item)]
     print(f"{out}: {len(items)} rows of {len(table.items)} items")
     if table.unknown_columns:

@@ -30,7 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="BENCH", help="new folder")
     meaning = f"meaning of a value of a column of groups: {', '.join((*_DIMENSIONS, *_PERSONS))}"
     add("--category", action="append", default=[], metavar="MEANING=VALUE", help=meaning)
-    add("--pictures", type=Path, metavar="DIR", help="folder of the files in the column image_path")
+    add(
+        "--images",
+        "--pictures",
+        type=Path,
+        metavar="DIR",
+        help="folder of the files in the column image_path",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,10 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"--out is the folder of the file that is read, {ITEMS_FILE}", expected="a new folder"
         )
-    table = read_tsv(arguments.file, dimensions, persons, arguments.pictures)
+    table = read_tsv(arguments.file, dimensions, persons, arguments.images)
     for item in table.items:
-        if item.picture == item.index:
-            table.picture(item)  # a damaged picture is found now, not after hours of questions
+        if item.image == item.index:
+            table.image(item)  # a damaged image is found now, not after hours of questions
     md5 = md5_of(arguments.file)
     write_benchmark(arguments.out, table, arguments.file.name, md5)
     _report(arguments.file, table, md5)
@@ -73,10 +79,10 @@ def _meanings(words: list[str]) -> tuple[dict[str, Dimension], dict[str, Person]
 def _report(file: Path, table: ItemTable, md5: str) -> None:
     plain = plain_items(table.items)
     known = PUBLISHED_MD5.get(md5, "not a published file")
-    print(f"{file}: {len(table.items)} rows, {len(plain)} items, {len(table.pictures)} pictures")
+    print(f"{file}: {len(table.items)} rows, {len(plain)} items, {len(table.images)} images")
     print(f"md5 {md5} ({known})")
-    references = sum(item.picture != item.index for item in table.items)
-    print(f"pictures by the index of another row: {references}")
+    references = sum(item.image != item.index for item in table.items)
+    print(f"images by the index of another row: {references}")
     options = Counter(len(item.options) for item in plain)
     print("options: " + ", ".join(f"{count} items with {k}" for k, count in sorted(options.items())))
     for kind, unknown in (("dimension", "dimension"), ("view", "person")):

@@ -25,11 +25,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--vla", action="store_true", help="expert trajectories for VLAs instead of items")
     number = f"number of items (default {_ITEMS}), with --vla of trajectories (default {_TRAJECTORIES})"
     add("--items", type=int, metavar="N", help=number)
-    add("--step-pictures", action="store_true", help="with --vla: also draw every step from every camera")
+    add(
+        "--step-images",
+        "--step-pictures",
+        action="store_true",
+        help="with --vla: also draw every step from every camera",
+    )
     add("--seed", type=int, default=0, metavar="S", help="of everything random (default 0)")
-    add("--size", default="480x360", metavar="WxH", help="of the pictures (default 480x360)")
+    add("--size", default="480x360", metavar="WxH", help="of the images (default 480x360)")
     models = [str(model) for model in CameraModel]
-    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated pictures")
+    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated images")
     add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
     add("--engine", choices=[str(item) for item in EngineKind], default="processes", help="runs the workers")
     add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
@@ -44,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         count = _TRAJECTORIES if arguments.items is None else arguments.items
         make: Callable[..., int] = load("embodied_iqa.cli.static.make_vla:make")
         return make(arguments, count, int(width), int(height))
-    if arguments.step_pictures:
-        raise UsageError("--step-pictures needs --vla")
+    if arguments.step_images:
+        raise UsageError("--step-images needs --vla")
     items = _ITEMS if arguments.items is None else arguments.items
     plan = load(f"{_MAKING}.make_items:MakePlan")(
         items,

@@ -8,21 +8,19 @@ from collections import Counter
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.suites.static_benchmark.vla_making import PictureOptions, make_trajectories
+from embodied_iqa.suites.static_benchmark.vla.making import ImageOptions, make_trajectories
 from embodied_iqa.world.simulation.camera import CameraModel
 
 
 def make(arguments: argparse.Namespace, tasks: int, width_px: int, height_px: int) -> int:
     """Make the trajectories; return the exit code."""
-    pictures = PictureOptions(
-        width_px, height_px, CameraModel(arguments.camera_model), arguments.step_pictures
-    )
+    images = ImageOptions(width_px, height_px, CameraModel(arguments.camera_model), arguments.step_images)
     with ProgressBars(transient=False) as bars:
         folder = make_trajectories(
             arguments.out,
             tasks=tasks,
             seed=arguments.seed,
-            pictures=pictures,
+            images=images,
             engine=EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
             done=lambda done, tasks: bars.update("trajectories", done, tasks),
         )

@@ -16,8 +16,8 @@ from embodied_iqa.data.database.run_rows import RunRow, read_rows
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
 from embodied_iqa.suites.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
-from embodied_iqa.suites.static_benchmark.vla_baselines import BASELINES
-from embodied_iqa.suites.static_benchmark.vla_results import VlaResults, read_vla_results
+from embodied_iqa.suites.static_benchmark.vla.baselines import BASELINES
+from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults, read_vla_results
 
 _RECORD = "experiment.json"
 _REFERENCES = "shards/*.reference.parquet"

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument("names", metavar="SUBJECT", nargs="*", help="name or reference")
     check.add_argument("--all", action="store_true", help="the whole catalogue")
     calibrate = actions.add_parser(
-        "calibrate", help="measure d_max of a VLA or the document frequencies of a VLM on clean pictures"
+        "calibrate", help="measure d_max of a VLA or the document frequencies of a VLM on clean images"
     )
     _configure_calibrate(calibrate)
     vision = actions.add_parser("vision", help="load vision models and list them, with their speed")

@@ -22,7 +22,7 @@ from embodied_iqa.models.subjects.reference_answers import (
     reference_chunks,
     reference_scenes,
 )
-from embodied_iqa.models.subjects.registry import make_vla, make_vlm, one_policy
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.world.protocols import Vla, Vlm
 from embodied_iqa.world.scenes.scene import Scene
@@ -32,7 +32,7 @@ _STDERR = Console(stderr=True)
 
 
 def calibrate(arguments: argparse.Namespace) -> int:
-    """Measure on undistorted pictures of seeded scenes and write the constants; return the exit code."""
+    """Measure on undistorted images of seeded scenes and write the constants; return the exit code."""
     reference = parse_reference(arguments.name, Role(arguments.role) if arguments.role else None)
     scenes = reference_scenes(arguments.scenes, arguments.seed)
     recipe = (
@@ -44,7 +44,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
         vlm = make_vlm(reference, graph.vlm_node.options, _STDERR.print)
         constants = _measure_vlm(vlm, scenes, recipe)
     else:
-        vla = make_vla(one_policy(reference), graph.vla_node.options, _STDERR.print)
+        vla = make_vla(single_policy(reference), graph.vla_node.options, _STDERR.print)
         constants = _measure_vla(vla, scenes, recipe, arguments.seed)
     path = arguments.out or own_constants_file(reference.text)
     save_constants(constants, path)

@@ -69,7 +69,7 @@ def _record_of(item: SubjectEntry) -> dict[str, object]:
 
 def _print_catalogue(items: Sequence[SubjectEntry]) -> None:
     """Print one line per subject."""
-    numbers = ("size", "weights", "memory", "picture")
+    numbers = ("size", "weights", "memory", "image")
     out, before = console(), ""
     has_room = out.width >= _WIDTH_WITH_LICENCE
     headings = ("name", "role", "back end", *numbers, *(("licence",) if has_room else ()))
@@ -100,7 +100,7 @@ def _print_entry(item: SubjectEntry) -> None:
         "revision": item.revision or ("give one: NAME@COMMIT" if item.family else _DASH),
         "licence": item.licence,
         "parameters, weights, memory": ", ".join(_sizes(item)[:3]),
-        "picture": _sizes(item)[3],
+        "image": _sizes(item)[3],
         "views": ", ".join(item.views) + (", and any other" if item.any_view else ""),
         "arms": "simulated only" if item.simulation_only else "",
         "prompt": item.prompt,

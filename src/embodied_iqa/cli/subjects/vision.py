@@ -25,7 +25,7 @@ class _Row:
 
     Attributes:
         info: What is known of it.
-        prediction_ms: Time of a prediction on a 640 x 480 picture of noise, the best of three [ms].
+        prediction_ms: Time of a prediction on a 640 x 480 image of noise, the best of three [ms].
     """
 
     info: VisionModelInfo
@@ -55,10 +55,10 @@ def list_vision_models(arguments: argparse.Namespace) -> int:
 
 
 def _time_ms(model: VisionModel) -> float:
-    picture = np.random.default_rng(0).integers(0, 256, _SIZE_PX, np.uint8)
+    image = np.random.default_rng(0).integers(0, 256, _SIZE_PX, np.uint8)
     taken_ms = []
     for _ in range(_TIMED):
         began_s = time.perf_counter()
-        model.predict([picture])
+        model.predict([image])
         taken_ms.append(1e3 * (time.perf_counter() - began_s))
     return min(taken_ms)

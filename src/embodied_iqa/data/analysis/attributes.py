@@ -1,4 +1,4 @@
-"""Changes of low-level attributes of pictures by distortion, and their correlation with the scores."""
+"""Changes of low-level attributes of images by distortion, and their correlation with the scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PairAttributes:
 
     Attributes:
         names: Of the columns.
-        distorted: ``(pairs, attributes)`` of the distorted pictures.
+        distorted: ``(pairs, attributes)`` of the distorted images.
         reference: ``(pairs, attributes)`` of their references.
     """
 
@@ -38,9 +38,9 @@ class AttributeRow:
 
     Attributes:
         distortion_id: Two digits; empty for the references themselves.
-        count: Pictures.
+        count: Images.
         means: Mean of each attribute.
-        changes: Mean change from the reference to the distorted picture.
+        changes: Mean change from the reference to the distorted image.
     """
 
     distortion_id: str
@@ -64,20 +64,22 @@ class AttributeTable:
     correlations: dict[Group, tuple[Correlation, ...]]
 
 
-def attribute_table(found: PairAttributes, pairs: PairTable, opinions: dict[Group, Array]) -> AttributeTable:
+def attribute_table(
+    attributes: PairAttributes, pairs: PairTable, opinions: dict[Group, Array]
+) -> AttributeTable:
     """Average attributes over distortions."""
     _, first = np.unique(pairs.reference_ids, return_index=True)
-    rows = [AttributeRow("", len(first), _means(found.reference[first]), (0.0,) * len(found.names))]
-    changes = found.distorted - found.reference
+    rows = [AttributeRow("", len(first), _means(attributes.reference[first]), (0.0,) * len(attributes.names))]
+    changes = attributes.distorted - attributes.reference
     for number in np.unique(pairs.distortion_ids):
         own = pairs.distortion_ids == number
-        means = _means(found.distorted[own]), _means(changes[own])
+        means = _means(attributes.distorted[own]), _means(changes[own])
         rows.append(AttributeRow(str(number), int(own.sum()), *means))
     correlations = {
         group: tuple(srcc(np.abs(column), opinion) for column in changes.T)
         for group, opinion in opinions.items()
     }
-    return AttributeTable(found.names, tuple(rows), correlations)
+    return AttributeTable(attributes.names, tuple(rows), correlations)
 
 
 def _means(values: Array) -> tuple[float, ...]:

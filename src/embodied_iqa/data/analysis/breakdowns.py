@@ -1,4 +1,4 @@
-"""Scores by properties of pictures and distortions: distributions, and means with intervals."""
+"""Scores by properties of images and distortions: distributions, and means with intervals."""
 
 from __future__ import annotations
 

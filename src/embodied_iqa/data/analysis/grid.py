@@ -1,4 +1,4 @@
-"""The scores of a database as arrays: pairs of pictures by subjects."""
+"""The scores of a database as arrays: pairs of images by subjects."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ TASKS_OF_SCALE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """Pairs of a reference and its distorted picture; all arrays ``(pairs,)``, ordered by `pair_ids`.
+    """Pairs of a reference and its distorted image; all arrays ``(pairs,)``, ordered by `pair_ids`.
 
     Attributes:
         pair_ids: Each once.
-        reference_ids: Of the reference picture.
+        reference_ids: Of the reference image.
         distortion_ids: Two digits.
         levels: 1 (mild) to 5 (severe).
         labels: Value of each property, such as `view`; empty if unknown.
@@ -102,7 +102,7 @@ class GroupScores:
 
 @dataclass(frozen=True, slots=True)
 class ViewCount:
-    """Number of subjects that answered about the pictures of one view.
+    """Number of subjects that answered about the images of one view.
 
     Attributes:
         view: The view.

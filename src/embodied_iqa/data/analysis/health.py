@@ -1,7 +1,7 @@
 """Whether a database can tell metrics apart: its ceiling, the loss of each class, and how scores fall.
 
 A database whose pairs lie at the highest score, or whose loss comes from one class of distortions, cannot
-rank metrics of picture quality.
+rank metrics of image quality.
 """
 
 from __future__ import annotations

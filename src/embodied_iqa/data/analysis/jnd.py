@@ -21,7 +21,7 @@ _ROUNDING = 1e-9
 
 
 class Third(StrEnum):
-    """Third of all scores that the score of a picture is in."""
+    """Third of all scores that the score of an image is in."""
 
     MILD = "mild"
     MEDIUM = "medium"

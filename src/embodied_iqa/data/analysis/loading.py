@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.analysis.attributes import ATTRIBUTES, PairAttributes
-from embodied_iqa.data.analysis.execution import ExecutionRuns
+from embodied_iqa.data.analysis.execution_correlation import ExecutionRuns
 from embodied_iqa.data.analysis.grid import (
     LOSSES,
     PARTS,
@@ -71,7 +71,7 @@ def load_grid(store: DatabaseStore, *, all_views: bool = False) -> ScoreGrid:
 
 
 def load_attributes(store: DatabaseStore, pairs: PairTable) -> PairAttributes:
-    """Read the low-level attributes of the distorted pictures and their references."""
+    """Read the low-level attributes of the distorted images and their references."""
     distorted = _rows(store.pairs(["pair_id", *ATTRIBUTES]), "pair_id", pairs.pair_ids)
     reference = _rows(store.references(["reference_id", *ATTRIBUTES]), "reference_id", pairs.reference_ids)
     return PairAttributes(
@@ -87,7 +87,7 @@ def _rows(table: Any, key: str, values: NDArray[np.str_]) -> Any:
 
 
 def runs_of_table(table: Any) -> ExecutionRuns:
-    """Return the runs on distorted pictures of an experiment's table."""
+    """Return the runs on distorted images of an experiment's table."""
     rows = table.filter(pc.not_equal(table["distortion_id"], ""))
     # execution is relative to the reference run: if that failed, it means nothing
     counted = np.asarray(pc.equal(rows["reference_outcome"], "success"))

@@ -30,12 +30,12 @@ class SpotItem:
     """Two answers to compare; the score is not shown before the person has answered.
 
     Attributes:
-        pair_id: The distorted picture.
+        pair_id: The distorted image.
         task_id: The task.
         subject: Who answered.
         text: The task's sentence.
         first: The answer on the reference.
-        second: The answer on the distorted picture.
+        second: The answer on the distorted image.
         score: Automatic score of the second against the first, 0 to 1.
     """
 

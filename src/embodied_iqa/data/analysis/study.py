@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from embodied_iqa.data.analysis.attributes import AttributeTable, PairAttributes, attribute_table
 from embodied_iqa.data.analysis.breakdowns import BreakdownRow, Spread, breakdown, columns_of, spreads
 from embodied_iqa.data.analysis.correlation import Agreement, Correlation, agreement, srcc
-from embodied_iqa.data.analysis.execution import ExecutionRuns, ExecutionTable, execution_table
+from embodied_iqa.data.analysis.decision_losses import LossRow, losses_by
+from embodied_iqa.data.analysis.execution_correlation import ExecutionRuns, ExecutionTable, execution_table
 from embodied_iqa.data.analysis.grid import (
     TASKS_OF_SCALE,
     Group,
@@ -23,7 +24,6 @@ from embodied_iqa.data.analysis.grid import (
 )
 from embodied_iqa.data.analysis.intervals import Interval, srcc_interval
 from embodied_iqa.data.analysis.jnd import LeavingLevel, Thirds, leaving_levels, thirds
-from embodied_iqa.data.analysis.losses import LossRow, losses_by
 from embodied_iqa.data.analysis.means import finite_mean
 from embodied_iqa.data.analysis.noise_ceiling import Ceiling, joint_ceiling, noise_ceiling
 from embodied_iqa.data.analysis.opinion import Opinion, mean_opinion

@@ -1,4 +1,4 @@
-"""Low-level attributes of a picture, and its suitability as a reference."""
+"""Low-level attributes of an image, and its suitability as a reference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Five low-level attributes of a picture.
+    """Five low-level attributes of an image.
 
     Attributes:
         luminance: Mean of BT.601 luma, 0 (black) to 1 (white).
@@ -37,8 +37,8 @@ class QualityLimits:
     Attributes:
         smallest_side_px: Of width and height.
         luminance: Darkest and brightest mean.
-        smallest_contrast: Below it the picture is flat.
-        smallest_sharpness: Below it the picture is blurred.
+        smallest_contrast: Below it the image is flat.
+        smallest_sharpness: Below it the image is blurred.
     """
 
     smallest_side_px: int = 96
@@ -48,7 +48,7 @@ class QualityLimits:
 
 
 def attributes_of(rgb: NDArray[np.uint8]) -> Attributes:
-    """Measure a picture, ``(H, W, 3)`` uint8 RGB; the same bits for any number of threads."""
+    """Measure an image, ``(H, W, 3)`` uint8 RGB; the same bits for any number of threads."""
     luma = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
     mean, spread = _mean_and_spread(luma)
     _, laplacian = _mean_and_spread(cv2.Laplacian(luma, cv2.CV_16S))
@@ -76,7 +76,7 @@ def _colourfulness(rgb: NDArray[np.uint8]) -> float:
 def rejection_reason(
     rgb: NDArray[np.uint8], attributes: Attributes, limits: QualityLimits | None = None
 ) -> str | None:
-    """Return why a picture is unsuitable as a reference, as "kind: numbers"; None where it is suitable."""
+    """Return why an image is unsuitable as a reference, as "kind: numbers"; None where it is suitable."""
     limits = limits or QualityLimits()
     low, high = limits.luminance
     side_px = min(rgb.shape[:2])

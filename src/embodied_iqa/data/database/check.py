@@ -1,4 +1,4 @@
-"""Verification of a database: hashes, columns, links between tables, completeness, pictures."""
+"""Verification of a database: hashes, columns, links between tables, completeness, images."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import PART_SUFFIX, sha256_of
 from embodied_iqa.base.kinematics.se3 import transform_fault
+from embodied_iqa.data.database.database_images import camera_fault, image_hash
 from embodied_iqa.data.database.edits_check import check_edits
-from embodied_iqa.data.database.execution import duplicate_runs, joined_execution
-from embodied_iqa.data.database.pictures import camera_fault, picture_hash
+from embodied_iqa.data.database.joined_runs import duplicate_runs, joined_execution
 from embodied_iqa.data.database.schema import ANNOTATIONS, Camera
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import outdated_verdicts, stored_verdicts
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 
 _MOST_REPORTED: Final = 20
 _KEY: Final = ["picture", "task_id"]
@@ -41,12 +41,12 @@ class CheckReport:
     counts: dict[str, int]
 
 
-def check_database(store: DatabaseStore, *, pictures: bool = True) -> CheckReport:
+def check_database(store: DatabaseStore, *, images: bool = True) -> CheckReport:
     """Verify a database.
 
     Args:
         store: The database.
-        pictures: Also decode every picture and compare its hash.
+        images: Also decode every image and compare its hash.
     """
     checker = _Checker(store)
     checks: list[Callable[[], Iterator[str]]] = [
@@ -59,8 +59,8 @@ def check_database(store: DatabaseStore, *, pictures: bool = True) -> CheckRepor
         checker.execution,
         checker.verdicts,
     ]
-    if pictures:
-        checks.append(checker.pictures)
+    if images:
+        checks.append(checker.images)
     errors: list[str] = []
     for check in checks:
         found = []
@@ -151,8 +151,8 @@ class _Checker:
             yield from self._answers_of(subject.name, table, wanted)
 
     def _answers_of(self, subject: str, table: Any, wanted: Any) -> Iterator[str]:
-        pictures = pc.coalesce(table["pair_id"], table["reference_id"])
-        keys = pa.table([pictures, table["task_id"]], names=_KEY)
+        images = pc.coalesce(table["pair_id"], table["reference_id"])
+        keys = pa.table([images, table["task_id"]], names=_KEY)
         counts = keys.group_by(_KEY).aggregate([([], "count_all")])
         repeated = counts.filter(pc.greater(counts["count_all"], 1)).sort_by(
             [(key, "ascending") for key in _KEY]
@@ -164,7 +164,7 @@ class _Checker:
         if missing:
             yield f"{subject} lacks {missing} of {len(wanted)} answers: build again"
         if unknown:
-            yield f"{subject} has {unknown} answers on unknown pictures or tasks"
+            yield f"{subject} has {unknown} answers on unknown images or tasks"
         failed = len(table) - table["error"].null_count
         if failed:
             self.remarks.append(f"{subject} failed {failed} times")
@@ -200,31 +200,31 @@ class _Checker:
             yield from (f"a run is there more than once: {key}" for key in duplicate_runs(table))
 
     def verdicts(self) -> Iterator[str]:
-        """Every verdict is on a picture of the database, once."""
+        """Every verdict is on an image of the database, once."""
         table = stored_verdicts(self._store)
         if table is not None:
             self.counts["verdicts"] = table.num_rows
             if outdated := outdated_verdicts(self._store):
-                self.remarks.append(f"{outdated} verdicts are on other pictures: judge again")
+                self.remarks.append(f"{outdated} verdicts are on other images: judge again")
             yield from _duplicates("verdict", table["pair_id"].to_pylist())
 
-    def pictures(self) -> Iterator[str]:
-        """Every picture can be read and shows what was written."""
+    def images(self) -> Iterator[str]:
+        """Every image can be read and shows what was written."""
         cameras = pc.list_flatten(self._store.references(["cameras"])["cameras"])
         pairs = self._store.pairs(["picture", "sha256"])
-        pictures = [(camera["picture"], camera["sha256"]) for camera in cameras.to_pylist()]
-        for name, digest in [*pictures, *_columns(pairs)]:
+        images = [(camera["picture"], camera["sha256"]) for camera in cameras.to_pylist()]
+        for name, digest in [*images, *_columns(pairs)]:
             if name is not None:
-                yield from self._picture(name, digest)
+                yield from self._image(name, digest)
 
-    def _picture(self, name: str, digest: str) -> Iterator[str]:
+    def _image(self, name: str, digest: str) -> Iterator[str]:
         try:
-            rgb = read_picture(self._store.path / name)
+            rgb = read_image(self._store.path / name)
         except InputError as error:
             yield str(error)
             return
-        if picture_hash(rgb) != digest:
-            yield f"{name} is not the picture that was written"
+        if image_hash(rgb) != digest:
+            yield f"{name} is not the image that was written"
 
 
 def _columns(table: Any) -> list[tuple[Any, ...]]:

@@ -30,7 +30,7 @@ class RecordedSubject:
         version: See `SubjectInfo`; likewise the following ones.
         description: One sentence.
         views: The views that it looks at.
-        any_view: It is made for pictures of any camera; older databases lack this.
+        any_view: It is made for images of any camera; older databases lack this.
         d_max_m: Scale of a VLA's position score (m); None where it has no scores.
         documents: Number of documents behind a VLM's frequencies; None where it has no scores.
     """

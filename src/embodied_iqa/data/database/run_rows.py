@@ -55,7 +55,7 @@ class RunRow:
         frames_pass: Frames with verdict PASS.
         frames_hold: Frames with verdict HOLD.
         frames_reject: Frames with verdict REJECT.
-        wrong_motions: Decisions that moved the arm elsewhere than that on the undistorted picture would,
+        wrong_motions: Decisions that moved the arm elsewhere than that on the undistorted image would,
             see `runs.experiment.gate_effects`; null where it is unknown which decisions moved it.
         peak_contact_n: Highest force on table, wall or floor [N]; null without a simulation.
         held_s: Time in which the gate withheld the lease of the camera behind the decisions [s].
@@ -63,7 +63,7 @@ class RunRow:
         false_holds: Of these, those that the gate held.
         distorted_frames: Frames of that camera while the level in force was above 0.
         passed_distorted: Of these, those that passed.
-        decision_position: Score of the first decision, distorted against raw picture, 0 to 1 (best).
+        decision_position: Score of the first decision, distorted against raw image, 0 to 1 (best).
         decision_rotation: See decision_position.
         decision_state: See decision_position.
         decision_score: Mean of the three; null without a decision.
@@ -109,7 +109,7 @@ class RunRow:
 
     @property
     def is_reference(self) -> bool:
-        """Whether the pictures were not distorted."""
+        """Whether the images were not distorted."""
         return not self.distortion_id
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.tables import rows_of
-from embodied_iqa.data.database.pictures import distorted_frame, read_frames, spec_of
+from embodied_iqa.data.database.database_images import distorted_frame, read_frames, spec_of
 from embodied_iqa.data.database.schema import Annotation, Pair, Reference, ReferenceTask
 from embodied_iqa.data.database.store import DatabaseStore
 
@@ -26,7 +26,7 @@ class SampledPair:
         pair: The pair.
         reference: Its reference.
         task: The easiest task of the reference.
-        answers: Subject to its answers on the reference and on the distorted picture.
+        answers: Subject to its answers on the reference and on the distorted image.
         scores: Subject to its score; None where it has none.
     """
 
@@ -138,7 +138,7 @@ def _of(table: Any, column: str, names: Collection[str]) -> Any:
 
 
 def side_by_side(store: DatabaseStore, item: SampledPair) -> NDArray[np.uint8]:
-    """Return ``(H, 2 W, 3)`` uint8 RGB: the reference, and the distorted picture made from its seed.
+    """Return ``(H, 2 W, 3)`` uint8 RGB: the reference, and the distorted image made from its seed.
 
     Raises:
         InputError: The reference's file is damaged.

@@ -37,7 +37,7 @@ class Person(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A picture of the reference's instant: file, hash of its pixels, pinhole model, pose."""
+    """An image of the reference's instant: file, hash of its pixels, pinhole model, pose."""
 
     view: View
     picture: str
@@ -60,7 +60,7 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference picture."""
+    """A reference image."""
 
     reference_id: str
     source: SourceKind
@@ -83,7 +83,7 @@ class Reference:
     picture: str
     """Of `view`, relative to the database."""
     sha256: str
-    """Of the picture's pixels."""
+    """Of the image's pixels."""
     cameras: tuple[Camera, ...]
     """All views of this instant, `view` included."""
     T_base_tool: tuple[float, ...]
@@ -117,7 +117,7 @@ class ReferenceTask:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A distorted picture of a reference's `view`."""
+    """A distorted image of a reference's `view`."""
 
     pair_id: str
     reference_id: str
@@ -130,9 +130,9 @@ class Pair:
     seed: int
     """Seed of the distortion."""
     picture: str | None
-    """Null where the picture is made again from its seed."""
+    """Null where the image is made again from its seed."""
     sha256: str
-    """Of the distorted picture's pixels."""
+    """Of the distorted image's pixels."""
     luminance: float
     """This and the following columns: `database.attributes`."""
     contrast: float
@@ -168,7 +168,7 @@ class Annotation:
     reason: str | None
     """Explanation of a VLA."""
     seen: float | None
-    """Probability in [0, 1] that the picture shows what the task names, by the VLA; null if it has none."""
+    """Probability in [0, 1] that the image shows what the task names, by the VLA; null if it has none."""
     error: str | None
     """Why there is no answer."""
 
@@ -205,7 +205,7 @@ class Score:
     position_error_mm: float | None = None
     """VLA."""
     refused: bool | None = None
-    """VLA: it saw no target on the distorted picture, and did on the reference.
+    """VLA: it saw no target on the distorted image, and did on the reference.
 
     What its score lacks is lost by refusal, else by wrong motion.
     """

@@ -1,4 +1,4 @@
-"""Splits for training metrics: each reference is on one side, with all its distorted pictures."""
+"""Splits for training metrics: each reference is on one side, with all its distorted images."""
 
 from __future__ import annotations
 

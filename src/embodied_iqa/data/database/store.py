@@ -53,7 +53,7 @@ class DatabaseStore:
 
     @property
     def references_file(self) -> Path:
-        """The reference pictures."""
+        """The reference images."""
         return self._planned("references.parquet")
 
     @property
@@ -63,7 +63,7 @@ class DatabaseStore:
 
     @property
     def pairs_file(self) -> Path:
-        """The distorted pictures."""
+        """The distorted images."""
         return self._planned("pairs.parquet")
 
     @property
@@ -87,8 +87,8 @@ class DatabaseStore:
         return self.path / "work"
 
     @property
-    def pictures(self) -> Path:
-        """The pictures."""
+    def images(self) -> Path:
+        """The images."""
         return self.path / "pictures"
 
     def tables(self) -> dict[str, Path]:

@@ -20,7 +20,7 @@ from embodied_iqa.data.journal.changes import Change, WriteLabels, WriteTasks, W
 from embodied_iqa.data.journal.journal import ConflictError, Journal, Mark
 from embodied_iqa.data.journal.view import EditView
 from embodied_iqa.world.tasks.task_file_entries import FORMAT, JOURNAL, VERSION
-from embodied_iqa.world.tasks.task_files import PictureTasks, load_task_file
+from embodied_iqa.world.tasks.task_files import ImageTasks, load_task_file
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 _MARK: Final = re.compile(rf"^{JOURNAL}:(?P<mark>.*)$", re.MULTILINE)
@@ -44,14 +44,14 @@ class Exchange:
     """What an export or an import did.
 
     Attributes:
-        pictures: References in the file.
+        images: References in the file.
         tasks: Their tasks.
         edits: New edits of an import; 0 for an export.
         left_out: Rejected references that an export lacks.
         conflicts: References of an import that were edited since the export, and by whom last.
     """
 
-    pictures: int
+    images: int
     tasks: int
     edits: int = 0
     left_out: int = 0
@@ -61,7 +61,7 @@ class Exchange:
 def export_tasks(store: DatabaseStore, file: Path) -> Exchange:
     """Write the tasks and labels of all references as they are after the edits.
 
-    Pictures are named relative to the database, so that a file there is complete:
+    Images are named relative to the database, so that a file there is complete:
     ``build --from-folder DB --tasks DB/tasks.yaml`` reads it. The file holds its place in the journal.
 
     Raises:
@@ -72,16 +72,16 @@ def export_tasks(store: DatabaseStore, file: Path) -> Exchange:
     view = journal.view_at(mark) or EditView()
     built = DatabaseStore(store.path, built=True)
     tasks = rows_by_reference(rows_of(ReferenceTask, built.tasks()))
-    pictures, left_out = [], 0
+    images, left_out = [], 0
     for row in rows_of(Reference, built.references()):
         if view.reference(row.reference_id).rejection is not None:
             left_out += 1
         else:
-            pictures.append(_entry(row, edited_tasks(row, tasks.get(row.reference_id, ()), view), view))
+            images.append(_entry(row, edited_tasks(row, tasks.get(row.reference_id, ()), view), view))
     place = {JOURNAL: f"{mark.edits} {mark.checksum}"} if mark.edits else {}
-    tree = {"format": FORMAT, "version": VERSION, **place, "pictures": pictures}
+    tree = {"format": FORMAT, "version": VERSION, **place, "pictures": images}
     write_text_whole(file, dump_yaml(tree, width=100))
-    return Exchange(len(pictures), sum(len(item["tasks"]) for item in pictures), left_out=left_out)
+    return Exchange(len(images), sum(len(item["tasks"]) for item in images), left_out=left_out)
 
 
 def import_tasks(
@@ -94,12 +94,12 @@ def import_tasks(
 
     Args:
         store: The database.
-        file: Its pictures are named as in `export_tasks`; it may list some of them.
+        file: Its images are named as in `export_tasks`; it may list some of them.
         person: Whose edits they are.
         conflicts: What happens to references that somebody has edited since then in another way.
 
     Raises:
-        InputError: The file is damaged or names a picture that is not a reference.
+        InputError: The file is damaged or names an image that is not a reference.
         ConflictError: Somebody has edited references that the file changes; only with `REFUSE`.
     """
     journal, built = Journal(store.path), DatabaseStore(store.path, built=True)
@@ -108,20 +108,20 @@ def import_tasks(
     unknown = [str(item.path) for item in listed if str(item.path) not in references]
     if unknown:
         raise InputError(
-            f"{file} names {len(unknown)} pictures that are not references of {store.path}",
+            f"{file} names {len(unknown)} images that are not references of {store.path}",
             expected="paths such as pictures/references/NAME-VIEW.png",
             got=unknown[0],
         )
     tasks = rows_by_reference(rows_of(ReferenceTask, built.tasks()))
     rows = [references[str(item.path)] for item in listed]
-    pictures = [
-        _Picture(item, row, tasks.get(row.reference_id, ())) for item, row in zip(listed, rows, strict=True)
+    images = [
+        _Image(item, row, tasks.get(row.reference_id, ())) for item, row in zip(listed, rows, strict=True)
     ]
     base = journal.view_at(_mark_of(file)) or EditView()
     disputed: list[str] = []
 
     def changes(view: EditView) -> list[Change]:
-        wanted, disputed[:] = _merged(pictures, base, view, conflicts)
+        wanted, disputed[:] = _merged(images, base, view, conflicts)
         if disputed and conflicts is Conflicts.REFUSE:
             raise ConflictError(_conflict(file, disputed))
         return wanted
@@ -132,10 +132,10 @@ def import_tasks(
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
-    """A picture of a file, with its row and tasks as they were built."""
+class _Image:
+    """An image of a file, with its row and tasks as they were built."""
 
-    item: PictureTasks
+    item: ImageTasks
     row: Reference
     built: Sequence[ReferenceTask]
 
@@ -153,15 +153,15 @@ class _Picture:
 
 
 def _merged(
-    pictures: Iterable[_Picture], base: EditView, view: EditView, conflicts: Conflicts
+    images: Iterable[_Image], base: EditView, view: EditView, conflicts: Conflicts
 ) -> tuple[list[Change], list[str]]:
     """Return what to write, and the references that were edited since the export in another way."""
     changes: list[Change] = []
     disputed = []
-    for picture in pictures:
-        name = picture.row.reference_id
-        now = picture.changes(view)
-        wanted = [now[kind] for kind in picture.changes(base) if kind in now]
+    for image in images:
+        name = image.row.reference_id
+        now = image.changes(view)
+        wanted = [now[kind] for kind in image.changes(base) if kind in now]
         last = view.reference(name).last
         is_disputed = bool(wanted) and last != base.reference(name).last
         if is_disputed:

@@ -17,7 +17,7 @@ class PairVerdict:
 
     Attributes:
         pair_id: The pair.
-        sha256: Of the pixels of its distorted picture, as in `pairs.parquet`.
+        sha256: Of the pixels of its distorted image, as in `pairs.parquet`.
         verdict: pass, hold or reject, without the frames before it.
         reason: In words; empty for pass.
         gate: File and judge.
@@ -33,7 +33,7 @@ class PairVerdict:
 VERDICTS: Final = schema_of(PairVerdict)
 VERDICT_NAMES: Final = tuple(verdict.name.lower() for verdict in Verdict)
 """By severity."""
-_PICTURE: Final = ["pair_id", "sha256"]
+_IMAGE: Final = ["pair_id", "sha256"]
 
 
 def stored_verdicts(store: DatabaseStore) -> Any | None:
@@ -46,17 +46,17 @@ def stored_verdicts(store: DatabaseStore) -> Any | None:
 
 
 def merge_verdicts(stores: Sequence[DatabaseStore], out: DatabaseStore) -> None:
-    """Keep the verdicts of several databases on the pictures of a merged one.
+    """Keep the verdicts of several databases on the images of a merged one.
 
-    A pair that several databases have judged keeps the verdict of the first. Where none has a verdict on a
-    picture of ``out``, nothing is written.
+    A pair that several databases have judged keeps the verdict of the first. Where none has a verdict on an
+    image of ``out``, nothing is written.
 
     Raises:
         InputError: A file is damaged.
     """
     tables = [table for table in map(stored_verdicts, stores) if table is not None]
-    pictures = zip(*(out.pairs([name])[name].to_pylist() for name in _PICTURE), strict=True)
-    missing, kept = set(pictures), []
+    images = zip(*(out.pairs([name])[name].to_pylist() for name in _IMAGE), strict=True)
+    missing, kept = set(images), []
     for row in (row for table in tables for row in rows_of(PairVerdict, table)):
         if (row.pair_id, row.sha256) in missing:
             missing.remove((row.pair_id, row.sha256))
@@ -66,8 +66,8 @@ def merge_verdicts(stores: Sequence[DatabaseStore], out: DatabaseStore) -> None:
 
 
 def outdated_verdicts(store: DatabaseStore) -> int:
-    """Return the number of verdicts on pictures that the database does not have."""
+    """Return the number of verdicts on images that the database does not have."""
     table = stored_verdicts(store)
     if table is None:
         return 0
-    return int(table.join(store.pairs(_PICTURE), _PICTURE, join_type="left anti").num_rows)
+    return int(table.join(store.pairs(_IMAGE), _IMAGE, join_type="left anti").num_rows)

@@ -24,7 +24,7 @@ from embodied_iqa.data.export.pyiqa import fill_pyiqa
 _OTHER: Final = "other"
 _SIMULATED: Final = "apache-2.0"
 _PHOTOGRAPHS: Final = (
-    "Photographs among the references, and the distorted pictures made of them, belong to those who took "
+    "Photographs among the references, and the distorted images made of them, belong to those who took "
     "them and keep their licence."
 )
 
@@ -51,14 +51,14 @@ class _Licence:
 
     @classmethod
     def of(cls, store: DatabaseStore, named: str | None) -> _Licence:
-        """Return the named licence, by default that of simulated pictures; `other` for photographs."""
+        """Return the named licence, by default that of simulated images; `other` for photographs."""
         photographs = bool(pc.any(store.references(["real"])["real"]).as_py())
         name = named or (_OTHER if photographs else _SIMULATED)
         text = f"Licence of this set: {name}."
         if photographs:
             text += " " + _PHOTOGRAPHS
         else:
-            text += " All pictures were drawn by the simulator of embodied_iqa."
+            text += " All images were drawn by the simulator of embodied_iqa."
         return cls(name, text + " Answers and actions come from the subjects that dataset.json names.")
 
 
@@ -77,7 +77,7 @@ def export_database(
         out: New or empty folder.
         form: The format.
         licence: Name of the set's licence; None for `apache-2.0`, or `other` where it has photographs.
-        all_views: Include in mean opinions the subjects that are not made for the picture's view.
+        all_views: Include in mean opinions the subjects that are not made for the image's view.
 
     Raises:
         InputError: The database is incomplete, ``out`` is not empty or cannot be written.

@@ -1,4 +1,4 @@
-"""Export as a folder that `datasets.load_dataset` reads: Parquet with the pictures in it, and a card."""
+"""Export as a folder that `datasets.load_dataset` reads: Parquet with the images in it, and a card."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import pyarrow.parquet as pq
 
 from embodied_iqa.base.progress import track
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.export.exported_images import ImageFile, distorted_pictures, reference_images
 from embodied_iqa.data.export.opinions import PairOpinions
-from embodied_iqa.data.export.pictures import PictureFile, distorted_pictures, reference_pictures
 from embodied_iqa.data.export.plain import opinion_columns
 
 CONFIGS: Final = ("pairs", "references", "tasks", "scores")
-_SHARD_PICTURES: Final = 1500
-_GROUP_PICTURES: Final = 100
+_SHARD_IMAGES: Final = 1500
+_GROUP_IMAGES: Final = 100
 _IMAGE: Final = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _FEATURES: Final = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
-"""Tells the library which column is a picture; the others follow from their types."""
+"""Tells the library which column is an image; the others follow from their types."""
 _README: Final = """\
 | configuration | a row is |
 |---|---|
-| `pairs` (default) | a distorted picture (`image`) with the mean opinions and the ten splits by reference |
-| `references` | a reference picture (`image`) with its labels; `reference_id` joins it to `pairs` |
+| `pairs` (default) | a distorted image (`image`) with the mean opinions and the ten splits by reference |
+| `references` | a reference image (`image`) with its labels; `reference_id` joins it to `pairs` |
 | `tasks` | a task of a reference |
 | `scores` | the score of one subject for one task of a pair |
 
@@ -59,32 +59,32 @@ def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path
     pair_ids = opinions.pairs.pair_ids.tolist()
     pairs = pa.table(opinion_columns(opinions))
     files = track(distorted_pictures(store, pair_ids), "pairs", len(pair_ids))
-    _write_pictures(folder / "pairs", pairs, files)
+    _write_images(folder / "pairs", pairs, files)
     references = store.references().sort_by("reference_id").drop_columns(["cameras", "picture"])
-    files = track(reference_pictures(store), "references", references.num_rows)
-    _write_pictures(folder / "references", references, files)
+    files = track(reference_images(store), "references", references.num_rows)
+    _write_images(folder / "references", references, files)
     for name, table in (("tasks", store.tasks()), ("scores", store.scores())):
         (folder / name).mkdir()
         pq.write_table(table, folder / name / f"{name}-00000.parquet", compression="zstd")
     return _README
 
 
-def _write_pictures(folder: Path, table: Any, files: Iterable[PictureFile]) -> None:
-    """Write a table with its pictures, in shards; no more than one group of pictures is in memory."""
+def _write_images(folder: Path, table: Any, files: Iterable[ImageFile]) -> None:
+    """Write a table with its images, in shards; no more than one group of images is in memory."""
     folder.mkdir()
     schema = pa.schema([pa.field("image", _IMAGE), *table.schema])
     schema = schema.with_metadata({"huggingface": _FEATURES})
     rest = iter(files)
-    for number, start in enumerate(range(0, table.num_rows, _SHARD_PICTURES)):
-        shard = table.slice(start, _SHARD_PICTURES)
+    for number, start in enumerate(range(0, table.num_rows, _SHARD_IMAGES)):
+        shard = table.slice(start, _SHARD_IMAGES)
         file = folder / f"{folder.name}-{number:05d}.parquet"
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for group in _groups(shard, rest):
                 writer.write_table(group.cast(schema))
 
 
-def _groups(shard: Any, files: Iterator[PictureFile]) -> Iterator[Any]:
-    for first in range(0, shard.num_rows, _GROUP_PICTURES):
-        rows = shard.slice(first, _GROUP_PICTURES)
-        pictures = [{"bytes": file.data, "path": file.name} for file in islice(files, rows.num_rows)]
-        yield rows.add_column(0, "image", pa.array(pictures, _IMAGE))
+def _groups(shard: Any, files: Iterator[ImageFile]) -> Iterator[Any]:
+    for first in range(0, shard.num_rows, _GROUP_IMAGES):
+        rows = shard.slice(first, _GROUP_IMAGES)
+        images = [{"bytes": file.data, "path": file.name} for file in islice(files, rows.num_rows)]
+        yield rows.add_column(0, "image", pa.array(images, _IMAGE))

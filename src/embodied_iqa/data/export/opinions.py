@@ -81,7 +81,7 @@ def views_text(grid: ScoreGrid) -> str:
     if grid.all_views:
         return "Mean opinions include all subjects, also those that are made for another camera."
     lines = [
-        "Mean opinions include only subjects that are made for the picture's camera, or for any: see the",
+        "Mean opinions include only subjects that are made for the image's camera, or for any: see the",
         "column `own_view` in the table of scores.",
         "",
         "| view | references | VLMs counted | VLAs counted |",

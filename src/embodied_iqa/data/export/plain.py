@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from embodied_iqa.data.database.execution import joined_execution
+from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.splits import split_columns
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export.opinions import PairOpinions
@@ -19,9 +19,9 @@ _BATCH_ROWS: Final = 10_000
 _README: Final = """\
 | file | a row is |
 |---|---|
-| `references.csv` | a reference picture |
+| `references.csv` | a reference image |
 | `tasks.csv` | a task of a reference |
-| `pairs.csv` | a distorted picture |
+| `pairs.csv` | a distorted image |
 | `scores.csv` | the score of one subject for one task of a pair |
 | `opinions.csv` | a pair with its mean opinions, thirds, and the ten splits by reference |
 | `execution.csv` | a run of a joined experiment; only where one was joined |
@@ -31,8 +31,8 @@ and `_subjects`, their number. `wrong_motion` is 5 minus what was lost by motion
 `refusal` 5 minus the number of tasks in which the policy saw no target and moved nothing; `refused_mean`,
 `refusal_loss_mean` and `wrong_motion_loss_mean` are these losses themselves, lower is better.
 
-UTF-8, commas, a header; an empty cell where there is no value; lists and structures as JSON. Pictures are
-not in this export; the column `picture` has their paths in the database, and is empty where they are made
+UTF-8, commas, a header; an empty cell where there is no value; lists and structures as JSON. Images are
+not in this export; the column `image` has their paths in the database, and is empty where they are made
 from their seed."""
 
 

@@ -1,4 +1,4 @@
-"""Export for IQA-PyTorch (pyiqa): meta files with the splits as columns, and picture files."""
+"""Export for IQA-PyTorch (pyiqa): meta files with the splits as columns, and image files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from embodied_iqa.base.progress import track
 from embodied_iqa.data.database.splits import split_columns
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.export.exported_images import ImageFile, distorted_pictures, reference_images
 from embodied_iqa.data.export.opinions import PairOpinions
-from embodied_iqa.data.export.pictures import PictureFile, distorted_pictures, reference_pictures
 from embodied_iqa.data.export.plain import write_csv
 
 _REFERENCES: Final = Path("pictures", "references")
@@ -46,7 +46,7 @@ lower_better: false
 def fill_pyiqa(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
     """Write the export into an empty folder; return the text of its README."""
     pairs, references = opinions.pairs.pair_ids.tolist(), opinions.pairs.reference_ids.tolist()
-    files = track(reference_pictures(store), "references", len(set(references)))
+    files = track(reference_images(store), "references", len(set(references)))
     reference_names = _write(files, folder / _REFERENCES)
     files = track(distorted_pictures(store, pairs), "pairs", len(pairs))
     pair_names = _write(files, folder / _PAIRS)
@@ -71,8 +71,8 @@ def fill_pyiqa(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> st
     return _README.format(targets=targets, left_out=", ".join(left_out))
 
 
-def _write(files: Iterable[PictureFile], folder: Path) -> dict[str, str]:
-    """Write pictures; return id to file name."""
+def _write(files: Iterable[ImageFile], folder: Path) -> dict[str, str]:
+    """Write images; return id to file name."""
     folder.mkdir(parents=True)
     names = {}
     for file in files:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.records import structure, unstructure
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.tasks.sentence import check_sentence
 from embodied_iqa.world.tasks.task import MAX_RANK
 from embodied_iqa.world.tasks.vocabulary import Verb
@@ -30,11 +30,11 @@ class Verdict(StrEnum):
     """Opinion of a person about a task."""
 
     FITS = "fits"
-    """One clear task that the picture shows and the robot could do."""
+    """One clear task that the image shows and the robot could do."""
     UNCLEAR = "unclear"
     """It may mean several objects or actions."""
     IMPOSSIBLE = "impossible"
-    """The picture does not show what it names, or no robot could do it."""
+    """The image does not show what it names, or no robot could do it."""
     WORDING = "wording"
     """Wrong language: spelling, grammar."""
 
@@ -78,7 +78,7 @@ class WriteTasks:
 
 @dataclass(frozen=True, slots=True)
 class WriteLabels:
-    """Labels of a reference, see `world.tasks.task_files.PictureLabels`; None for unknown."""
+    """Labels of a reference, see `world.tasks.task_files.ImageLabels`; None for unknown."""
 
     reference_id: str
     main_object: str | None
@@ -148,7 +148,7 @@ class SpotCheck:
     """Opinion of a person about two answers of a subject.
 
     Attributes:
-        pair_id: The distorted picture.
+        pair_id: The distorted image.
         task_id: The task.
         subject: Who answered.
         likeness: 0 (they mean something else) to `LIKENESS` (the same).

@@ -1,4 +1,4 @@
-"""Camera that replays the pictures of a recording."""
+"""Camera that replays the images of a recording."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.errors import RecordingReadError, WrongPoseError
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.recorded import RecordedPicture
+from embodied_iqa.data.recording.recorded import RecordedImage
 from embodied_iqa.data.recording.transforms import TransformTree
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
-from embodied_iqa.imaging.images.image_cdr import ImagePicture
+from embodied_iqa.imaging.images.image_cdr import StampedImage
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
     is_uncalibrated,
@@ -37,7 +37,7 @@ class BagCameraOptions:
     """Replay options, and defaults for what the recording lacks.
 
     Attributes:
-        topic: Picture topic; empty for ``/camera/<view>/image_raw``. Intrinsics are read from ``camera_info``
+        topic: Image topic; empty for ``/camera/<view>/image_raw``. Intrinsics are read from ``camera_info``
             and the camera's pose from ``pose`` beside it.
         intrinsics: The pinhole model, where there is no ``camera_info``.
         T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m), where there is
@@ -65,7 +65,7 @@ class BagCamera:
         options: See there.
 
     Raises:
-        RecordingReadError: The recording cannot be used, has no such pictures, or lacks intrinsics or pose.
+        RecordingReadError: The recording cannot be used, has no such images, or lacks intrinsics or pose.
     """
 
     def __init__(self, path: Path, view: View, options: BagCameraOptions | None = None) -> None:
@@ -74,18 +74,18 @@ class BagCamera:
         self._topic = self._options.topic or f"/camera/{view}/image_raw"
         self._reader = TrialReader(path)
         try:
-            self._pictures = self._reader.pictures([self._topic])
-            first = self._first_picture()
+            self._images = self._reader.images([self._topic])
+            first = self._first_image()
             self._intrinsics: Intrinsics | None = self._options.intrinsics or self._recorded_intrinsics()
             self._poses = self._recorded_poses()
             self._transforms = self._recorded_transforms()
             if not self._options.geometry_optional:
-                self._pose_at(first.picture)
+                self._pose_at(first.image)
         except BaseException:
             self._reader.close()
             raise
-        self._next: RecordedPicture | None = first
-        self._first_ns = self._last_ns = first.picture.stamp_ns
+        self._next: RecordedImage | None = first
+        self._first_ns = self._last_ns = first.image.stamp_ns
         self._shown = 0
         self._shift_ns = 0
 
@@ -95,55 +95,55 @@ class BagCamera:
         return self._view
 
     def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - the interface's argument; a recording never waits
-        """Return the next picture as a frame.
+        """Return the next image as a frame.
 
         Args:
             deadline_s: Not used: a recording never waits.
 
         Raises:
-            EndOfFramesError: All pictures were shown.
-            WrongPoseError: The pose of this picture is invalid; the next call reads the next picture.
-            RecordingReadError: The recording is damaged, or a picture has another size than its camera.
+            EndOfFramesError: All images were shown.
+            WrongPoseError: The pose of this image is invalid; the next call reads the next image.
+            RecordingReadError: The recording is damaged, or an image has another size than its camera.
         """
         recorded = self._next
         if recorded is None:
-            raise EndOfFramesError(f"all pictures on {self._topic} were shown")
-        picture = recorded.picture
-        self._check_size(picture)
-        stamp_ns = picture.stamp_ns + self._shift_ns
-        self._last_ns = picture.stamp_ns
+            raise EndOfFramesError(f"all images on {self._topic} were shown")
+        image = recorded.image
+        self._check_size(image)
+        stamp_ns = image.stamp_ns + self._shift_ns
+        self._last_ns = image.stamp_ns
         self._shown += 1
         self._next = self._following()
-        T_base_camera = self._pose_at(picture)
+        T_base_camera = self._pose_at(image)
         if self._options.clock_ns is not None:
             stamp_ns = self._options.clock_ns()
-        return Frame(self._view, stamp_ns, picture.rgb, self._intrinsics, T_base_camera)
+        return Frame(self._view, stamp_ns, image.rgb, self._intrinsics, T_base_camera)
 
     def rewind(self) -> None:
-        """Continue with the first picture and its recorded stamp."""
-        self._pictures = self._reader.pictures([self._topic])
-        self._next = next(self._pictures, None)
+        """Continue with the first image and its recorded stamp."""
+        self._images = self._reader.images([self._topic])
+        self._next = next(self._images, None)
         self._shown, self._shift_ns = 0, 0
 
     def close(self) -> None:
         """Close the recording; may be called twice."""
         self._reader.close()
 
-    def _first_picture(self) -> RecordedPicture:
-        first = next(self._pictures, None)
+    def _first_image(self) -> RecordedImage:
+        first = next(self._images, None)
         if first is None:
-            raise RecordingReadError(self._reader.path, f"topic {self._topic} holds no pictures")
+            raise RecordingReadError(self._reader.path, f"topic {self._topic} holds no images")
         return first
 
-    def _following(self) -> RecordedPicture | None:
-        recorded = next(self._pictures, None)
+    def _following(self) -> RecordedImage | None:
+        recorded = next(self._images, None)
         if recorded is not None or not self._options.loop:
             return recorded
         span_ns = self._last_ns - self._first_ns
         self._shift_ns += span_ns + (span_ns // (self._shown - 1) if self._shown > 1 else _DEFAULT_PERIOD_NS)
         self._shown = 0
-        self._pictures = self._reader.pictures([self._topic])
-        return next(self._pictures, None)
+        self._images = self._reader.images([self._topic])
+        return next(self._images, None)
 
     def _beside(self, name: str) -> str:
         return f"{self._topic.rpartition('/')[0]}/{name}"
@@ -173,7 +173,7 @@ class BagCamera:
             ) from None
 
     def _recorded_poses(self) -> dict[int, NDArray[np.float64] | str]:
-        """Return the camera's poses by stamp; they are small compared to the pictures."""
+        """Return the camera's poses by stamp; they are small compared to the images."""
         return {
             _stamp_ns(pose): _matrix_or_fault(pose.pose)
             for pose in self._decoded(self._beside("pose"))
@@ -192,49 +192,49 @@ class BagCamera:
                 tree.add(parent, child, _stamp_ns(entry), _matrix_or_fault(pose))
         return tree
 
-    def _pose_at(self, picture: ImagePicture) -> NDArray[np.float64] | None:
-        T = self._recorded_pose(picture)
+    def _pose_at(self, image: StampedImage) -> NDArray[np.float64] | None:
+        T = self._recorded_pose(image)
         if T is None:
             T = self._options.T_base_camera
         if T is None and not self._options.geometry_optional:
-            chain = f"transforms from {_BASE_FRAME} to {picture.frame_id!r} on /tf and /tf_static"
+            chain = f"transforms from {_BASE_FRAME} to {image.frame_id!r} on /tf and /tf_static"
             raise RecordingReadError(
                 self._reader.path,
-                f"does not say where camera {self._view} was at {picture.stamp_ns} ns",
+                f"does not say where camera {self._view} was at {image.stamp_ns} ns",
                 expected=f"a pose of that stamp on {self._beside('pose')}, or {chain}",
             )
         return T
 
-    def _recorded_pose(self, picture: ImagePicture) -> NDArray[np.float64] | None:
-        T = self._poses.get(picture.stamp_ns)
+    def _recorded_pose(self, image: StampedImage) -> NDArray[np.float64] | None:
+        T = self._poses.get(image.stamp_ns)
         if isinstance(T, str):
             topic = self._beside("pose")
             raise WrongPoseError(
-                self._reader.path, f"pose at {picture.stamp_ns} ns on {topic}: {T}", picture.stamp_ns
+                self._reader.path, f"pose at {image.stamp_ns} ns on {topic}: {T}", image.stamp_ns
             )
         if T is not None:
             return T
         try:
-            return self._transforms.lookup(_BASE_FRAME, picture.frame_id, picture.stamp_ns)
+            return self._transforms.lookup(_BASE_FRAME, image.frame_id, image.stamp_ns)
         except InputError as error:
-            asked = f"pose {_BASE_FRAME} -> {picture.frame_id} at {picture.stamp_ns} ns"
-            raise WrongPoseError(self._reader.path, f"{asked}: {error}", picture.stamp_ns) from None
+            asked = f"pose {_BASE_FRAME} -> {image.frame_id} at {image.stamp_ns} ns"
+            raise WrongPoseError(self._reader.path, f"{asked}: {error}", image.stamp_ns) from None
 
-    def _check_size(self, picture: ImagePicture) -> None:
+    def _check_size(self, image: StampedImage) -> None:
         if self._intrinsics is None:
             return
-        height, width, _ = picture.rgb.shape
+        height, width, _ = image.rgb.shape
         if (width, height) != (self._intrinsics.width_px, self._intrinsics.height_px):
             raise RecordingReadError(
                 self._reader.path,
-                f"topic {self._topic} has a picture of another size than its camera",
+                f"topic {self._topic} has an image of another size than its camera",
                 expected=f"{self._intrinsics.width_px} x {self._intrinsics.height_px} px",
                 got=f"{width} x {height} px",
             )
 
 
 def _matrix_or_fault(pose: Any) -> NDArray[np.float64] | str:
-    """Return a pose, or what is wrong with it: only a picture that needs it cannot be shown."""
+    """Return a pose, or what is wrong with it: only an image that needs it cannot be shown."""
     try:
         return matrix_from_pose(pose)
     except InputError as error:

@@ -11,7 +11,7 @@ import zstandard
 from embodied_iqa.base.files import Buffer
 
 DEFAULT_ZSTD_LEVEL = 1
-"""A third of the time of the library's default (3) on camera pictures, for files 1-2 % larger."""
+"""A third of the time of the library's default (3) on camera images, for files 1-2 % larger."""
 
 
 class Compression(StrEnum):

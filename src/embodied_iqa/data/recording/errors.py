@@ -27,12 +27,12 @@ class RecordingReadError(_RecordingError):
 
 
 class WrongPoseError(RecordingReadError):
-    """The camera's pose of one picture is invalid; other pictures can be read.
+    """The camera's pose of one image is invalid; other images can be read.
 
     Args:
         path: The file.
         message: What is wrong with it, without a full stop.
-        stamp_ns: Stamp of the picture.
+        stamp_ns: Stamp of the image.
     """
 
     def __init__(self, path: Path | str, message: str, stamp_ns: int) -> None:

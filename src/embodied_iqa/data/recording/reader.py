@@ -19,7 +19,7 @@ from embodied_iqa.data.recording.opening import (
     recording_file,
     reporting_damage,
 )
-from embodied_iqa.data.recording.recorded import RecordedMessage, RecordedPicture, TopicInfo
+from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage, TopicInfo
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_from_cdr
 
 
@@ -55,15 +55,15 @@ class TrialReader:
         """Log time of the last message; 0 without messages."""
         return max((index.message_end_time for index in self._summary.chunk_indexes), default=0)
 
-    def picture_topics(self) -> list[str]:
-        """Return the topics with raw pictures, sorted.
+    def image_topics(self) -> list[str]:
+        """Return the topics with raw images, sorted.
 
         Raises:
             RecordingReadError: There are none.
         """
         found = sorted(info.topic for info in self.topics.values() if info.type_name == IMAGE_TYPE)
         if not found:
-            raise RecordingReadError(self.path, "holds no pictures", available=sorted(self.topics))
+            raise RecordingReadError(self.path, "holds no images", available=sorted(self.topics))
         return found
 
     def messages(
@@ -108,33 +108,33 @@ class TrialReader:
         """
         return self._types.decode(message, self.topics[message.topic].definition)
 
-    def pictures(
+    def images(
         self,
         topics: Collection[str] | None = None,
         start_ns: int | None = None,
         end_ns: int | None = None,
-    ) -> Iterator[RecordedPicture]:
-        """Iterate over raw pictures in the order of their log times, without copying ``rgb8`` pixels.
+    ) -> Iterator[RecordedImage]:
+        """Iterate over raw images in the order of their log times, without copying ``rgb8`` pixels.
 
         Args:
-            topics: Only these; None for all picture topics.
+            topics: Only these; None for all image topics.
             start_ns: First log time; None for the first.
             end_ns: First log time that is left out; None for none.
 
         Raises:
-            RecordingReadError: A topic holds no pictures, or a picture is damaged.
+            RecordingReadError: A topic holds no images, or an image is damaged.
         """
-        available = self.picture_topics()
+        available = self.image_topics()
         wanted = available if topics is None else topics
         unknown = [topic for topic in wanted if topic not in available]
         if unknown:
-            raise RecordingReadError(self.path, "no such picture topic", got=unknown[0], available=available)
+            raise RecordingReadError(self.path, "no such image topic", got=unknown[0], available=available)
         for message in self.messages(wanted, start_ns, end_ns):
             try:
-                picture = image_from_cdr(message.cdr)
+                image = image_from_cdr(message.cdr)
             except InputError as error:
                 raise RecordingReadError(self.path, f"topic {message.topic}: {error}") from error
-            yield RecordedPicture(message.topic, message.log_time_ns, picture)
+            yield RecordedImage(message.topic, message.log_time_ns, image)
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return the metadata records by name; of several with one name, the last values apply.

@@ -1,10 +1,10 @@
-"""Content of a recording: topics, messages, pictures."""
+"""Content of a recording: topics, messages, images."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embodied_iqa.imaging.images.image_cdr import ImagePicture
+from embodied_iqa.imaging.images.image_cdr import StampedImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class RecordedMessage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RecordedPicture:
-    """A picture of a topic.
+class RecordedImage:
+    """An image of a topic.
 
     Attributes:
         topic: Its topic.
         log_time_ns: When it was received.
-        picture: Stamp, frame and pixels.
+        image: Stamp, frame and pixels.
     """
 
     topic: str
     log_time_ns: int
-    picture: ImagePicture
+    image: StampedImage

@@ -27,7 +27,7 @@ from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
 
 METADATA = "embodied_iqa"
@@ -74,7 +74,7 @@ class TrialStreams:
     modes: dict[int, GateMode] = field(default_factory=dict)
     motions: list[MotionVerdict] = field(default_factory=list)
     poses: list[tuple[int, float, float, float]] = field(default_factory=list)
-    pictures: list[int] = field(default_factory=list)
+    images: list[int] = field(default_factory=list)
 
     def add(self, path: Path, topic: str, message: Any) -> None:
         """Add a message of a topic that `is_trial_topic` names.
@@ -149,7 +149,7 @@ def _sort_in(streams: TrialStreams, topic: str, message: Any) -> None:
             p = message.pose.position
             streams.poses.append((stamp_ns(message), float(p.x), float(p.y), float(p.z)))
         case _ if topic.endswith("/camera_info"):
-            streams.pictures.append(stamp_ns(message))
+            streams.images.append(stamp_ns(message))
 
 
 def _run(streams: TrialStreams, start: Any, until_ns: int) -> RunRecord:
@@ -165,7 +165,7 @@ def _run(streams: TrialStreams, start: Any, until_ns: int) -> RunRecord:
         for stamp, x, y, z in streams.poses
         if start_ns <= stamp <= end_ns
     ]
-    # the end of a run is published when the world stands still; its last pictures may still be rendered
+    # the end of a run is published when the world stands still; its last images may still be rendered
     counted = 0 if end is None else int(end.frames_published)
     modes = [mode for stamp, mode in streams.modes.items() if start_ns <= stamp <= end_ns]
     return RunRecord(
@@ -176,7 +176,7 @@ def _run(streams: TrialStreams, start: Any, until_ns: int) -> RunRecord:
         outcome=None if end is None else _OUTCOMES.get(int(end.outcome)),
         reason="" if end is None else str(end.reason),
         T_base_tool=np.eye(4) if end is None else matrix_from_pose(end.tool_pose),
-        frames_published=max(counted, sum(start_ns <= stamp <= end_ns for stamp in streams.pictures)),
+        frames_published=max(counted, sum(start_ns <= stamp <= end_ns for stamp in streams.images)),
         frames_received=len(verdicts),
         gate_mode=modes[0] if modes else GateMode.OFF,
         answers=tuple(a for a in streams.answers if start_ns <= a.stamp_ns <= end_ns),

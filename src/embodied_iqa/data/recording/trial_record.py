@@ -16,7 +16,7 @@ from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
 
 
@@ -27,7 +27,7 @@ class AnswerRecord:
     Attributes:
         stamp_ns: The frame's.
         view: The camera.
-        source: Raw or distorted picture.
+        source: Raw or distorted image.
         answer: The text; may be empty.
         subject: Name of the VLM.
         subject_version: Its version.
@@ -50,14 +50,14 @@ class ChunkRecord:
     Attributes:
         stamp_ns: The frame's.
         view: The subject's first camera.
-        source: Raw or distorted pictures.
+        source: Raw or distorted images.
         sequence: Counts decisions; the raw and the distorted one share it.
         step: Chunks executed before in this run.
         status: None where the subject failed.
         increments: ``(K, 7)`` float64, see `world.protocols.ActionChunk`.
         reason: In words; where the subject failed, why.
         target_px: Pixel that the subject aimed at, or None.
-        seen: Probability in [0, 1] that the pictures show what the task names, by the subject; or None.
+        seen: Probability in [0, 1] that the images show what the task names, by the subject; or None.
         T_base_tool: ``(4, 4)`` float64, tool pose in the observation (m).
         gripper: Gripper state in the observation, 0 open to 1 closed.
         subject: Name of the VLA.
@@ -146,8 +146,8 @@ class RunRecord:
         outcome: How it ended; None where the recording ends before.
         reason: Why it ended, in words.
         T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
-        frames_published: Pictures that the cameras published.
-        frames_received: Pictures that the gate judged.
+        frames_published: Images that the cameras published.
+        frames_received: Images that the gate judged.
         gate_mode: on, shadow or off.
         answers: Of the VLM, by time.
         chunks: Of the VLA, by time; raw and distorted.
@@ -204,7 +204,7 @@ class RunRecord:
 
     @property
     def held_s(self) -> float:
-        """Time in which an obeyed gate passed no picture of the camera behind the decisions [s]."""
+        """Time in which an obeyed gate passed no image of the camera behind the decisions [s]."""
         seen = self.verdicts_in_turn
         if self.gate_mode is not GateMode.ON or not seen:
             return 0.0
@@ -218,7 +218,7 @@ class RunRecord:
 
     @property
     def distorter(self) -> FrameDistorter:
-        """The distorter of the run: of a raw picture it makes the picture that the subjects saw.
+        """The distorter of the run: of a raw image it makes the image that the subjects saw.
 
         Raises:
             UsageError: The distortion does not exist.

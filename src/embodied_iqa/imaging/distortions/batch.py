@@ -1,4 +1,4 @@
-"""Distorting many pictures to files, in any number of processes."""
+"""Distorting many images to files, in any number of processes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from embodied_iqa.imaging.distortions.references import read_reference
 from embodied_iqa.imaging.distortions.region import distort_region
 from embodied_iqa.imaging.distortions.spec import LEVELS, DistortionSpec
 from embodied_iqa.imaging.distortions.stream import frame_generator
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 
 
-class PictureFormat(StrEnum):
+class ImageFormat(StrEnum):
     """Lossless format of the outputs."""
 
     PNG = "png"
@@ -35,8 +35,8 @@ class PictureFormat(StrEnum):
 
 
 _ENCODINGS: Final = {
-    PictureFormat.PNG: (cv2.IMWRITE_PNG_COMPRESSION, 1),
-    PictureFormat.WEBP: (cv2.IMWRITE_WEBP_QUALITY, 101),
+    ImageFormat.PNG: (cv2.IMWRITE_PNG_COMPRESSION, 1),
+    ImageFormat.WEBP: (cv2.IMWRITE_WEBP_QUALITY, 101),
 }
 
 
@@ -63,18 +63,18 @@ class BatchOptions:
 
     Attributes:
         out: Folder of the outputs.
-        picture_format: Format of the outputs.
-        region: Two levels in one picture; None for one level everywhere.
+        image_format: Format of the outputs.
+        region: Two levels in one image; None for one level everywhere.
     """
 
     out: Path
-    picture_format: PictureFormat = PictureFormat.PNG
+    image_format: ImageFormat = ImageFormat.PNG
     region: Region | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CleanPicture:
-    """A picture to distort.
+class CleanImage:
+    """An image to distort.
 
     Attributes:
         name: Name of its outputs, without a suffix, with ``/`` between folders.
@@ -106,20 +106,20 @@ class CleanPicture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """An output: a clean picture and the distortion to make of it."""
+    """An output: a clean image and the distortion to make of it."""
 
-    picture: CleanPicture
+    image: CleanImage
     spec: DistortionSpec
 
 
 def random_level(seed: int, distortion_id: str, name: str) -> int:
-    """Return a level that depends only on seed, type and picture."""
+    """Return a level that depends only on seed, type and image."""
     digest = blake2b(f"{seed}|{distortion_id}|{name}".encode(), digest_size=8).digest()
     return LEVELS[int.from_bytes(digest, "little") % len(LEVELS)]
 
 
 def expected_record(
-    picture: CleanPicture, spec: DistortionSpec, options: BatchOptions, source_sha256: str
+    image: CleanImage, spec: DistortionSpec, options: BatchOptions, source_sha256: str
 ) -> Record:
     """Return the record of an output, as far as it is known before the output is made."""
     distortion, region = entry(spec.id), options.region
@@ -127,8 +127,8 @@ def expected_record(
     if region is not None:
         folder += f"in_{region.outside}out"
     return Record(
-        output=f"{folder}/{picture.name}.{options.picture_format}",
-        reference=picture.reference,
+        output=f"{folder}/{image.name}.{options.image_format}",
+        reference=image.reference,
         reference_sha256=source_sha256,
         type=distortion.id,
         name=distortion.name,
@@ -152,30 +152,30 @@ def run_jobs(jobs: Iterable[Job], options: BatchOptions, workers: int) -> Iterat
     try:
         yield from engine.run((partial(_do, job, options) for job in jobs), in_order=True)
     finally:
-        engine.close()  # pictures in progress are finished
+        engine.close()  # images in progress are finished
 
 
 def _do(job: Job, options: BatchOptions) -> Record | Failure:
-    """Make an output; a picture that cannot be distorted is a failure of that picture."""
-    picture, spec = job.picture, job.spec
+    """Make an output; an image that cannot be distorted is a failure of that image."""
+    source, spec = job.image, job.spec
     try:
-        image, source_sha256 = _clean(picture)
-        distorted = _distorted(image, job, options.region)
+        clean, source_sha256 = _clean(source)
+        distorted = _distorted(clean, job, options.region)
     except InputError as error:
-        named = picture.reference in str(error)
-        return Failure(picture.reference, str(error) if named else f"{picture.reference!r}: {error}")
-    record = expected_record(picture, spec, options, source_sha256)
-    write_picture(options.out / record.output, distorted, _ENCODINGS[options.picture_format])
+        named = source.reference in str(error)
+        return Failure(source.reference, str(error) if named else f"{source.reference!r}: {error}")
+    record = expected_record(source, spec, options, source_sha256)
+    write_image(options.out / record.output, distorted, _ENCODINGS[options.image_format])
     height, width = distorted.shape[:2]
     digest = sha256(distorted.data).hexdigest()
     return replace(record, sha256=digest, width_px=width, height_px=height)
 
 
-def _clean(picture: CleanPicture) -> tuple[Image, str]:
-    """Return pixels and hash of a clean picture."""
-    if not isinstance(picture.source, Path):
-        return picture.source, picture.sha256()
-    found = _of_file(picture.source)
+def _clean(image: CleanImage) -> tuple[Image, str]:
+    """Return pixels and hash of a clean image."""
+    if not isinstance(image.source, Path):
+        return image.source, image.sha256()
+    found = _of_file(image.source)
     if isinstance(found, InputError):
         raise found
     return found
@@ -183,7 +183,7 @@ def _clean(picture: CleanPicture) -> tuple[Image, str]:
 
 @lru_cache(maxsize=1)
 def _of_file(path: Path) -> tuple[Image, str] | InputError:
-    """Return pixels and hash of a file, or its error; a worker makes the outputs of a picture in sequence."""
+    """Return pixels and hash of a file, or its error; a worker makes the outputs of an image in sequence."""
     try:
         return read_reference(path), sha256_of(path)
     except InputError as error:
@@ -192,7 +192,7 @@ def _of_file(path: Path) -> tuple[Image, str] | InputError:
 
 def _distorted(image: Image, job: Job, region: Region | None) -> Image:
     spec = job.spec
-    rng = frame_generator(spec, job.picture.view, job.picture.stamp_ns)
+    rng = frame_generator(spec, job.image.view, job.image.stamp_ns)
     if region is None:
         return distort(image, spec.id, spec.level, rng)
     levels = {"inside": spec.level, "outside": region.outside}

@@ -67,7 +67,7 @@ def interpolated(image: Image, grid: BlockGrid, lost: NDArray[np.intp]) -> Image
 
     Args:
         image: ``(H, W, 3)`` uint8.
-        grid: The picture's blocks.
+        grid: The image's blocks.
         lost: Flat indices of the lost blocks.
     """
     out = image.copy()
@@ -139,7 +139,7 @@ ENTRIES = (
         block_exchange,
         "fraction",
         "swaps per 16 x 16 block",
-        "KADID-10k: 20, 40, 60, 80, 100 patches of a 512 x 384 picture, 0.026 to 0.130",
+        "KADID-10k: 20, 40, 60, 80, 100 patches of a 512 x 384 image, 0.026 to 0.130",
     ),
     calibrated(
         "24",
@@ -147,7 +147,7 @@ ENTRIES = (
         block_lost,
         "fraction",
         "share of the 32 x 32 blocks",
-        "KADID-10k: 2, 4, 6, 8, 10 blocks of a 512 x 384 picture, 0.010 to 0.052",
+        "KADID-10k: 2, 4, 6, 8, 10 blocks of a 512 x 384 image, 0.010 to 0.052",
     ),
     calibrated(
         "25",

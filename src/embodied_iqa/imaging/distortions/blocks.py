@@ -1,4 +1,4 @@
-"""Grid of macro blocks, for pictures of any size."""
+"""Grid of macro blocks, for images of any size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))
 
 @dataclass(frozen=True, slots=True)
 class BlockGrid:
-    """Whole blocks of one picture; the rest at the right and lower border is in no block.
+    """Whole blocks of one image; the rest at the right and lower border is in no block.
 
     Attributes:
         side_px: Side of a block.
@@ -44,9 +44,9 @@ class BlockGrid:
 
 
 def block_grid(shape: tuple[int, ...], side_px: int) -> BlockGrid:
-    """Divide a picture into blocks of ``side_px``.
+    """Divide an image into blocks of ``side_px``.
 
-    A picture smaller than KADID-10k's 512 x 384 gets smaller blocks instead of fewer, so that a share of the
+    An image smaller than KADID-10k's 512 x 384 gets smaller blocks instead of fewer, so that a share of the
     blocks means the same; no block is smaller than 4 px.
     """
     scale = min(1.0, math.sqrt(shape[0] * shape[1] / _KADID_AREA_PX))

@@ -38,7 +38,7 @@ def disk_kernel(radius_px: float) -> NDArray[np.float32]:
 
 
 def lens_blur(image: Image, _: Generator, radius_px: float) -> Image:
-    """Convolve with a disk, the picture of a point out of focus, mirrored at the border."""
+    """Convolve with a disk, the image of a point out of focus, mirrored at the border."""
     return convolve(image, disk_kernel(radius_px))
 
 

@@ -85,21 +85,21 @@ def _own(word: str) -> Entry:
 
 
 def distort(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
-    """Return a distorted copy of a picture; all randomness comes from ``rng``.
+    """Return a distorted copy of an image; all randomness comes from ``rng``.
 
     Args:
         image: ``(H, W, 3)`` uint8 RGB, at least 16 x 16; read-only and non-contiguous arrays are fine. It is
             never changed.
         id_or_name: Which distortion: ``"15"`` or ``"multiplicative-noise"``.
         level: 1 (mild) to 5 (severe).
-        rng: ``numpy.random.Generator``; the same state gives the same picture, bit for bit.
+        rng: ``numpy.random.Generator``; the same state gives the same image, bit for bit.
 
     Returns:
         ``(H, W, 3)`` uint8 RGB, C-contiguous, never the input itself.
 
     Raises:
         UsageError: Unknown distortion or level.
-        InputError: The picture has another type, shape or size.
+        InputError: The image has another type, shape or size.
     """
     distortion = entry(id_or_name)
     if level not in LEVELS:

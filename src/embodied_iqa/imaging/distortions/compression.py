@@ -20,7 +20,7 @@ _SMALLEST_JPEG2000_AREA_PX = 224 * 224
 _RATES_PER_RATIO = 1000
 """OpenCV takes JPEG2000 rates as whole thousandths of the raw size."""
 
-# OpenJPEG reads it for each picture. Threads change the time, not the picture; `workers` sets 1.
+# OpenJPEG reads it for each image. Threads change the time, not the image; `workers` sets 1.
 os.environ.setdefault("OPJ_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
 
 
@@ -28,7 +28,7 @@ def _through_codec(pixels: Image, extension: str, options: tuple[int, int], read
     done, data = cv2.imencode(extension, pixels, options)
     decoded = cv2.imdecode(data, read_as) if done else None
     if decoded is None or decoded.shape != pixels.shape:
-        raise InternalError(f"OpenCV's {extension} codec lost a picture of shape {pixels.shape}")
+        raise InternalError(f"OpenCV's {extension} codec lost an image of shape {pixels.shape}")
     result: Image = decoded
     return result
 

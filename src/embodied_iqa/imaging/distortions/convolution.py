@@ -1,4 +1,4 @@
-"""Convolution of 8-bit pictures with large but sparse kernels, such as lines and disks."""
+"""Convolution of 8-bit images with large but sparse kernels, such as lines and disks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.imaging.distortions.image import Image
 
 _TILE_PX = 11
-"""OpenCV filters 8-bit pictures directly, skipping zero taps, while a kernel has under 130 cells."""
+"""OpenCV filters 8-bit images directly, skipping zero taps, while a kernel has under 130 cells."""
 _MOST_DIRECT_TAPS = 180
 """Above this OpenCV's Fourier transform, fastest in float32, beats summing tap by tap."""
 _FINE = 64.0
@@ -19,7 +19,7 @@ _FINE = 64.0
 
 
 def convolve(image: Image, kernel: NDArray[np.float32]) -> Image:
-    """Correlate a picture or plane with a kernel of odd sides, mirrored at the border, rounded to nearest.
+    """Correlate an image or plane with a kernel of odd sides, mirrored at the border, rounded to nearest.
 
     Kernels too large for OpenCV's direct filter are cut into tiles that are; empty tiles cost nothing.
     """

@@ -1,6 +1,6 @@
 """Denoising network of distortion 17, run by ONNX Runtime: four 3 x 3 convolutions on pixel quads.
 
-The picture is folded so that each 2 x 2 quad becomes one place of twelve channels, a thirteenth channel holds
+The image is folded so that each 2 x 2 quad becomes one place of twelve channels, a thirteenth channel holds
 the noise level (as in FFDNet, Zhang et al. 2018), the network predicts the noise (as in DnCNN, Zhang et al.
 2017), and the noise is subtracted.
 
@@ -26,7 +26,7 @@ from embodied_iqa.imaging.distortions.image import Image
 
 LAYERS: Final = 4
 CONTEXT_PX: Final = 2 * LAYERS
-"""Border that the convolutions, which do not pad, consume on each side of a picture."""
+"""Border that the convolutions, which do not pad, consume on each side of an image."""
 LARGEST_SIGMA: Final = 0.5
 """Standard deviation of the noise, range [0, 1], at which the noise level is 255."""
 QUAD_VALUES: Final = 12
@@ -72,11 +72,11 @@ class Denoiser:
             )
 
     def denoise(self, image: Image, sigma: float) -> Image:
-        """Return the picture without its noise.
+        """Return the image without its noise.
 
         Args:
             image: ``(H, W, 3)`` uint8.
-            sigma: The noise's standard deviation for a picture of range [0, 1].
+            sigma: The noise's standard deviation for an image of range [0, 1].
         """
         height, width = image.shape[:2]
         margins = (CONTEXT_PX, CONTEXT_PX + height % 2, CONTEXT_PX, CONTEXT_PX + width % 2)
@@ -92,7 +92,7 @@ class Denoiser:
 
 
 def _folded(image: Image, level: int) -> NDArray[np.uint8]:
-    """Return ``(H/2, W/2, CHANNELS)`` of a picture with even sides."""
+    """Return ``(H/2, W/2, CHANNELS)`` of an image with even sides."""
     height, width = image.shape[:2]
     rows = image.reshape(height // 2, 2, width // 2, QUAD_VALUES // 2)
     quads = np.zeros((height // 2, width // 2, CHANNELS), np.uint8)

@@ -125,22 +125,22 @@ def _inner(pixels: Tensor) -> Tensor:
 
 
 def train_denoiser(
-    pictures: Sequence[Image], recipe: TrainingRecipe, on_step: Callable[[int, float], None]
+    images: Sequence[Image], recipe: TrainingRecipe, on_step: Callable[[int, float], None]
 ) -> list[IntegerLayer]:
-    """Train on noisy patches of clean pictures to predict the noise, least squares.
+    """Train on noisy patches of clean images to predict the noise, least squares.
 
     Args:
-        pictures: ``(H, W, 3)`` uint8; those smaller than a patch with its context are not used.
+        images: ``(H, W, 3)`` uint8; those smaller than a patch with its context are not used.
         recipe: How to train.
         on_step: Called after each step with its number from 1 and the mean squared error, range [0, 1].
 
     Raises:
-        UsageError: No picture is large enough.
+        UsageError: No image is large enough.
     """
     side = recipe.patch_px + 2 * CONTEXT_PX
-    usable = [picture for picture in pictures if min(picture.shape[:2]) >= side]
+    usable = [image for image in images if min(image.shape[:2]) >= side]
     if not usable:
-        raise UsageError("no picture to train on", expected=f"at least {side} x {side} pixels")
+        raise UsageError("no image to train on", expected=f"at least {side} x {side} pixels")
     torch.set_num_threads(1)  # a batch is too small to divide
     torch.manual_seed(recipe.seed)
     rng = np.random.default_rng(recipe.seed)
@@ -159,9 +159,9 @@ def train_denoiser(
         return _quantized(network, _batch(usable, recipe, _RANGE_SAMPLES, rng))
 
 
-def _batch(pictures: Sequence[Image], recipe: TrainingRecipe, count: int, rng: Generator) -> _Batch:
+def _batch(images: Sequence[Image], recipe: TrainingRecipe, count: int, rng: Generator) -> _Batch:
     side = recipe.patch_px + 2 * CONTEXT_PX
-    clean = np.stack([_patch(pictures, side, rng) for _ in range(count)])
+    clean = np.stack([_patch(images, side, rng) for _ in range(count)])
     low, high = (math.log(variance) / 2 for variance in recipe.variances)
     sigmas = np.exp(rng.uniform(low, high, (count, 1, 1, 1)))
     noise = rng.standard_normal(clean.shape, dtype=np.float32) * sigmas.astype(np.float32)
@@ -171,11 +171,11 @@ def _batch(pictures: Sequence[Image], recipe: TrainingRecipe, count: int, rng: G
     return _Batch(noisy, _inner(noisy - pixels), torch.from_numpy(levels).reshape(-1, 1, 1, 1))
 
 
-def _patch(pictures: Sequence[Image], side_px: int, rng: Generator) -> FloatImage:
+def _patch(images: Sequence[Image], side_px: int, rng: Generator) -> FloatImage:
     """Return ``(side, side, 3)`` float32 in [0, 1], randomly flipped and rotated."""
-    picture = pictures[int(rng.integers(len(pictures)))]
-    y, x = (int(rng.integers(limit - side_px + 1)) for limit in picture.shape[:2])
-    patch = picture[y : y + side_px, x : x + side_px].astype(np.float32) / 255
+    image = images[int(rng.integers(len(images)))]
+    y, x = (int(rng.integers(limit - side_px + 1)) for limit in image.shape[:2])
+    patch = image[y : y + side_px, x : x + side_px].astype(np.float32) / 255
     if rng.integers(2):
         patch = patch[:, ::-1]
     return np.rot90(patch, int(rng.integers(4)))

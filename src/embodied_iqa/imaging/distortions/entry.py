@@ -56,7 +56,7 @@ class Entry:
         source: Source of the parameters.
         operator: The function that distorts.
         remark: Differences from the source.
-        coherent: True where the few random draws set the look of the whole picture (a direction), so that
+        coherent: True where the few random draws set the look of the whole image (a direction), so that
             all cameras of one robot must share them; False for what differs between sensors, such as noise.
     """
 
@@ -72,7 +72,7 @@ class Entry:
     coherent: bool = False
 
     def apply(self, image: Image, level: int, rng: Generator) -> Image:
-        """Distort a checked picture at ``level`` 1 to 5."""
+        """Distort a checked image at ``level`` 1 to 5."""
         return self.operator(image, rng, *self.parameters[level - 1])
 
     def named_parameters(self, level: int) -> dict[str, float]:

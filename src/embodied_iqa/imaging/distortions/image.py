@@ -1,4 +1,4 @@
-"""Pictures that distortions accept and return, `(H, W, 3)` uint8 RGB, and their conversions."""
+"""Images that distortions accept and return, `(H, W, 3)` uint8 RGB, and their conversions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def checked(image: Image) -> Image:
         InputError: Not a numpy array, not uint8, not ``(H, W, 3)``, or a side below 16 px.
     """
     if not isinstance(image, np.ndarray):
-        raise InputError("not a picture", expected="a numpy array", got=type(image).__name__)
+        raise InputError("not an image", expected="a numpy array", got=type(image).__name__)
     if image.dtype != np.uint8:
         raise InputError("wrong type of pixel", expected="uint8", got=str(image.dtype))
     if image.ndim != 3 or image.shape[2] != 3:
-        raise InputError("wrong shape of picture", expected="(H, W, 3), RGB", got=image.shape)
+        raise InputError("wrong shape of image", expected="(H, W, 3), RGB", got=image.shape)
     if min(image.shape[:2]) < SMALLEST_SIDE_PX:
         raise InputError(
-            "picture too small",
+            "image too small",
             expected=f"at least {SMALLEST_SIDE_PX} x {SMALLEST_SIDE_PX} pixels",
             got=image.shape[:2],
         )
@@ -39,7 +39,7 @@ def checked(image: Image) -> Image:
 
 
 def to_unit(image: Image) -> FloatImage:
-    """Return the picture as float32 in [0, 1]."""
+    """Return the image as float32 in [0, 1]."""
     return np.asarray(cv2.multiply(image, (1 / 255,) * 4, dtype=cv2.CV_32F))
 
 
@@ -55,10 +55,10 @@ def rounded(values: NDArray[np.floating]) -> Image:
 
 
 def lab_of(image: Image) -> FloatImage:
-    """Return an RGB picture as CIE Lab (D65, from sRGB): L in [0, 100], a and b about [-127, 127]."""
+    """Return an RGB image as CIE Lab (D65, from sRGB): L in [0, 100], a and b about [-127, 127]."""
     return np.asarray(cv2.cvtColor(to_unit(image), cv2.COLOR_RGB2Lab))
 
 
 def rgb_of_lab(lab: FloatImage) -> Image:
-    """Return Lab as an RGB picture; colours outside sRGB saturate channel by channel."""
+    """Return Lab as an RGB image; colours outside sRGB saturate channel by channel."""
     return from_unit(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))

@@ -1,4 +1,4 @@
-"""Manifest of a folder of distorted pictures, as JSON and CSV."""
+"""Manifest of a folder of distorted images, as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Record:
 
     Attributes:
         output: The file, relative to the folder.
-        reference: The clean picture.
+        reference: The clean image.
         reference_sha256: Hash of its file, or of its pixels if it is a frame of a recording.
         type: The distortion's id.
         name: The distortion's name.
@@ -53,8 +53,8 @@ class Record:
     width_px: int = 0
     height_px: int = 0
 
-    def made_as(self, other: Record) -> bool:
-        """Return whether ``other`` would be made in the same way from the same picture."""
+    def same_recipe_as(self, other: Record) -> bool:
+        """Return whether ``other`` would be made in the same way from the same image."""
         mine, theirs = (
             replace(record, sha256="", width_px=0, height_px=0, reference="") for record in (self, other)
         )
@@ -63,10 +63,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A clean picture that could not be distorted.
+    """A clean image that could not be distorted.
 
     Attributes:
-        reference: The picture.
+        reference: The image.
         reason: Why, in one line.
     """
 
@@ -104,11 +104,11 @@ class Manifest:
 
     @property
     def failed(self) -> tuple[Failure, ...]:
-        """The pictures of this run that could not be distorted."""
+        """The images of this run that could not be distorted."""
         return tuple(self._failed.values())
 
     def begin(self) -> None:
-        """Open the journal; remove unfinished pictures of a run that was killed.
+        """Open the journal; remove unfinished images of a run that was killed.
 
         Raises:
             InputError: The folder cannot be written to.
@@ -134,7 +134,7 @@ class Manifest:
         return record if record is not None and (self._folder / output).exists() else None
 
     def add(self, result: Record | Failure) -> None:
-        """Add an output that was just made, or a picture of which it could not be made.
+        """Add an output that was just made, or an image of which it could not be made.
 
         Raises:
             InputError: The folder cannot be written to.

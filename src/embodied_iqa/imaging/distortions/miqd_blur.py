@@ -105,7 +105,7 @@ ENTRIES = (
         "miqd:glass-blur",
         _BLUR,
         glass_blur,
-        "px, px, passes over the picture",
+        "px, px, passes over the image",
         sigma=(0.4, 0.55, 1.2, 2, 4),
         reach=(1, 1.5, 2.5, 2, 5),
         passes=(0.4, 0.9, 0.99, 2, 4),

@@ -26,7 +26,7 @@ def pixelate(image: Image, _: Generator, scale: float) -> Image:
 
 
 def gaussian_noise(image: Image, rng: Generator, sigma: float) -> Image:
-    """Add independent Gaussian noise to every value; ``sigma`` for a picture of range [0, 1]."""
+    """Add independent Gaussian noise to every value; ``sigma`` for an image of range [0, 1]."""
     return white_noise(image, rng, sigma**2)
 
 

@@ -51,7 +51,7 @@ def _midpoints(cloud: FloatImage) -> FloatImage:
 
 
 def fog(image: Image, rng: Generator, amount: float, decay: float) -> Image:
-    """Add ``amount`` times a cloud and compress the tones back into the range of the picture."""
+    """Add ``amount`` times a cloud and compress the tones back into the range of the image."""
     cloud = plasma(rng, (image.shape[0], image.shape[1]), decay)
     peak = float(image.max()) / 255.0
     share = peak / (peak + amount)
@@ -80,7 +80,7 @@ def snow(  # noqa: PLR0917 - one argument for each parameter of the catalogue
     sigma_px: float,
     mix: float,
 ) -> Image:
-    """Add snow: bright flakes smeared downwards over a whitened picture.
+    """Add snow: bright flakes smeared downwards over a whitened image.
 
     Args:
         image: ``(H, W, 3)`` uint8.
@@ -91,7 +91,7 @@ def snow(  # noqa: PLR0917 - one argument for each parameter of the catalogue
         threshold: Noise below this is set to 0.
         radius_px: Length of the smear.
         sigma_px: Its decay.
-        mix: Weight of the unchanged picture.
+        mix: Weight of the unchanged image.
     """
     flakes = _flakes(rng, (image.shape[0], image.shape[1]), loc, scale, zoom)
     cv2.threshold(flakes, 255.0 * threshold, 0, cv2.THRESH_TOZERO, dst=flakes)

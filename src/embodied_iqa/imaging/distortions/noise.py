@@ -23,7 +23,7 @@ _YCBCR_TO_RGB = np.array(
 
 
 def white_noise(image: Image, rng: Generator, variance: float) -> Image:
-    """Add independent Gaussian noise to every value; ``variance`` for a picture of range [0, 1]."""
+    """Add independent Gaussian noise to every value; ``variance`` for an image of range [0, 1]."""
     noise = gaussian_field(rng, image.shape, 255.0 * math.sqrt(variance))
     return np.asarray(cv2.add(image, noise, dtype=cv2.CV_8U))
 

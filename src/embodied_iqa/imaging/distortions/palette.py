@@ -16,7 +16,7 @@ _WORDS = 65536
 
 
 def least_variance_palette(samples: NDArray[np.uint8], colors: int) -> Image:
-    """Return ``(colors, 3)`` uint8, fewer where the picture has fewer colours.
+    """Return ``(colors, 3)`` uint8, fewer where the image has fewer colours.
 
     The box of largest summed variance is split at its mean along its widest axis until there are enough
     (minimum variance quantization, Wan et al. 1990, as MATLAB's ``rgb2ind``).
@@ -78,7 +78,7 @@ def _dither_step(palette: Image) -> float:
 
 
 def quantize_colors(image: Image, colors: int) -> Image:
-    """Return the picture in at most ``colors`` colours, with Bayer's ordered dither."""
+    """Return the image in at most ``colors`` colours, with Bayer's ordered dither."""
     scale = min(1.0, _SAMPLES_PX / min(image.shape[:2]))
     sample = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_NEAREST)
     palette = least_variance_palette(sample.reshape(-1, 3), colors)

@@ -19,7 +19,7 @@ _LARGEST = 2**64 - 1
 def normal_quantiles() -> NDArray[np.float64]:
     """Return the mid-quantiles of the unit normal for 65,536 equally likely words, scaled to variance 1.
 
-    The tails end at 4.3 standard deviations, beyond which a picture of a million values has some twenty.
+    The tails end at 4.3 standard deviations, beyond which an image of a million values has some twenty.
     """
     normal = NormalDist()
     half = np.array([normal.inv_cdf((word + 0.5) / _WORDS) for word in range(_WORDS // 2)])
@@ -49,7 +49,7 @@ def uniform_words(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.uint16]:
 def gaussian_field(rng: Generator, shape: tuple[int, ...], sigma: float) -> NDArray[np.int16]:
     """Return zero-mean Gaussian noise of standard deviation ``sigma`` rounded to whole gray values.
 
-    Rounding before adding loses nothing where the picture is whole-valued: ``round(x + n) = x + round(n)``.
+    Rounding before adding loses nothing where the image is whole-valued: ``round(x + n) = x + round(n)``.
 
     Args:
         rng: Random generator.

@@ -1,4 +1,4 @@
-"""Pictures for calibration and training."""
+"""Images for calibration and training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.distortions.image import Image, checked
-from embodied_iqa.imaging.images.codecs import picture_files, read_picture
+from embodied_iqa.imaging.images.codecs import image_files, read_image
 
 PHOTOGRAPHS: Final = ("astronaut.png", "chelsea.png", "coffee.png", "motorcycle_left.png", "rocket.jpg")
 """Colour photographs inside the scikit-image package (its data folder names their licences: free to use)."""
@@ -16,7 +16,7 @@ PHOTOGRAPHS: Final = ("astronaut.png", "chelsea.png", "coffee.png", "motorcycle_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A clean picture.
+    """A clean image.
 
     Attributes:
         name: Such as ``scikit-image/coffee.png``.
@@ -33,7 +33,7 @@ def read_reference(path: Path) -> Image:
     Raises:
         InputError: The file is missing, not an image, or too small to be distorted.
     """
-    return checked(read_picture(path))
+    return checked(read_image(path))
 
 
 def scikit_photographs() -> list[Reference]:
@@ -46,10 +46,10 @@ def scikit_photographs() -> list[Reference]:
     return [Reference(f"scikit-image/{name}", read_reference(folder / name)) for name in PHOTOGRAPHS]
 
 
-def pictures_of_folder(folder: Path) -> list[Reference]:
-    """Return all pictures of a folder, sorted by name.
+def images_of_folder(folder: Path) -> list[Reference]:
+    """Return all images of a folder, sorted by name.
 
     Raises:
         InputError: There is none, or one cannot be read.
     """
-    return [Reference(path.name, read_reference(path)) for path in picture_files(folder)]
+    return [Reference(path.name, read_reference(path)) for path in image_files(folder)]

@@ -28,7 +28,7 @@ Mask: TypeAlias = NDArray[np.bool_] | NDArray[np.uint8]
 
 
 class RegionMode(StrEnum):
-    """The part of the picture that is distorted more."""
+    """The part of the image that is distorted more."""
 
     UNIFORM = "UD"
     ROI = "ROI-DD"
@@ -109,23 +109,23 @@ def distort_region(
 
     Raises:
         UsageError: Unknown distortion or level.
-        InputError: The picture cannot be distorted, or the mask has another size.
+        InputError: The image cannot be distorted, or the mask has another size.
     """
-    picture = checked(image)
-    if np.shape(mask) != picture.shape[:2]:
+    image = checked(image)
+    if np.shape(mask) != image.shape[:2]:
         raise InputError(
-            "the mask differs in size from the picture", expected=str(picture.shape[:2]), got=np.shape(mask)
+            "the mask differs in size from the image", expected=str(image.shape[:2]), got=np.shape(mask)
         )
     twin = copy.deepcopy(rng)
-    of_inside = distort(picture, id_or_name, inside, rng)
+    of_inside = distort(image, id_or_name, inside, rng)
     if inside == outside:
         return of_inside
-    of_outside = distort(picture, id_or_name, outside, twin)
+    of_outside = distort(image, id_or_name, outside, twin)
     return blended(of_inside, of_outside, np.asarray(cv2.merge([feathered(mask)] * 3)))
 
 
 def blended(of_inside: Image, of_outside: Image, weight: FloatImage) -> Image:
-    """Return one picture inside a region and another outside.
+    """Return one image inside a region and another outside.
 
     Args:
         of_inside: ``(H, W, 3)`` uint8 RGB.

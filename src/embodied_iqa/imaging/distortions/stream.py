@@ -19,7 +19,7 @@ def frame_generator(spec: DistortionSpec, view: str, stamp_ns: int) -> Generator
     """Return the generator of one frame, which depends only on the arguments.
 
     The key is hashed with BLAKE2b, so that it is the same in every process and on every machine. Distortions
-    whose draws set the look of the whole picture (a direction) ignore the view: all cameras share them. A
+    whose draws set the look of the whole image (a direction) ignore the view: all cameras share them. A
     frozen specification ignores the stamp: every frame gets the same pattern.
     """
     distortion = entry(spec.id)
@@ -31,7 +31,7 @@ def frame_generator(spec: DistortionSpec, view: str, stamp_ns: int) -> Generator
 
 
 class FrameDistorter:
-    """Distorts frames by one specification; the same frame gives the same picture in any process.
+    """Distorts frames by one specification; the same frame gives the same image in any process.
 
     Args:
         spec: The distortion; None passes every frame through uncopied.
@@ -75,11 +75,11 @@ class FrameDistorter:
             stamp_ns: The frame's stamp, ROS time in nanoseconds.
 
         Returns:
-            A new picture of the same shape; ``rgb`` itself at level 0. A level of a schedule gives the same
-            picture as that level alone.
+            A new image of the same shape; ``rgb`` itself at level 0. A level of a schedule gives the same
+            image as that level alone.
 
         Raises:
-            InputError: The picture has another type, shape or size.
+            InputError: The image has another type, shape or size.
         """
         level = self.level_at(stamp_ns, view)
         if self._spec is None or level == 0:

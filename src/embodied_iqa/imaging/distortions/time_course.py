@@ -1,7 +1,7 @@
 """Level of a distortion over time, of all cameras or of one: bursts, ramps, flicker, random faults.
 
 A time course maps the time since a distortion was set to its level; 0 is no distortion. It depends on its
-arguments only, so that the live node, a headless run and rescoring agree on every picture.
+arguments only, so that the live node, a headless run and rescoring agree on every image.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Assembly of frames from separate messages: picture, intrinsics, camera pose."""
+"""Assembly of frames from separate messages: image, intrinsics, camera pose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 
 
 class Source(IntEnum):
-    """Version of a picture; the values are those of the messages."""
+    """Version of an image; the values are those of the messages."""
 
     RAW = 0
     DISTORTED = 1
@@ -22,13 +22,13 @@ class Source(IntEnum):
 
 @dataclass(slots=True)
 class _Parts:
-    pictures: dict[Source, NDArray[np.uint8]] = field(default_factory=dict)
+    images: dict[Source, NDArray[np.uint8]] = field(default_factory=dict)
     has_pose: bool = False
     T_base_camera: NDArray[np.float64] | None = None
 
 
 class FrameAssembler:
-    """Keeps the newest ``capacity`` stamps of each view and pairs raw and distorted pictures by stamp.
+    """Keeps the newest ``capacity`` stamps of each view and pairs raw and distorted images by stamp.
 
     The parts of a frame may arrive in any order. The oldest stamp of a view is dropped first; ``dropped``
     counts stamps that were dropped incomplete. Thread-safe.
@@ -52,19 +52,19 @@ class FrameAssembler:
             parts = self._at(view, stamp_ns)
             parts.has_pose, parts.T_base_camera = True, T_base_camera
 
-    def add_picture(self, view: View, source: Source, stamp_ns: int, rgb: NDArray[np.uint8]) -> None:
-        """Add a picture."""
+    def add_image(self, view: View, source: Source, stamp_ns: int, rgb: NDArray[np.uint8]) -> None:
+        """Add an image."""
         with self._lock:
-            self._at(view, stamp_ns).pictures[source] = rgb
+            self._at(view, stamp_ns).images[source] = rgb
 
     def frame(self, view: View, source: Source, stamp_ns: int) -> Frame | None:
         """Return the frame of exactly this stamp, or None if a part is missing."""
         with self._lock:
             parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
             has_intrinsics, intrinsics = view in self._intrinsics, self._intrinsics.get(view)
-        if parts is None or not has_intrinsics or not parts.has_pose or source not in parts.pictures:
+        if parts is None or not has_intrinsics or not parts.has_pose or source not in parts.images:
             return None
-        return Frame(view, stamp_ns, parts.pictures[source], intrinsics, parts.T_base_camera)
+        return Frame(view, stamp_ns, parts.images[source], intrinsics, parts.T_base_camera)
 
     def has_pose(self, view: View, stamp_ns: int) -> bool:
         """Return whether the camera's pose at this stamp has arrived, or that it is not known."""
@@ -96,5 +96,5 @@ class FrameAssembler:
             while len(kept) > self._capacity:
                 oldest = min(kept)
                 gone = kept.pop(oldest)
-                self.dropped += not gone.has_pose or not gone.pictures
+                self.dropped += not gone.has_pose or not gone.images
         return kept.get(stamp_ns, _Parts())

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.files import PICTURE_PART_SUFFIX
+from embodied_iqa.base.files import IMAGE_PART_SUFFIX
 from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
 
-PICTURE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files, in any case."""
 
 
@@ -38,7 +38,7 @@ _HALF_OF_16_BITS: Final = 32767
 cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
 
-def picture_files(folder: Path, *, recursive: bool = False) -> list[Path]:
+def image_files(folder: Path, *, recursive: bool = False) -> list[Path]:
     """Return the image files in a folder, sorted by name; with ``recursive``, also those of its sub-folders.
 
     A sub-folder that cannot be listed is returned like a file, so that reading it reports the reason.
@@ -55,16 +55,14 @@ def picture_files(folder: Path, *, recursive: bool = False) -> list[Path]:
 
     try:
         for parent, below, names in os.walk(folder, onerror=add_unreadable):
-            files += [Path(parent, name) for name in names if Path(name).suffix.lower() in PICTURE_SUFFIXES]
+            files += [Path(parent, name) for name in names if Path(name).suffix.lower() in IMAGE_SUFFIXES]
             if not recursive:
                 below.clear()
     except OSError as error:
         raise InputError(f"{str(folder)!r} cannot be read: {error.strerror}") from error
     files.sort()
     if not files:
-        raise InputError(
-            f"{str(folder)!r} holds no pictures", expected=f"files *{', *'.join(PICTURE_SUFFIXES)}"
-        )
+        raise InputError(f"{str(folder)!r} holds no images", expected=f"files *{', *'.join(IMAGE_SUFFIXES)}")
     return files
 
 
@@ -124,7 +122,7 @@ def _damage(data: bytes) -> str:
     return f"is a truncated or damaged {name} file"
 
 
-def read_picture(path: Path) -> NDArray[np.uint8]:
+def read_image(path: Path) -> NDArray[np.uint8]:
     """Return an image file as ``(H, W, 3)`` uint8 RGB, as a viewer shows it; see `decode_rgb`.
 
     Raises:
@@ -172,7 +170,7 @@ def _check_depth(pixels: NDArray[Any], name: str) -> None:
         )
 
 
-def write_picture(path: Path, rgb: NDArray[np.uint8], options: Sequence[int] = ()) -> None:
+def write_image(path: Path, rgb: NDArray[np.uint8], options: Sequence[int] = ()) -> None:
     """Write an image atomically; the suffix chooses the format.
 
     Args:
@@ -185,10 +183,10 @@ def write_picture(path: Path, rgb: NDArray[np.uint8], options: Sequence[int] = (
         InputError: The file cannot be written.
     """
     suffix = path.suffix.lower()
-    if suffix not in PICTURE_SUFFIXES:
-        raise UsageError("unknown picture format", got=path.suffix, available=PICTURE_SUFFIXES)
+    if suffix not in IMAGE_SUFFIXES:
+        raise UsageError("unknown image format", got=path.suffix, available=IMAGE_SUFFIXES)
     _, data = cv2.imencode(suffix, cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR), options)
-    partial = path.with_name(f".{path.name}.{os.getpid()}{PICTURE_PART_SUFFIX}")
+    partial = path.with_name(f".{path.name}.{os.getpid()}{IMAGE_PART_SUFFIX}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_bytes(data.tobytes())

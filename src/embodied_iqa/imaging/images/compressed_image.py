@@ -35,15 +35,15 @@ def rgb_of_file(form: str, data: bytes) -> NDArray[np.uint8]:
     encoding, is_long, rest = form.partition(";")
     words = (rest if is_long else form).lower().split()
     if not words or words[0] not in _FORMATS:
-        raise InputError("unknown format of a compressed picture", expected=_EXPECTED, got=form)
+        raise InputError("unknown format of a compressed image", expected=_EXPECTED, got=form)
     if is_long and encoding.strip() not in ENCODINGS:
         expected = "a depth topic without compression" if encoding.strip() in DEPTHS else _EXPECTED
-        raise InputError("a compressed picture does not convert to RGB", expected=expected, got=form)
+        raise InputError("a compressed image does not convert to RGB", expected=expected, got=form)
     if claimed_pixels(data) > _MOST_PIXELS:
-        raise InputError("a compressed picture is too large", expected=f"at most {_MOST_PIXELS} pixels")
-    pixels = decode(data, cv2.IMREAD_UNCHANGED, "a compressed picture")
+        raise InputError("a compressed image is too large", expected=f"at most {_MOST_PIXELS} pixels")
+    pixels = decode(data, cv2.IMREAD_UNCHANGED, "a compressed image")
     if encoding.startswith("bayer") and pixels.ndim == 2:
-        raise InputError("a compressed mosaic is no picture", expected=_EXPECTED, got=form)
+        raise InputError("a compressed mosaic is no image", expected=_EXPECTED, got=form)
     rgb = np.ascontiguousarray(_rgb_of(pixels, red_first=words[-1].startswith("rgb")))
     rgb.flags.writeable = False
     return rgb
@@ -54,7 +54,7 @@ def _rgb_of(pixels: NDArray[np.generic], *, red_first: bool) -> NDArray[np.uint8
     if pixels.dtype == np.uint16:
         pixels = eight_bits(pixels.astype(np.uint16))
     if pixels.dtype != np.uint8:
-        raise InputError("a compressed picture has other values", expected="8 or 16 bits", got=pixels.dtype)
+        raise InputError("a compressed image has other values", expected="8 or 16 bits", got=pixels.dtype)
     plain = pixels.astype(np.uint8, copy=False)
     if plain.ndim == 2:
         return np.asarray(cv2.cvtColor(plain, cv2.COLOR_GRAY2RGB), np.uint8)

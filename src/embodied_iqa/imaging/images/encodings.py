@@ -101,15 +101,15 @@ class RawImage:
         """
         width, height, row = self.width_px, self.height_px, self.width_px * encoding.pixel_bytes
         if min(width, height) < 1:
-            raise InputError("empty picture", got=f"{width} x {height}")
+            raise InputError("empty image", got=f"{width} x {height}")
         if self.step < row or self.size != self.step * height:
             raise InputError(
-                "picture size and data disagree",
+                "image size and data disagree",
                 expected=f"{height} rows of at least {row} bytes",
                 got=f"{self.size} bytes in rows of {self.step}",
             )
         if len(self.data) < self.size:
-            raise InputError("picture data is cut short", expected=f"{self.size} bytes", got=len(self.data))
+            raise InputError("image data is cut short", expected=f"{self.size} bytes", got=len(self.data))
         kind = np.dtype(encoding.kind).newbyteorder(">" if self.is_bigendian else "<")
         strides = (self.step, encoding.pixel_bytes, kind.itemsize)
         shape = (height, width, encoding.channels)
@@ -127,15 +127,15 @@ def rgb_of(image: RawImage) -> NDArray[np.uint8]:
     """
     encoding = ENCODINGS.get(image.encoding)
     if image.encoding in DEPTHS:
-        raise InputError("a depth image is no picture", expected="an encoding of colour", got=image.encoding)
+        raise InputError("a depth image is no image", expected="an encoding of colour", got=image.encoding)
     if encoding is None:
-        raise InputError("unknown picture encoding", got=image.encoding, available=ENCODINGS)
+        raise InputError("unknown image encoding", got=image.encoding, available=ENCODINGS)
     if encoding.even and image.width_px % 2:
-        raise InputError(f"odd width of a {image.encoding} picture", expected="pairs", got=image.width_px)
+        raise InputError(f"odd width of a {image.encoding} image", expected="pairs", got=image.width_px)
     pixels = image.pixels(encoding)
     if "Bayer" in encoding.code and min(pixels.shape) < _BAYER_PX:
         raise InputError(
-            f"a {image.encoding} picture is too small",
+            f"a {image.encoding} image is too small",
             expected=f"at least {_BAYER_PX} x {_BAYER_PX}",
             got=f"{image.width_px} x {image.height_px}",
         )

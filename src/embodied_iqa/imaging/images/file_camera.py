@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.imaging.images.codecs import PICTURE_SUFFIXES, read_picture
+from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES, read_image
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 
 _LISTED = 5
@@ -24,9 +24,9 @@ def intrinsics_of_fov(width_px: int, height_px: int, horizontal_fov_rad: float) 
     """Return the pinhole model of a camera with square pixels and a centred axis.
 
     Args:
-        width_px: Picture width.
-        height_px: Picture height.
-        horizontal_fov_rad: Angle between the left and the right edge of the picture, in (0, pi).
+        width_px: Image width.
+        height_px: Image height.
+        horizontal_fov_rad: Angle between the left and the right edge of the image, in (0, pi).
 
     Raises:
         UsageError: The angle is not in its range.
@@ -38,17 +38,17 @@ def intrinsics_of_fov(width_px: int, height_px: int, horizontal_fov_rad: float) 
 
 
 class FileCamera:
-    """Implements `images.Camera` with picture files, all of one size.
+    """Implements `images.Camera` with image files, all of one size.
 
     Args:
         files: Image files in playing order.
         view: The camera's view.
-        intrinsics: The pinhole model; its size is that of every picture.
+        intrinsics: The pinhole model; its size is that of every image.
         T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m); None where it is
             not known.
         period_ns: Time from one stamp to the next.
         start_ns: First stamp.
-        clock_ns: ROS time in ns, read for each picture; replaces period and first stamp.
+        clock_ns: ROS time in ns, read for each image; replaces period and first stamp.
         loop: Start again at the end.
 
     Raises:
@@ -86,7 +86,7 @@ class FileCamera:
         return self._view
 
     def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - part of the protocol
-        """Return the next picture as a frame.
+        """Return the next image as a frame.
 
         Args:
             deadline_s: Not used: files are always available.
@@ -96,9 +96,9 @@ class FileCamera:
             InputError: A file is not an image or has another size than the camera.
         """
         if self._shown >= len(self._files) and not self._loop:
-            raise EndOfFramesError(f"all {len(self._files)} pictures of camera {self._view} were shown")
+            raise EndOfFramesError(f"all {len(self._files)} images of camera {self._view} were shown")
         path = self._files[self._shown % len(self._files)]
-        rgb = read_picture(path)
+        rgb = read_image(path)
         self._check_size(path, rgb)
         stamp_ns = self._start_ns + self._shown * self._period_ns
         self._shown += 1
@@ -107,7 +107,7 @@ class FileCamera:
         return Frame(self._view, stamp_ns, rgb, self._intrinsics, self._T_base_camera)
 
     def rewind(self) -> None:
-        """Continue with the first picture."""
+        """Continue with the first image."""
         self._shown = 0
 
     def close(self) -> None:
@@ -126,11 +126,11 @@ class FileCamera:
 
 def _check_files(files: Sequence[Path]) -> None:
     if not files:
-        raise InputError("a file camera needs pictures", expected=f"files *{', *'.join(PICTURE_SUFFIXES)}")
-    wrong = [path for path in files if not path.is_file() or path.suffix.lower() not in PICTURE_SUFFIXES]
+        raise InputError("a file camera needs images", expected=f"files *{', *'.join(IMAGE_SUFFIXES)}")
+    wrong = [path for path in files if not path.is_file() or path.suffix.lower() not in IMAGE_SUFFIXES]
     if wrong:
         names = ", ".join(repr(str(path)) for path in wrong[:_LISTED])
         more = f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
         raise InputError(
-            f"missing files or not images: {names}{more}", expected=f"files *{', *'.join(PICTURE_SUFFIXES)}"
+            f"missing files or not images: {names}{more}", expected=f"files *{', *'.join(IMAGE_SUFFIXES)}"
         )

@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 
 VIEW_NAMES: Final = "a letter and up to 31 more letters, digits and single underscores"
 _VIEW_NAME: Final = re.compile(r"(?!.*__)[A-Za-z][A-Za-z0-9_]{0,31}")
-_PICTURE_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
+_IMAGE_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
 _CALIBRATED: Final = "a calibrated camera"
 
 
@@ -88,7 +88,7 @@ def ordered_views(views: Iterable[View]) -> tuple[View, ...]:
 
 def view_of_topic(topic: str) -> View | None:
     """Return the camera of a topic ``/camera/<view>/image_raw``, None for other topics."""
-    match = _PICTURE_TOPIC.fullmatch(topic)
+    match = _IMAGE_TOPIC.fullmatch(topic)
     return View(match["view"]) if match and is_view(match["view"]) else None
 
 
@@ -154,11 +154,11 @@ def pinhole_lens(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A picture with its stamp, intrinsics and camera pose.
+    """An image with its stamp, intrinsics and camera pose.
 
     Attributes:
         view: The camera.
-        stamp_ns: Time of the picture, ROS time in nanoseconds.
+        stamp_ns: Time of the image, ROS time in nanoseconds.
         rgb: ``(H, W, 3)`` uint8 RGB, C-contiguous. Treat as read-only.
         intrinsics: The camera's pinhole model; None where it is not known.
         T_base_camera: ``(4, 4)`` float64, pose of the camera's optical frame in the base frame (m); None
@@ -175,7 +175,7 @@ class Frame:
 
     @property
     def size_px(self) -> tuple[int, int]:
-        """Width and height of the picture."""
+        """Width and height of the image."""
         height_px, width_px = self.rgb.shape[:2]
         return width_px, height_px
 
@@ -202,8 +202,8 @@ class Frame:
         return self.T_base_camera
 
 
-def picture_frame(rgb: NDArray[np.uint8], view: View) -> Frame:
-    """Return a picture as a frame of a camera whose calibration is not known, with stamp 0."""
+def image_frame(rgb: NDArray[np.uint8], view: View) -> Frame:
+    """Return an image as a frame of a camera whose calibration is not known, with stamp 0."""
     return Frame(view, 0, rgb, None, None)
 
 

@@ -91,7 +91,7 @@ def wrist_pose(
         T_flange_camera: ``(4, 4)``, the result of the hand-eye calibration.
         T_flange_tool: ``(4, 4)``, the tool centre point in the flange's frame.
         tool_poses: ``T_base_tool`` by ROS time.
-        longest_gap_ns: Largest distance in time from a picture to its tool pose.
+        longest_gap_ns: Largest distance in time from an image to its tool pose.
     """
     T_tool_camera = np.linalg.inv(T_flange_tool) @ T_flange_camera
 

@@ -21,8 +21,8 @@ _ENCAPSULATION = 4  # bytes before the message; alignment counts from here
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ImagePicture:
-    """A decoded picture message.
+class StampedImage:
+    """A decoded image message.
 
     Attributes:
         stamp_ns: The header's stamp.
@@ -79,8 +79,8 @@ def stamp_from_cdr(cdr: Buffer) -> int:
         raise InputError("message without a stamp") from error
 
 
-def image_from_cdr(cdr: Buffer) -> ImagePicture:
-    """Return the picture in the bytes of a ``sensor_msgs/msg/Image``.
+def image_from_cdr(cdr: Buffer) -> StampedImage:
+    """Return the image in the bytes of a ``sensor_msgs/msg/Image``.
 
     Args:
         cdr: Little- or big-endian CDR with its encapsulation header.
@@ -89,7 +89,7 @@ def image_from_cdr(cdr: Buffer) -> ImagePicture:
         InputError: The bytes are damaged, or the encoding does not convert to RGB.
     """
     stamp_ns, frame_id, image = _raw_image(cdr)
-    return ImagePicture(stamp_ns, frame_id, image.encoding, rgb_of(image))
+    return StampedImage(stamp_ns, frame_id, image.encoding, rgb_of(image))
 
 
 def depth_from_cdr(cdr: Buffer) -> tuple[int, NDArray[np.uint16]]:
@@ -102,8 +102,8 @@ def depth_from_cdr(cdr: Buffer) -> tuple[int, NDArray[np.uint16]]:
     return stamp_ns, depth_mm_of(image)
 
 
-def compressed_from_cdr(cdr: Buffer) -> ImagePicture:
-    """Return the picture in the bytes of a ``sensor_msgs/msg/CompressedImage``; its format as the encoding.
+def compressed_from_cdr(cdr: Buffer) -> StampedImage:
+    """Return the image in the bytes of a ``sensor_msgs/msg/CompressedImage``; its format as the encoding.
 
     Raises:
         InputError: The bytes are damaged, or the format is neither JPEG nor PNG.
@@ -113,12 +113,12 @@ def compressed_from_cdr(cdr: Buffer) -> ImagePicture:
         stamp_ns = cursor.number("i") * SECOND_NS + cursor.number("I")
         frame_id, form, size = cursor.text(), cursor.text(), cursor.number("I")
     except (struct.error, UnicodeDecodeError) as error:
-        raise InputError("damaged picture message") from error
+        raise InputError("damaged image message") from error
     data = cursor.rest()
     if len(data) < size:
-        raise InputError("picture data is cut short", expected=f"{size} bytes", got=len(data))
+        raise InputError("image data is cut short", expected=f"{size} bytes", got=len(data))
     rgb: NDArray[np.uint8] = load(_COMPRESSED)(form, bytes(data[:size]))
-    return ImagePicture(stamp_ns, frame_id, form, rgb)
+    return StampedImage(stamp_ns, frame_id, form, rgb)
 
 
 def _raw_image(cdr: Buffer) -> tuple[int, str, RawImage]:
@@ -132,7 +132,7 @@ def _raw_image(cdr: Buffer) -> tuple[int, str, RawImage]:
         is_bigendian = cursor.number("B") != 0
         step, size = cursor.number("I"), cursor.number("I")
     except (struct.error, UnicodeDecodeError) as error:
-        raise InputError("damaged picture message") from error
+        raise InputError("damaged image message") from error
     image = RawImage(width, height, encoding, is_bigendian, step, cursor.rest(), size)
     return stamp_ns, frame_id, image
 
@@ -149,7 +149,7 @@ def image_to_cdr(rgb: NDArray[np.uint8], stamp_ns: int, frame_id: str = "") -> b
         InputError: The array has another type or shape.
     """
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or rgb.size == 0:
-        raise InputError("not a picture", expected="(H, W, 3) uint8", got=f"{rgb.shape} {rgb.dtype}")
+        raise InputError("not an image", expected="(H, W, 3) uint8", got=f"{rgb.shape} {rgb.dtype}")
     height, width, _ = rgb.shape
     sec, nanosec = divmod(stamp_ns, SECOND_NS)
     head = bytearray(struct.pack("<iI", sec, nanosec))

@@ -1,4 +1,4 @@
-"""Plays stored pictures in the runs of a trial, and shows one of them in between."""
+"""Plays stored images in the runs of a trial, and shows one of them in between."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from embodied_iqa.imaging.images.frame import Camera, Frame, View
 
 
 class StoredCamera(Camera, Protocol):
-    """A camera whose pictures are stored."""
+    """A camera whose images are stored."""
 
     def rewind(self) -> None:
-        """Continue with the first picture."""
+        """Continue with the first image."""
         ...
 
 
 class RunPlayback:
-    """Implements `images.Camera`: plays all pictures in each run, and repeats the first one before it.
+    """Implements `images.Camera`: plays all images in each run, and repeats the first one before it.
 
-    A graph needs pictures to become ready, and every run of a trial shows the same pictures. After the last
-    picture, that one is repeated until the run ends.
+    A graph needs images to become ready, and every run of a trial shows the same images. After the last
+    image, that one is repeated until the run ends.
 
     Args:
         camera: The camera; closed with this one.
-        clock_ns: ROS time in ns, the stamp of repeated pictures.
+        clock_ns: ROS time in ns, the stamp of repeated images.
 
     Attributes:
-        repeated: How many pictures were repetitions.
+        repeated: How many images were repetitions.
     """
 
     def __init__(self, camera: StoredCamera, clock_ns: Callable[[], int]) -> None:
@@ -45,20 +45,20 @@ class RunPlayback:
         return self._camera.view
 
     def play(self) -> None:
-        """Begin a run: play from the first picture."""
+        """Begin a run: play from the first image."""
         self._camera.rewind()
         self._playing = True
 
     def rewind(self) -> None:
-        """End a run: repeat the first picture."""
+        """End a run: repeat the first image."""
         self._camera.rewind()
         self._shown, self._playing = None, False
 
     def read(self, deadline_s: float) -> Frame | None:
-        """Return the next picture of a run, or a repeated one with a new stamp.
+        """Return the next image of a run, or a repeated one with a new stamp.
 
         Raises:
-            InputError: The camera has no picture, or fails.
+            InputError: The camera has no image, or fails.
         """
         if self._playing or self._shown is None:
             try:

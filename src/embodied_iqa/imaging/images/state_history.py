@@ -1,4 +1,4 @@
-"""State of the arm at the stamp of a picture: the same however late the messages arrive."""
+"""State of the arm at the stamp of an image: the same however late the messages arrive."""
 
 from __future__ import annotations
 

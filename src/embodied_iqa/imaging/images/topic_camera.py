@@ -226,8 +226,8 @@ class TopicCamera:
 
     def _frame_of(self, cdr: bytes) -> RgbdFrame:
         stamp_ns = self._checked_stamp(cdr)
-        picture = compressed_from_cdr(cdr) if self._options.compressed else image_from_cdr(cdr)
-        rgb = picture.rgb
+        image = compressed_from_cdr(cdr) if self._options.compressed else image_from_cdr(cdr)
+        rgb = image.rgb
         with self._news:
             lens = self._lens
         rectifier = self._rectifier_of(lens, rgb)

@@ -13,7 +13,7 @@ from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health
-from embodied_iqa.live.ros.qos import LATCHED, picture_input
+from embodied_iqa.live.ros.qos import LATCHED, image_input
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.tasks.instruction import parse_instruction
@@ -34,7 +34,7 @@ class SimulatedFeed:
         self._scene_key: tuple[int, str] | None = None
         self._cameras: SimulatedCameras | None = None
         self._epoch = 0
-        qos = picture_input(newest_only=rig.config.newest_only)
+        qos = image_input(newest_only=rig.config.newest_only)
         rig.node.create_subscription(SimState, "/sim/snapshot", self._late.counting(self._draw), qos)
         rig.node.create_subscription(SimState, "/sim/status", self._renderer_of, LATCHED)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from embodied_iqa_msgs.msg import TrialEvent
 
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
-from embodied_iqa.imaging.images.codecs import picture_files, read_picture
+from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.file_camera import FileCamera, intrinsics_of_fov
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.run_playback import RunPlayback, StoredCamera
@@ -87,8 +87,8 @@ def file_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int
     """
     path = Path(config.needed_path())
     of_view = path / view
-    files = picture_files(of_view if of_view.is_dir() else path)
-    height_px, width_px, _ = read_picture(files[0]).shape
+    files = image_files(of_view if of_view.is_dir() else path)
+    height_px, width_px, _ = read_image(files[0]).shape
     return FileCamera(
         files,
         view,

@@ -12,8 +12,8 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState
-from embodied_iqa.arm.robot.robotiq_gripper import RobotiqGripper
-from embodied_iqa.arm.robot.ur_arm import UrArm
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.imaging.images.frame import parse_view

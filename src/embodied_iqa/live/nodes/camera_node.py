@@ -17,7 +17,7 @@ from embodied_iqa.live.ros.conversion import (
     unknown_pose,
 )
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
-from embodied_iqa.live.ros.qos import PICTURE
+from embodied_iqa.live.ros.qos import IMAGE
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
 
@@ -27,9 +27,9 @@ class CameraNode(BaseNode[CameraParameters]):
     def __init__(self) -> None:
         super().__init__("camera_node", CameraParameters)
         views = self.config.views
-        self._pictures = self.create_publishers(Image, "/camera/{view}/image_raw", views, PICTURE)
-        self._infos = self.create_publishers(CameraInfo, "/camera/{view}/camera_info", views, PICTURE)
-        self._poses = self.create_publishers(PoseStamped, "/camera/{view}/pose", views, PICTURE)
+        self._images = self.create_publishers(Image, "/camera/{view}/image_raw", views, IMAGE)
+        self._infos = self.create_publishers(CameraInfo, "/camera/{view}/camera_info", views, IMAGE)
+        self._poses = self.create_publishers(PoseStamped, "/camera/{view}/pose", views, IMAGE)
         self._counts = dict.fromkeys(views, 0)
         open_feed = load(self.config.source.opener)
         self._feed: CameraFeed = open_feed(CameraRig(self, self.config, self._publish))
@@ -37,7 +37,7 @@ class CameraNode(BaseNode[CameraParameters]):
     def health(self) -> Health:
         """Return the state of the source, and the number of published images."""
         health = self._feed.health()
-        counts = {f"{view} pictures": count for view, count in self._counts.items()}
+        counts = {f"{view} images": count for view, count in self._counts.items()}
         return Health(health.level, health.message, counts | health.values)
 
     def destroy_node(self) -> None:
@@ -52,7 +52,7 @@ class CameraNode(BaseNode[CameraParameters]):
         info.header = header_of(stamp_ns, frame_id)
         self._infos[view].publish(info)
         self._poses[view].publish(PoseStamped(header=header_of(stamp_ns), pose=pose))
-        self._pictures[view].publish(image_to_cdr(frame.rgb, stamp_ns, frame_id))
+        self._images[view].publish(image_to_cdr(frame.rgb, stamp_ns, frame_id))
         self._counts[view] += 1
 
 

@@ -19,7 +19,7 @@ from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr, 
 from embodied_iqa.live.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
-from embodied_iqa.live.ros.qos import CHANGES, EVENT, PICTURE, picture_input
+from embodied_iqa.live.ros.qos import CHANGES, EVENT, IMAGE, image_input
 from embodied_iqa.runs.graph.parameters import DistortionParameters
 from embodied_iqa.runs.trial.distortion_changes import DistortionChanges
 
@@ -39,7 +39,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._latency_ms = 0.0
         self._state_publisher = self.create_publisher(DistortionState, "/distortion/state", CHANGES)
         topic = "/distorted/{view}/image_raw"
-        self._outputs = self.create_publishers(ImageMessage, topic, config.views, PICTURE)
+        self._outputs = self.create_publishers(ImageMessage, topic, config.views, IMAGE)
         topic = "/distorted/{view}/preview/compressed"
         self._previews = self.create_publishers(CompressedImage, topic, config.views, EVENT)
         if config.id:
@@ -48,14 +48,14 @@ class DistortionNode(BaseNode[DistortionParameters]):
             self._changes.set(spec, None)
         self._publish_state(self._changes.newest, 0)
         for view in config.views:
-            topic, take = f"/camera/{view}/image_raw", self._late.counting(partial(self._picture, view))
-            qos = picture_input(newest_only=config.newest_only)
+            topic, take = f"/camera/{view}/image_raw", self._late.counting(partial(self._image, view))
+            qos = image_input(newest_only=config.newest_only)
             self.create_subscription(ImageMessage, topic, take, qos, raw=True)
         self.create_service(SetDistortion, "/distortion/set", self._set)
 
     def health(self) -> Health:
         """Return the current distortion."""
-        values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
+        values: dict[str, object] = {f"{view} images": count for view, count in self._counts.items()}
         values |= {
             "level_now": self._stated_level,
             "latency_ms": round(self._latency_ms, 2),
@@ -87,12 +87,12 @@ class DistortionNode(BaseNode[DistortionParameters]):
         return state
 
     def _update_state(self, distorter: FrameDistorter, stamp_ns: int, level: int) -> None:
-        """Publish the state where a picture, of a later stamp than the last state, has another level."""
+        """Publish the state where an image, of a later stamp than the last state, has another level."""
         has_changed = level != self._stated_level or distorter is not self._stated
         if stamp_ns > self._stated_ns and has_changed:
             self._publish_state(distorter, stamp_ns)
 
-    def _picture(self, view: View, cdr: bytes) -> None:
+    def _image(self, view: View, cdr: bytes) -> None:
         began = perf_counter()
         try:
             stamp_ns = stamp_from_cdr(cdr)
@@ -103,9 +103,9 @@ class DistortionNode(BaseNode[DistortionParameters]):
                 self._outputs[view].publish(cdr)
                 self._preview(view, None, cdr)
             else:
-                picture = image_from_cdr(cdr)
-                rgb = distorter.apply(picture.rgb, view, stamp_ns)
-                self._outputs[view].publish(image_to_cdr(rgb, stamp_ns, picture.frame_id))
+                image = image_from_cdr(cdr)
+                rgb = distorter.apply(image.rgb, view, stamp_ns)
+                self._outputs[view].publish(image_to_cdr(rgb, stamp_ns, image.frame_id))
                 self._preview(view, rgb, cdr)
         except UserError as error:
             self._refused += 1
@@ -116,11 +116,11 @@ class DistortionNode(BaseNode[DistortionParameters]):
         every = self.config.preview_every
         if every == 0 or self._counts[view] % every:
             return
-        picture = image_from_cdr(cdr)
-        shown = picture.rgb if rgb is None else rgb
+        image = image_from_cdr(cdr)
+        shown = image.rgb if rgb is None else rgb
         done, data = cv2.imencode(".jpg", shown[:, :, ::-1], (cv2.IMWRITE_JPEG_QUALITY, _PREVIEW_QUALITY))
         if done:
-            header = header_of(picture.stamp_ns, optical_frame(view))
+            header = header_of(image.stamp_ns, optical_frame(view))
             self._previews[view].publish(CompressedImage(header=header, format="jpeg", data=data.tobytes()))
 
 

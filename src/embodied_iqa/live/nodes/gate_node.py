@@ -1,4 +1,4 @@
-"""The quality gate: judges every distorted picture and the decisions on them; no motion without its lease."""
+"""The quality gate: judges every distorted image and the decisions on them; no motion without its lease."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from embodied_iqa.live.ros.conversion import decision_of, header_of, lease_to_ms
 from embodied_iqa.live.ros.frames import REPAIRED
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
-from embodied_iqa.live.ros.qos import EVENT, PICTURE, STATE, picture_input
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE, image_input
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.drift import DriftWatch
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judges import make_judge
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.quality.gate.waiting_decisions import WaitingDecisions
 from embodied_iqa.runs.graph.parameters import GateParameters
@@ -52,13 +52,13 @@ class GateNode(ManagedNode[GateParameters]):
         self._lease_publisher = self.create_publisher(ours.GateLease, "/gate/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "/gate/quality", STATE)
         self._passed_on = {
-            view: self.create_publisher(Image, REPAIRED.format(view=view), PICTURE)
+            view: self.create_publisher(Image, REPAIRED.format(view=view), IMAGE)
             for view in (self.config.views if self.config.judge.repairs else ())
         }
         self.create_subscription(ours.ActionChunk, "/vla/actions", self._take_decision, EVENT)
         for view in self.config.views:
             topic = f"/distorted/{view}/image_raw"
-            take, qos = partial(self._judge, view), picture_input(newest_only=self.config.newest_only)
+            take, qos = partial(self._judge, view), image_input(newest_only=self.config.newest_only)
             self.create_subscription(Image, topic, self._late.counting(take), qos, raw=True)
 
     def load(self) -> None:
@@ -74,7 +74,7 @@ class GateNode(ManagedNode[GateParameters]):
             self._thresholds = {f"{gate.view} threshold": round(gate.threshold, 4) for gate in chosen}
 
     def health(self) -> Health:
-        """Return the number of pictures by verdict; a warning where they are unlike the calibration."""
+        """Return the number of images by verdict; a warning where they are unlike the calibration."""
         values: dict[str, object] = {verdict.name.lower(): count for verdict, count in self._counts.items()}
         values |= {"refused": self._refused, "late": self._late.total}
         if self.config.judge.repairs:
@@ -95,13 +95,13 @@ class GateNode(ManagedNode[GateParameters]):
             return
         began = perf_counter()
         try:
-            picture = image_from_cdr(cdr)
+            image = image_from_cdr(cdr)
         except UserError as error:
             self._refused += 1
             self.get_logger().error(f"{view}: {error}", throttle_duration_sec=1.0)
             return
         now_ns = self.get_clock().now().nanoseconds
-        quality, lease = self._gatekeeper.judge(view, picture.stamp_ns, picture.rgb, now_ns)
+        quality, lease = self._gatekeeper.judge(view, image.stamp_ns, image.rgb, now_ns)
         self._counts[lease.judged] += 1
         self._drift.add(quality)
         if view in self._passed_on:  # before the lease: the policy decides on what it is for
@@ -137,7 +137,7 @@ class GateNode(ManagedNode[GateParameters]):
                 self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
 
     def _pass_on(self, quality: ImageQuality, cdr: bytes) -> None:
-        """Publish what the policy sees: the repaired picture, or else the picture as received."""
+        """Publish what the policy sees: the repaired image, or else the image as received."""
         if quality.repaired is not None:
             self._repaired += 1
             cdr = image_to_cdr(quality.repaired, quality.stamp_ns, optical_frame(quality.view))

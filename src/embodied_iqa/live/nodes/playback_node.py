@@ -74,7 +74,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._run: RunRecord | None = None
         self._first_sequence: int | None = None
         self.create_subscription(ActionChunk, "/vla/actions", self._take_chunk, EVENT, callback_group=group)
-        self._pictures = 0
+        self._images = 0
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._work, name="playback", daemon=True)
         self._thread.start()
@@ -86,7 +86,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
 
     def health(self) -> Health:
         """Return the number of published images."""
-        return Health(message=str(self.error or "ok"), values={"pictures": self._pictures})
+        return Health(message=str(self.error or "ok"), values={"pictures": self._images})
 
     def end(self) -> None:
         """End the playback's thread."""
@@ -131,7 +131,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             self._publish(reader, message)
             if not message.topic.endswith("image_raw"):
                 continue
-            self._pictures += 1
+            self._images += 1
             judged_view, deadline_s = message.topic.split("/")[2], self.config.reply_deadline_s
             if not self._is_judged(judged_view, stamp_ns, deadline_s):
                 raise UserError(f"the gate has not judged an image of {judged_view} within {deadline_s} s")

@@ -57,7 +57,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         )
 
     def _take(self, topic: RecordedTopic, cdr: bytes) -> None:
-        if self._paused and topic.is_picture:
+        if self._paused and topic.is_image:
             self._left_out += 1
         elif self._queue is not None:
             self._queue.put(topic.name, cdr, self.get_clock().now().nanoseconds or time.time_ns())

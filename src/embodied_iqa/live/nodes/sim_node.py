@@ -121,13 +121,13 @@ class SimNode(BaseNode[SimParameters]):
             self._publish_joints()
 
     def _restart_schedule(self) -> None:
-        self._next_picture_ns = self._next_clock_ns = self._next_status_ns = self.now_ns
+        self._next_image_ns = self._next_clock_ns = self._next_status_ns = self.now_ns
         self._unjudged_ns.clear()
 
     def _publish(self, now_ns: int) -> None:
         """Publish what is due; the snapshot first, since rendering takes longest."""
-        if now_ns >= self._next_picture_ns:
-            self._next_picture_ns += round(SECOND_NS / self.config.camera_rate_hz)
+        if now_ns >= self._next_image_ns:
+            self._next_image_ns += round(SECOND_NS / self.config.camera_rate_hz)
             state = self._state()
             state.qpos = self._world.snapshot().qpos.tolist()
             self._snapshot_publisher.publish(state)

@@ -32,7 +32,7 @@ from embodied_iqa.live.ros.node import RECORDING_FAILED, BaseNode, Health, leave
 from embodied_iqa.live.ros.qos import EVENT, LATCHED, STATE
 from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.live.ros.trial_commands import TrialCommands
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.graph.parameters import TrialParameters
 from embodied_iqa.runs.trial.driver import TrialDriver
 from embodied_iqa.runs.trial.protocol import (
@@ -125,7 +125,7 @@ class TrialNode(BaseNode[TrialParameters]):
         on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
         on(DiagnosticArray, "/diagnostics", self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
-            on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, STATE)
+            on(CameraInfo, f"/camera/{view}/camera_info", self._image_seen, STATE)
 
     def _happened(self, event: Event) -> None:
         """Queue an event of the current trial; between trials nothing would consume it."""
@@ -162,7 +162,7 @@ class TrialNode(BaseNode[TrialParameters]):
         T_base_tool = tool_pose_of(self, pose)
         self._pose = self._pose if T_base_tool is None else T_base_tool
 
-    def _picture_seen(self, info: CameraInfo) -> None:
+    def _image_seen(self, info: CameraInfo) -> None:
         if self._busy:
             self._published_ns.append(ns_of(info.header.stamp))
 

@@ -100,7 +100,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         )
         health.values |= {"decisions": self._desk.state.sequence, "dropped": self._desk.dropped}
         if self._input is not None:
-            health.values["late pictures"] = self._input.late.total
+            health.values["late images"] = self._input.late.total
         return health
 
     def _tool_without_arm(self) -> tuple[Pose, float]:
@@ -108,7 +108,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         return pose_of(kinematics.forward(self.config.assumed_q_rad)), 0.0
 
     def _tool_at(self, stamp_ns: int) -> tuple[Pose, float] | None:
-        """Return the pose of the tool and the state of the gripper in a picture; None where not yet known."""
+        """Return the pose of the tool and the state of the gripper in an image; None where not yet known."""
         if self._assumed_tool is not None:
             return self._assumed_tool
         pose, gripper = self._poses.at(stamp_ns), self._grippers.at(stamp_ns)

@@ -149,7 +149,7 @@ def _source(number: int) -> Source:
     try:
         return Source(number)
     except ValueError:
-        raise UserError("unknown picture source", got=number, available=map(int, Source)) from None
+        raise UserError("unknown image source", got=number, available=map(int, Source)) from None
 
 
 def main() -> int:

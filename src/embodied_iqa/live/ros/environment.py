@@ -14,7 +14,7 @@ from embodied_iqa.base.resources import shared_file
 
 _RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 _PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-_PICTURE_PROFILE = "config/fastdds_shared_memory.xml"
+_IMAGE_PROFILE = "config/fastdds_shared_memory.xml"
 _CONTROL_PROFILE = "config/fastdds_loopback.xml"
 _NETWORK_PROFILE = "config/fastdds_network.xml"
 _AS_THE_PROFILE = "SYSTEM_DEFAULT"
@@ -42,7 +42,7 @@ def process_environment(environment: MutableMapping[str, str]) -> None:
 
 def stays_here(environment: Mapping[str, str]) -> bool:
     """Return whether the traffic stays on this machine; after `process_environment`."""
-    local = {str(shared_file(_PICTURE_PROFILE)), str(shared_file(_CONTROL_PROFILE))}
+    local = {str(shared_file(_IMAGE_PROFILE)), str(shared_file(_CONTROL_PROFILE))}
     profiles = {environment[variable] for variable in _PROFILES}
     return environment[_RANGE] in {"LOCALHOST", "OFF"} or profiles <= local
 
@@ -54,7 +54,7 @@ def _set_profile(environment: MutableMapping[str, str]) -> None:
     itself keeps the traffic on this machine.
     """
     reach = environment.setdefault(_RANGE, "LOCALHOST")
-    local, network = str(shared_file(_PICTURE_PROFILE)), str(shared_file(_NETWORK_PROFILE))
+    local, network = str(shared_file(_IMAGE_PROFILE)), str(shared_file(_NETWORK_PROFILE))
     named = {environment[variable] for variable in _PROFILES if environment.get(variable)}
     if named - {local, network}:
         environment.update({variable: environment.get(variable) or local for variable in _PROFILES})
@@ -72,7 +72,7 @@ def use_sockets_only(environment: MutableMapping[str, str]) -> None:
     while it holds that mutex blocks each sender for 1 s a message, "owner died without unlocking?"; a socket
     never waits. A profile or a wider range of the user's stays as it is.
     """
-    ours = {str(shared_file(_PICTURE_PROFILE))} == {environment.get(variable) for variable in _PROFILES}
+    ours = {str(shared_file(_IMAGE_PROFILE))} == {environment.get(variable) for variable in _PROFILES}
     if ours and environment.get(_RANGE) == _AS_THE_PROFILE:
         environment.update(dict.fromkeys(_PROFILES, str(shared_file(_CONTROL_PROFILE))))
 

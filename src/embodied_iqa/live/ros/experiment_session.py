@@ -12,7 +12,7 @@ from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.live.ros.trial_session import run_session
-from embodied_iqa.runs.experiment.plan import ExperimentPlan, RunKey
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, RunKey
 from embodied_iqa.runs.experiment.rows import row_of
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.parameters import GraphParameters

@@ -24,7 +24,7 @@ from embodied_iqa.imaging.images.message_geometry import (
 )
 from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.late_count import LateCount
-from embodied_iqa.live.ros.qos import PICTURE, picture_input
+from embodied_iqa.live.ros.qos import IMAGE, image_input
 
 TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/{view}/image_raw"}
 """Topics of the images."""
@@ -68,7 +68,7 @@ class FrameInput:
     ) -> None:
         self._topics = TOPICS | ({Source.DISTORTED: REPAIRED} if repaired else {})
         self.late = LateCount()
-        self._picture_qos = picture_input(newest_only=newest_only)
+        self._image_qos = image_input(newest_only=newest_only)
         self.frames = FrameAssembler(capacity)
         self._node = node
         self._on_change = on_change
@@ -87,14 +87,14 @@ class FrameInput:
         node, prefix = self._node, f"/camera/{view}"
         self._subscriptions += [
             node.create_subscription(
-                CameraInfo, f"{prefix}/camera_info", partial(self._take_info, view), PICTURE
+                CameraInfo, f"{prefix}/camera_info", partial(self._take_info, view), IMAGE
             ),
-            node.create_subscription(PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), PICTURE),
+            node.create_subscription(PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), IMAGE),
         ]
         for source, topic in self._topics.items():
-            take = self.late.counting(partial(self._take_picture, view, source))
+            take = self.late.counting(partial(self._take_image, view, source))
             self._subscriptions.append(
-                node.create_subscription(Image, topic.format(view=view), take, self._picture_qos, raw=True)
+                node.create_subscription(Image, topic.format(view=view), take, self._image_qos, raw=True)
             )
 
     def _take_info(self, view: View, info: CameraInfo) -> None:
@@ -114,13 +114,13 @@ class FrameInput:
             return
         self._on_change(view)
 
-    def _take_picture(self, view: View, source: Source, cdr: bytes) -> None:
+    def _take_image(self, view: View, source: Source, cdr: bytes) -> None:
         try:
-            picture = image_from_cdr(cdr)
+            image = image_from_cdr(cdr)
         except InputError as error:
             self._refuse(view, error)
             return
-        self.frames.add_picture(view, source, picture.stamp_ns, picture.rgb)
+        self.frames.add_image(view, source, image.stamp_ns, image.rgb)
         self._on_change(view)
 
     def _refuse(self, origin: str, error: InputError) -> None:

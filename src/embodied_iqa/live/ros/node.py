@@ -235,7 +235,7 @@ class StopRequest:
             signal.signal(number, self._receive)
 
     @property
-    def made(self) -> bool:
+    def requested(self) -> bool:
         """Whether the node has to end."""
         return self._received or (self._supervisor != 0 and os.getppid() != self._supervisor)
 
@@ -309,9 +309,9 @@ def _end(node: Node | None, runner: Executor | None) -> None:
 
 def _spinning(runner: Executor, stop: StopRequest) -> Spin:
     def spin(seconds: float) -> None:
-        if not stop.made:
+        if not stop.requested:
             runner.spin_once(timeout_sec=min(seconds, _POLL_S))
-        if stop.made:
+        if stop.requested:
             raise _StoppedError
 
     return spin

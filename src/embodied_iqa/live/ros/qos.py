@@ -14,9 +14,9 @@ def _profile(depth: int, *, latched: bool = False, reliable: bool = True) -> QoS
     )
 
 
-PICTURE = _profile(10)
+IMAGE = _profile(10)
 """Images, and the messages that come with each image."""
-NEWEST_PICTURE = _profile(1)
+NEWEST_IMAGE = _profile(1)
 """Images where time is real: a newer one replaces the one that waits."""
 STATE = _profile(50)
 """Small messages at a high rate: joint states, leases."""
@@ -32,6 +32,6 @@ CLOCK = _profile(1, reliable=False)
 """As the time source of rclpy requires it."""
 
 
-def picture_input(*, newest_only: bool) -> QoSProfile:
+def image_input(*, newest_only: bool) -> QoSProfile:
     """Return the quality of service of a node's input of images: every one in order, or the newest only."""
-    return NEWEST_PICTURE if newest_only else PICTURE
+    return NEWEST_IMAGE if newest_only else IMAGE

@@ -13,7 +13,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, JointState
 
 from embodied_iqa.data.recording.qos import qos_text
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.live.ros.qos import CHANGES, EVENT, PICTURE, STATE
+from embodied_iqa.live.ros.qos import CHANGES, EVENT, IMAGE, STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class RecordedTopic:
         return f"{package}/msg/{self.kind.__name__}"
 
     @property
-    def is_picture(self) -> bool:
+    def is_image(self) -> bool:
         """Whether its messages are images."""
         return self.kind in {Image, CompressedImage}
 
@@ -53,9 +53,9 @@ def camera_topics(views: Iterable[View]) -> list[RecordedTopic]:
         topic
         for view in views
         for topic in (
-            RecordedTopic(f"/camera/{view}/camera_info", CameraInfo, PICTURE),
-            RecordedTopic(f"/camera/{view}/pose", PoseStamped, PICTURE),
-            RecordedTopic(f"/camera/{view}/image_raw", Image, PICTURE),
+            RecordedTopic(f"/camera/{view}/camera_info", CameraInfo, IMAGE),
+            RecordedTopic(f"/camera/{view}/pose", PoseStamped, IMAGE),
+            RecordedTopic(f"/camera/{view}/image_raw", Image, IMAGE),
         )
     ]
 
@@ -88,5 +88,5 @@ def recorded_topics(views: Iterable[View], *, distorted_pictures: bool) -> list[
     for view in views:
         topics.append(RecordedTopic(f"/distorted/{view}/preview/compressed", CompressedImage, EVENT))
         if distorted_pictures:
-            topics.append(RecordedTopic(f"/distorted/{view}/image_raw", Image, PICTURE))
+            topics.append(RecordedTopic(f"/distorted/{view}/image_raw", Image, IMAGE))
     return topics

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 
 from embodied_iqa.arm.robot.messages import ArmState
-from embodied_iqa.arm.robot.ur_arm import UrArm
-from embodied_iqa.arm.robot.ur_messages import Refusal
-from embodied_iqa.arm.robot.ur_model_check import RefusedArmError
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.messages import Refusal
+from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError
 

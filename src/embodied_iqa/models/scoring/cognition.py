@@ -1,4 +1,4 @@
-"""Cognition score: agreement of a VLM's answers on the distorted and the reference picture."""
+"""Cognition score: agreement of a VLM's answers on the distorted and the reference image."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class CognitionScore:
 
 
 def score_cognition(answer: str, reference_answer: str, frequencies: DocumentFrequencies) -> CognitionScore:
-    """Score a VLM's answer on the distorted picture against its own on the reference picture.
+    """Score a VLM's answer on the distorted image against its own on the reference image.
 
     Answers with the same words score exactly 1, and so do identical answers without a word, such as emoji. An
     empty answer scores 0, even against an empty reference answer, because it shows no understanding. Of a
     longer answer, the first 10,000 words count.
 
     Args:
-        answer: On the distorted picture.
-        reference_answer: On the reference picture, from the same subject for the same task.
+        answer: On the distorted image.
+        reference_answer: On the reference image, from the same subject for the same task.
         frequencies: Document frequencies over all reference answers of that subject.
     """
     candidate, reference = words(answer), words(reference_answer)

@@ -1,4 +1,4 @@
-"""Decision score: agreement of a VLA's actions on the distorted and the reference picture."""
+"""Decision score: agreement of a VLA's actions on the distorted and the reference image."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def score_decision(
     *,
     gripper: float = 0.0,
 ) -> DecisionScore:
-    """Score a VLA's chunk on the distorted picture against its own on the reference picture.
+    """Score a VLA's chunk on the distorted image against its own on the reference image.
 
     An empty chunk (the subject sees no target, or has finished) moves neither the tool nor the gripper.
 
     Args:
         increments: ``(K, 7)`` rows ``(x, y, z, rx, ry, rz, g)`` in m, rad and [0, 1], as in ``ActionChunk``.
-        reference_increments: ``(L, 7)``, on the reference picture, from the same subject for the same task.
+        reference_increments: ``(L, 7)``, on the reference image, from the same subject for the same task.
         d_max_m: The distance that scores 0, above 0; see :func:`position_scale_m`.
         gripper: State of the gripper before the chunk, in [0, 1].
 
@@ -115,7 +115,7 @@ def position_scale_m(chunks: Sequence[Array], *, seed: int = 0, n_pairs: int = 1
     """Measure ``d_max_m``: 95th percentile of the distances between the end points of random pairs of chunks.
 
     Args:
-        chunks: The subject's own actions on reference pictures, each ``(K, 7)``; at least two.
+        chunks: The subject's own actions on reference images, each ``(K, 7)``; at least two.
         seed: Seed of the pairs.
         n_pairs: Number of pairs of two different chunks.
 

@@ -16,10 +16,10 @@ from typing import Any, Final
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.models.subjects.fingerprint import fingerprint_of
-from embodied_iqa.models.subjects.options import LoadingOptions, Progress
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS, find_snapshot
 from embodied_iqa.models.subjects.safetensors_header import WeightsSize, read_size
+from embodied_iqa.models.subjects.subject_options import LoadingOptions, Progress
 
 _PICKLES: Final = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".h5", ".msgpack", ".npz")
 _MOST_JSON_BYTES: Final = 64_000_000

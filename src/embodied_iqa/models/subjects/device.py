@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, MissingDependencyError
 from embodied_iqa.base.lazy import load
-from embodied_iqa.models.subjects.options import Device, Precision
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
 from embodied_iqa.models.subjects.safetensors_header import WeightsSize
+from embodied_iqa.models.subjects.subject_options import Device, Precision
 
 _UNFIT_TORCHVISION: Final = "operator torchvision::"
 _WORK_SHARE: Final = 0.15

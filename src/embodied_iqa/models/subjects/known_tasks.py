@@ -15,7 +15,7 @@ from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.world.tasks.instruction import parse_instruction
 from embodied_iqa.world.tasks.vocabulary import VERB_WORDS, Colour, Kind, Verb
 
-_PANEL_FACTORY: Final = "embodied_iqa.models.subjects.backends.panel.members"
+_PANEL_FACTORY: Final = "embodied_iqa.models.subjects.backends.panel.shipped_members"
 _WORDS: Final = re.compile(r"[^\W_]+")
 
 

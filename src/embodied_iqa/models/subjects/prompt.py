@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.models.subjects.options import DecodingOptions
+from embodied_iqa.models.subjects.subject_options import DecodingOptions
 
 DEFAULT_PROMPT: Final = "ten-words"
 QUESTION_PROMPT: Final = "question"

@@ -20,10 +20,10 @@ from embodied_iqa.models.subjects.device import (
     load_library,
     needed_bytes,
 )
-from embodied_iqa.models.subjects.options import Device, LoadingOptions, silent
 from embodied_iqa.models.subjects.reference import LOCATIONS, SubjectReference, parse_reference, role_of
 from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.models.subjects.repositories import NotFetchedError
+from embodied_iqa.models.subjects.subject_options import Device, LoadingOptions, silent
 from embodied_iqa.models.subjects.wire.sockets import Address
 
 _FETCH: Final = "NAME@COMMIT with loading.allow_network, or NAME=transformers:FOLDER"

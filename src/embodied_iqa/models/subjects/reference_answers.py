@@ -1,4 +1,4 @@
-"""Answers and chunks of subjects on clean pictures of seeded scenes: references for scaling scores."""
+"""Answers and chunks of subjects on clean images of seeded scenes: references for scaling scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.rollout import Delivery, observe
 from embodied_iqa.world.simulation.world import World
 
-PICTURE_SIZE_PX: Final = (640, 480)
+IMAGE_SIZE_PX: Final = (640, 480)
 
 
 def reference_scenes(n_scenes: int, seed: int) -> tuple[Scene, ...]:
@@ -39,7 +39,7 @@ def reference_chunks(
         delivered: The cameras; None for ideal ones.
     """
     world = World(scene)
-    with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
+    with SceneRenderer(scene, *IMAGE_SIZE_PX) as renderer:
         for task in tasks_of(scene):
             chunk = vla.act(observe(vla, world, renderer, str(task), 0, delivered=delivered))
             if chunk.status is ChunkStatus.ACT:
@@ -51,7 +51,7 @@ def reference_answers(vlm: Vlm, scene: Scene, delivered: Delivery | None = None)
     if not vlm.info.views:
         raise InputError(f"{vlm.info.name} lists no view")
     snapshot = World(scene).snapshot()
-    with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
+    with SceneRenderer(scene, *IMAGE_SIZE_PX) as renderer:
         frame = renderer.frame(vlm.info.views[0], snapshot)
     if delivered is not None:
         frame = delivered(frame, scene.seed)

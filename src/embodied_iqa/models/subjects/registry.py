@@ -10,7 +10,9 @@ from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, f
 from embodied_iqa.base.lazy import load
 from embodied_iqa.models.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
-from embodied_iqa.models.subjects.options import (
+from embodied_iqa.models.subjects.planner_cache import CachedPlanner
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.subject_options import (
     DecodingOptions,
     Progress,
     ServerOptions,
@@ -20,8 +22,6 @@ from embodied_iqa.models.subjects.options import (
     VlmRequest,
     silent,
 )
-from embodied_iqa.models.subjects.planner_cache import CachedPlanner
-from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.user_folders import cache_folder
 from embodied_iqa.world.protocols import Planner, SubjectInfo, Vla, Vlm, close_subject
 
@@ -68,7 +68,7 @@ _UNCACHED: Final = frozenset({Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON})
 """Fast, or without a version that is known to change with the answers."""
 
 
-def one_policy(reference: SubjectReference) -> SubjectReference:
+def single_policy(reference: SubjectReference) -> SubjectReference:
     """Return a reference that is not ``A or B``.
 
     Whose turn it is follows from the gate's verdicts in a run. Elsewhere a question has the images of all

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.base.lazy import load
-from embodied_iqa.models.subjects.options import Progress
 from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.subject_options import Progress
 
 INSTALL_MODELS: Final = "pip install -r requirements/models.txt"
 _WANTED: Final = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken", "*.safetensors", "*.py")

@@ -1,10 +1,10 @@
-"""Average precision of COCO, of one picture or of many.
+"""Average precision of COCO, of one image or of many.
 
 The protocol is that of COCOeval in pycocotools: IoU 0.50:0.05:0.95, 101 recall points, greedy one-to-one
 matching by falling score, crowd regions that count neither for nor against a model. Results are in [0, 1],
 higher is better, and never NaN.
 
-Where COCOeval leaves the value open (it reports -1 if there is nothing to find), a picture without truth is
+Where COCOeval leaves the value open (it reports -1 if there is nothing to find), an image without truth is
 worth 1 if nothing is predicted and 0 if something is.
 """
 
@@ -26,7 +26,7 @@ from embodied_iqa.models.vision.predictions import Instances
 IOU_THRESHOLDS: Final[tuple[float, ...]] = tuple(np.linspace(0.5, 0.95, 10).tolist())
 """Least overlaps at which a prediction finds an object, as COCO's."""
 MOST_PREDICTIONS: Final = 100
-"""Predictions of a class in a picture that count; the rest has the lowest scores."""
+"""Predictions of a class in an image that count; the rest has the lowest scores."""
 _RECALLS: Final = np.linspace(0.0, 1.0, 101)
 
 
@@ -37,16 +37,16 @@ def average_precision(
     masks: bool,
     iou_thresholds: Sequence[float] = IOU_THRESHOLDS,
 ) -> float:
-    """Return the average precision of the predictions for one picture.
+    """Return the average precision of the predictions for one image.
 
     Args:
         predicted: Predictions; equal scores count in the given order.
-        truth: Objects of the picture.
+        truth: Objects of the image.
         masks: Whether masks are compared, else boxes.
         iou_thresholds: Rising, each in (0, 1]; the result is the mean over them.
 
     Returns:
-        The mean over the classes with an object in the truth; see the module for a picture without any.
+        The mean over the classes with an object in the truth; see the module for an image without any.
 
     Raises:
         InputError: Masks are missing, or of different sizes.
@@ -61,26 +61,26 @@ def dataset_average_precision(
     masks: bool,
     iou_thresholds: Sequence[float] = IOU_THRESHOLDS,
 ) -> float:
-    """Return the average precision over a set of pictures.
+    """Return the average precision over a set of images.
 
-    The predictions of all pictures are ranked together by score; this is not the mean over pictures.
+    The predictions of all images are ranked together by score; this is not the mean over images.
 
     Args:
-        predicted: Predictions, one entry a picture; equal scores count in the given order.
-        truth: Objects, one entry a picture.
+        predicted: Predictions, one entry an image; equal scores count in the given order.
+        truth: Objects, one entry an image.
         masks: Whether masks are compared, else boxes.
         iou_thresholds: Rising, each in (0, 1]; the result is the mean over them.
 
     Returns:
-        The mean over the classes with an object in the truth of any picture.
+        The mean over the classes with an object in the truth of any image.
 
     Raises:
         InputError: Masks are missing, or of different sizes.
-        ValueError: The numbers of pictures differ.
+        ValueError: The numbers of images differ.
     """
     classes: dict[str, _Ranking] = {}
     for found, there in zip(predicted, truth, strict=True):
-        _rank_picture(classes, found, there, masks=masks, thresholds=iou_thresholds)
+        _rank_image(classes, found, there, masks=masks, thresholds=iou_thresholds)
     present = [ranking for ranking in classes.values() if ranking.objects]
     total = len(iou_thresholds)
     if not present:
@@ -117,7 +117,7 @@ class _Ranking:
         return total / (thresholds * len(_RECALLS))
 
 
-def _rank_picture(
+def _rank_image(
     classes: dict[str, _Ranking],
     predicted: Instances,
     truth: Instances,
@@ -125,7 +125,7 @@ def _rank_picture(
     masks: bool,
     thresholds: Sequence[float],
 ) -> None:
-    """Add the outcomes of one picture to the rankings."""
+    """Add the outcomes of one image to the rankings."""
     rows = _rows(predicted.labels, np.argsort(-predicted.scores, kind="stable").tolist())
     objects = _rows(truth.labels, range(len(truth)))
     crowd = [False] * len(truth) if truth.crowd is None else truth.crowd.tolist()

@@ -31,8 +31,8 @@ class CheckedModel:
         """What is known of the model."""
         return self._model.info
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return one prediction for each picture, see `VisionModel.predict`.
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return one prediction for each image, see `VisionModel.predict`.
 
         Raises:
             InputError: The model fails, or its prediction is not usable.
@@ -40,39 +40,43 @@ class CheckedModel:
         name = self.info.name
         with own_code(f"{name} fails"):
             try:
-                made = list(self._model.predict(pictures))
+                made = list(self._model.predict(images))
             except UserError as error:
                 raise InputError(f"{name}: {error}") from error
-        if len(made) != len(pictures):
-            raise self._unusable("number of predictions", str(len(pictures)), len(made))
-        return [self._checked(one, picture) for one, picture in zip(made, pictures, strict=True)]
+        if len(made) != len(images):
+            raise self._unusable("number of predictions", str(len(images)), len(made))
+        return [self._checked(one, image) for one, image in zip(made, images, strict=True)]
 
-    def _checked(self, made: Prediction, picture: NDArray[np.uint8]) -> Prediction:
+    def _checked(self, prediction: Prediction, image: NDArray[np.uint8]) -> Prediction:
         wanted = Classification if self.info.task is VisionTask.CLASSIFICATION else Instances
-        if not isinstance(made, wanted):
-            raise self._unusable("prediction", wanted.__name__, type(made).__name__)
-        labels = {made.label} - {""} if isinstance(made, Classification) else set(made.labels)
+        if not isinstance(prediction, wanted):
+            raise self._unusable("prediction", wanted.__name__, type(prediction).__name__)
+        labels = (
+            {prediction.label} - {""} if isinstance(prediction, Classification) else set(prediction.labels)
+        )
         if not labels <= set(self.info.classes):
             unknown = min(labels - set(self.info.classes))
             raise self._unusable("class", "one of the classes that it names", unknown)
-        scores = np.atleast_1d(made.score if isinstance(made, Classification) else made.scores)
+        scores = np.atleast_1d(
+            prediction.score if isinstance(prediction, Classification) else prediction.scores
+        )
         if not ((scores >= 0) & (scores <= 1)).all():  # NaN is refused, too
             raise self._unusable("score", "numbers in [0, 1]", float(scores.flat[_first_outside(scores)]))
-        return self._ranked(made, picture) if isinstance(made, Instances) else made
+        return self._ranked(prediction, image) if isinstance(prediction, Instances) else prediction
 
-    def _ranked(self, made: Instances, picture: NDArray[np.uint8]) -> Instances:
+    def _ranked(self, instances: Instances, image: NDArray[np.uint8]) -> Instances:
         """Return the instances by falling score, at most 100."""
-        masks = made.masks if self.info.task is VisionTask.SEGMENTATION else None
+        masks = instances.masks if self.info.task is VisionTask.SEGMENTATION else None
         if self.info.task is VisionTask.SEGMENTATION:
-            expected = (len(made), *picture.shape[:2])
+            expected = (len(instances), *image.shape[:2])
             if masks is None or masks.dtype != bool or masks.shape != expected:
                 got = None if masks is None else f"{masks.dtype} {masks.shape}"
                 raise self._unusable("masks", f"bool {expected}", got or "none")
-        order = np.argsort(-made.scores, kind="stable")[:MOST_PREDICTIONS]
+        order = np.argsort(-instances.scores, kind="stable")[:MOST_PREDICTIONS]
         return Instances(
-            tuple(made.labels[row] for row in order),
-            made.scores[order],
-            made.boxes_px[order],
+            tuple(instances.labels[row] for row in order),
+            instances.scores[order],
+            instances.boxes_px[order],
             None if masks is None else masks[order],
         )
 

@@ -1,14 +1,14 @@
 """Labels of machine-vision quality: what a distortion costs vision models.
 
-For a picture x, its distorted version x' and models m with weights a_m, which sum to 1 and are in proportion
-to the models' performance on clean held-out pictures:
+For an image x, its distorted version x' and models m with weights a_m, which sum to 1 and are in proportion
+to the models' performance on clean held-out images:
 
     consistency  C = sum a_m M(m(x'), m(x))
     accuracy     A = sum a_m M(m(x'), truth)
     composite    S = 0.5 C + 0.5 A
 
-M is 1 for the same class and 0 for another (classifiers), or the average precision of the picture (detectors,
-segmenters). All are in [0, 1], higher is better; the clean picture has C = 1. Source: arXiv 2508.19850; it
+M is 1 for the same class and 0 for another (classifiers), or the average precision of the image (detectors,
+segmenters). All are in [0, 1], higher is better; the clean image has C = 1. Source: arXiv 2508.19850; it
 leaves open the details of M, which `average_precision` and `pseudo_truth` state.
 """
 
@@ -28,11 +28,11 @@ from embodied_iqa.models.vision.predictions import Classification, Instances, Pr
 Number = TypeVar("Number", float, NDArray[np.float64])
 
 THRESHOLD: Final = 0.3
-"""Least score of a prediction on the clean picture that counts as pseudo-truth."""
+"""Least score of a prediction on the clean image that counts as pseudo-truth."""
 
 
 def pseudo_truth(clean: Prediction, task: VisionTask, threshold: float = THRESHOLD) -> Prediction:
-    """Return the prediction on the clean picture as the truth of consistency.
+    """Return the prediction on the clean image as the truth of consistency.
 
     Args:
         clean: The prediction.
@@ -54,7 +54,7 @@ def agreement(
     """Return M: how well a prediction agrees with the truth or the pseudo-truth.
 
     Args:
-        predicted: On the distorted picture.
+        predicted: On the distorted image.
         reference: The truth, or `pseudo_truth`.
         task: Of the model; segmenters are compared by their masks.
         threshold: Where the reference is empty, predictions below this score count as none: detectors such as
@@ -81,7 +81,7 @@ def agreement(
 
 @dataclass(frozen=True, slots=True)
 class MachineLabels:
-    """Labels of N distorted pictures; names are the columns of MIQD-2.5M.
+    """Labels of N distorted images; names are the columns of MIQD-2.5M.
 
     Attributes:
         weighted_consistency: ``(N,)`` C.
@@ -113,12 +113,12 @@ def composite(consistency: Number, accuracy: Number) -> Number:
 def machine_labels(
     consistency: NDArray[np.float64], accuracy: NDArray[np.float64], performance: Sequence[float]
 ) -> MachineLabels:
-    """Return the labels of pictures from the agreements of models.
+    """Return the labels of images from the agreements of models.
 
     Args:
-        consistency: ``(N, M)`` agreement of each of M models with its prediction on the clean picture.
+        consistency: ``(N, M)`` agreement of each of M models with its prediction on the clean image.
         accuracy: ``(N, M)`` agreement with the truth.
-        performance: M performances on clean held-out pictures, in [0, 1].
+        performance: M performances on clean held-out images, in [0, 1].
 
     Raises:
         InputError: A performance is not usable, or all are 0.

@@ -21,9 +21,9 @@ class VisionModelInfo:
         task: What it does.
         version: Changes with everything that its predictions depend on.
         classes: Names of all classes that it can predict.
-        performance: Measured on clean held-out pictures, in [0, 1]: top-1 accuracy, box AP or mask AP; the
+        performance: Measured on clean held-out images, in [0, 1]: top-1 accuracy, box AP or mask AP; the
             weight of the model in labels. None if not measured.
-        threshold: Least score at which a prediction on the clean picture counts as pseudo-truth.
+        threshold: Least score at which a prediction on the clean image counts as pseudo-truth.
     """
 
     name: str
@@ -43,15 +43,15 @@ class VisionModel(Protocol):
         """What is known of the model."""
         ...
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return one prediction for each picture.
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return one prediction for each image.
 
         Args:
-            pictures: ``(H, W, 3)`` uint8 RGB; sizes may differ.
+            images: ``(H, W, 3)`` uint8 RGB; sizes may differ.
 
         Returns:
             A `Classification`, or `Instances` by falling score, at most 100; segmenters give masks of the
-            size of the picture.
+            size of the image.
 
         Raises:
             InputError: The prediction is not usable, such as a box that is not finite.

@@ -22,7 +22,7 @@ class VisionTask(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """The class of a picture.
+    """The class of an image.
 
     Attributes:
         label: Its name; empty for no class.
@@ -35,7 +35,7 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Objects in a picture, predicted or true.
+    """Objects in an image, predicted or true.
 
     Attributes:
         labels: N class names.

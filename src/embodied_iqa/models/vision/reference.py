@@ -23,7 +23,7 @@ from typing import Final, cast
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.user_code import check_target, own_code
-from embodied_iqa.models.subjects.options import LoadingOptions, Progress, silent
+from embodied_iqa.models.subjects.subject_options import LoadingOptions, Progress, silent
 from embodied_iqa.models.vision.checked import CheckedModel
 from embodied_iqa.models.vision.model import VisionModel
 

@@ -10,20 +10,20 @@ from typing import Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.data.database.store import is_database, open_database
-from embodied_iqa.pages.reports.benchmark import report as benchmark
-from embodied_iqa.pages.reports.database import report as database
-from embodied_iqa.pages.reports.experiment import report as experiment
+from embodied_iqa.pages.reports.benchmark import benchmark_report as benchmark
+from embodied_iqa.pages.reports.database import database_report as database
+from embodied_iqa.pages.reports.experiment import experiment_report as experiment
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage, write_chapters
-from embodied_iqa.pages.reports.manipulation import report as manipulation
+from embodied_iqa.pages.reports.manipulation import manipulation_report as manipulation
 from embodied_iqa.pages.reports.miqa import labels
-from embodied_iqa.pages.reports.miqa import report as miqa
-from embodied_iqa.pages.reports.static import report as static
+from embodied_iqa.pages.reports.miqa import miqa_report as miqa
+from embodied_iqa.pages.reports.static import static_report as static
 from embodied_iqa.pages.reports.static.stored_results import is_static_results
-from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE
-from embodied_iqa.quality.metrics.benchmark.results import RESULTS
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS
 from embodied_iqa.runs.experiment.folder import RECORD_FILE as EXPERIMENT_FILE
-from embodied_iqa.suites.cell_manipulation.planning.results import PLAN_FILE as RUN_FILE
-from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE
+from embodied_iqa.suites.cell_manipulation.planning.planner_results import PLAN_FILE as RUN_FILE
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import EVALUATION_FILE
 
 PAGE: Final = "report.html"
 

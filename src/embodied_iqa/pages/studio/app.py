@@ -16,7 +16,7 @@ from starlette.routing import Route
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.pages.studio import home
 from embodied_iqa.pages.studio.boards import board_page
-from embodied_iqa.pages.studio.browse import pair_page, pictures_page, table_page
+from embodied_iqa.pages.studio.browse import images_page, pair_page, table_page
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.security import Address, App, Guard
 from embodied_iqa.pages.studio.kit.sources import NotFoundError
@@ -31,7 +31,7 @@ from embodied_iqa.pages.studio.people import (
 )
 from embodied_iqa.pages.studio.watch import live_page, run_page
 
-_LOOK: Final = (home, table_page, pair_page, pictures_page, board_page, run_page, live_page)
+_LOOK: Final = (home, table_page, pair_page, images_page, board_page, run_page, live_page)
 _WORK: Final = (person, annotate_page, verify_page, spot_page, agreement_page, edits_page, judge_page)
 PAGES: Final[tuple[ModuleType, ...]] = (*_LOOK, *_WORK)
 """Modules with pages, each with ``routes(studio) -> list[Route]``."""

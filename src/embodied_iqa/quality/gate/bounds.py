@@ -9,7 +9,7 @@ from typing import Final
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.quality.gate.image_statistics import Statistic
 
 _MAX_REASONS: Final = 3
 
@@ -55,7 +55,7 @@ class Fault:
 
     Attributes:
         statistic: Which one.
-        value: Of the picture.
+        value: Of the image.
         low: Lower end of the range.
         high: Upper end of the range.
     """

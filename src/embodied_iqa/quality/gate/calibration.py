@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import SYMPTOMS, Bounds
-from embodied_iqa.quality.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
 
 MIN_FRAMES: Final = 20
 """Fewer frames do not show the ordinary range."""
@@ -96,12 +96,12 @@ class GateCalibration:
 
     Attributes:
         view: The camera.
-        width_px: Of its pictures; statistics of another resolution cannot be compared.
-        height_px: Of its pictures.
+        width_px: Of its images; statistics of another resolution cannot be compared.
+        height_px: Of its images.
         bounds: For every statistic. Read-only.
         n_frames: Number of clean frames.
         provenance: Source of the frames.
-        tolerated: Ranges of pictures with a disturbance that the gate lets pass, by its name. Read-only.
+        tolerated: Ranges of images with a disturbance that the gate lets pass, by its name. Read-only.
     """
 
     view: View
@@ -124,7 +124,7 @@ class GateCalibration:
         return MappingProxyType({statistic: bounds[statistic] for statistic in Statistic})
 
     def tolerates(self, frame: ImageStatistics) -> bool:
-        """Return whether a picture lies on the way from the clean range to that of a tolerated disturbance.
+        """Return whether an image lies on the way from the clean range to that of a tolerated disturbance.
 
         There must be one strength in [0, 1] at which every statistic is within the range between the two, on
         the scale on which it is spread. So a weaker disturbance passes too, but not one that resembles it in
@@ -201,7 +201,7 @@ def seen_ranges(frames: Sequence[ImageStatistics], margin: float) -> dict[Statis
     """Return the lowest and highest value of each statistic, widened on its scale.
 
     Args:
-        frames: Statistics of one picture or more.
+        frames: Statistics of one image or more.
         margin: Share of the range by which each side is widened, beside the statistic's floor.
     """
     ranges = {}

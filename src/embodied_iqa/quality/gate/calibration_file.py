@@ -17,14 +17,14 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.fitted import FittedGate
-from embodied_iqa.quality.gate.statistics import STATISTICS_VERSION, Statistic
+from embodied_iqa.quality.gate.image_statistics import STATISTICS_VERSION, Statistic
 
 _FORMAT: Final = 1
 _FITTED: Final = "fitted"
 _SIDES: Final = ("hard_low", "soft_low", "soft_high", "hard_high")
 _SIGNIFICANT_DIGITS: Final = 6
 _HEAD: Final = (
-    "# Ordinary ranges of the gate's picture statistics, written by `embodied-iqa gate calibrate`.\n"
+    "# Ordinary ranges of the gate's image statistics, written by `embodied-iqa gate calibrate`.\n"
     "# [hard_low, soft_low, soft_high, hard_high]: beyond a soft bound HOLD, beyond a hard one REJECT.\n"
 )
 

@@ -1,4 +1,4 @@
-"""Watches whether live pictures still look to the judge like the scenes of its calibration."""
+"""Watches whether live images still look to the judge like the scenes of its calibration."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import JudgeChoice
 
 _WINDOW: Final = 900
-"""Newest pictures that count: one minute at 15 Hz."""
+"""Newest images that count: one minute at 15 Hz."""
 _FEWEST: Final = 150
-"""With fewer pictures nothing is reported."""
+"""With fewer images nothing is reported."""
 _DEVIATIONS: Final = 3.0
 """Between scenes, above the mean of the calibration."""
 _UNLIKE: Final = 0.02
-"""Share of pictures that may be unlike every picture of the calibration."""
+"""Share of images that may be unlike every image of the calibration."""
 
 
 @dataclass(slots=True)
 class _Recent:
-    """Of the newest pictures of a camera: predicted value, NaN for a rejected one, and whether it passed."""
+    """Of the newest images of a camera: predicted value, NaN for a rejected one, and whether it passed."""
 
     value: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
     passed: deque[bool] = field(default_factory=lambda: deque(maxlen=_WINDOW))
@@ -54,7 +54,7 @@ class DriftWatch:
         Args:
             fitted: Content of the gate's file.
             choice: The judge.
-            policy: Subject that decides on the pictures; empty where it is not known.
+            policy: Subject that decides on the images; empty where it is not known.
         """
         chosen = [gate for gate in fitted if gate.choice == choice]
         others = sorted({gate.policy for gate in chosen if policy and gate.policy not in policies_in(policy)})
@@ -62,7 +62,7 @@ class DriftWatch:
         return cls({gate.view: gate.expected for gate in chosen}, stranger)
 
     def add(self, quality: ImageQuality) -> None:
-        """Count a judged picture."""
+        """Count a judged image."""
         recent = self._recent.get(quality.view)
         if recent is not None:
             judgement = quality.judgement
@@ -98,13 +98,13 @@ def _warnings(view: View, recent: _Recent, expected: Expected) -> list[str]:
     unlike, held = float(np.isnan(values).mean()), 1 - sum(recent.passed) / len(recent.passed)
     words = []
     if unlike > _UNLIKE:
-        words.append(f"{unlike:.0%} of the pictures of the {view} camera are unlike the calibration")
+        words.append(f"{unlike:.0%} of the images of the {view} camera are unlike the calibration")
     known, limit = values[~np.isnan(values)], expected.prediction + _DEVIATIONS * expected.deviation
     if len(known) and known.mean() > limit:
         words.append(
-            f"pictures of the {view} camera are predicted worse than those of the calibration: "
+            f"images of the {view} camera are predicted worse than those of the calibration: "
             f"{known.mean():.3f} on average, above {limit:.3f}"
         )
     if held > (limit := min(1.0, expected.held + _DEVIATIONS * expected.held_deviation)):
-        words.append(f"{held:.0%} of the pictures of the {view} camera are held, above {limit:.0%}")
+        words.append(f"{held:.0%} of the images of the {view} camera are held, above {limit:.0%}")
     return words

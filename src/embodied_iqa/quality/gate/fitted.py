@@ -10,9 +10,9 @@ from enum import StrEnum
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import SYMPTOMS, shortened
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
 from embodied_iqa.quality.gate.judgement import JudgeChoice, parse_judge
 from embodied_iqa.quality.gate.second_stage import SecondStage
-from embodied_iqa.quality.gate.statistics import ImageStatistics, Statistic
 
 
 class LossKind(StrEnum):
@@ -52,7 +52,7 @@ class Networks:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the scenes of the calibration look like to the judge; live pictures are compared with it.
+    """What the scenes of the calibration look like to the judge; live images are compared with it.
 
     Attributes:
         prediction: Mean predicted value over all frames.
@@ -69,10 +69,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Ordinary:
-    """What is predicted at most of a picture whose statistics are all ordinary for its camera.
+    """What is predicted at most of an image whose statistics are all ordinary for its camera.
 
-    Nothing in such a picture says that it is distorted. What a judge predicts of it beyond this is about the
-    scene, which stays as it is: a hold would have no end. The risk of these pictures counts in the promise.
+    Nothing in such an image says that it is distorted. What a judge predicts of it beyond this is about the
+    scene, which stays as it is: a hold would have no end. The risk of these images counts in the promise.
 
     Attributes:
         value: Median predicted value of the clean frames of training.
@@ -83,7 +83,7 @@ class Ordinary:
     wrong_motion: float | None = None
 
     def limited(self, value: float, wrong_motion: float | None) -> tuple[float, float | None]:
-        """Return a prediction of an ordinary picture."""
+        """Return a prediction of an ordinary image."""
         if wrong_motion is not None and self.wrong_motion is not None:
             wrong_motion = min(wrong_motion, self.wrong_motion)
         return min(value, self.value), wrong_motion
@@ -96,18 +96,18 @@ class FittedGate:
     Attributes:
         judge: ``learned`` or ``metric:NAME``.
         view: The camera.
-        width_px: Of its pictures.
-        height_px: Of its pictures.
+        width_px: Of its images.
+        height_px: Of its images.
         policy: Subject whose loss is bounded.
         loss: Which loss, see `LossKind`.
-        threshold: Pictures with a higher predicted value are held.
+        threshold: Images with a higher predicted value are held.
         promise: What the threshold holds, and what not, in words.
         expected: Of the scenes of the calibration.
         seen: Lowest and highest value of each statistic in training, with a margin: what is outside is unlike
             everything that the judge learned from, and is rejected.
         networks: Of the learned judge; None for a metric.
         model: Of a judge ``metric:trained:DIR``, the copy of its model; None for other judges.
-        ordinary: Limits what is predicted of ordinary pictures; None: no limit.
+        ordinary: Limits what is predicted of ordinary images; None: no limit.
         second: Judges decisions of the policy, where it reports whether it sees its target; else None.
         calibration: Risk, confidence, numbers of scenes and frames, risk and share of passed frames seen.
         check: Results on held-out scenes.
@@ -156,7 +156,7 @@ class FittedGate:
 
 
 def unlike(seen: Mapping[Statistic, tuple[float, float]], statistics: ImageStatistics) -> str:
-    """Return in words where a picture is outside of what was seen in training; empty if nowhere."""
+    """Return in words where an image is outside of what was seen in training; empty if nowhere."""
     words = []
     for statistic, (low, high) in seen.items():
         value, digits = statistics.value(statistic), SYMPTOMS[statistic].digits

@@ -14,18 +14,18 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.alternative_names import policies_in
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.fitted import FittedGate, unlike
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.judgement import Judgement
 from embodied_iqa.quality.gate.second_stage import Prediction
-from embodied_iqa.quality.gate.statistics import ImageStatistics
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of, unusual
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
 class Predictor(Protocol):
-    """Predicts from a picture what a threshold is compared with. Stateless."""
+    """Predicts from an image what a threshold is compared with. Stateless."""
 
-    def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
+    def predict(self, view: View, rgb: Image) -> tuple[float, float | None]:
         """Return the value (higher is worse) and, where known, the probability of a wrong motion."""
         ...
 
@@ -35,16 +35,16 @@ class Predictor(Protocol):
 
 
 class FittedJudge:
-    """Holds a picture whose predicted value is above the threshold of its camera.
+    """Holds an image whose predicted value is above the threshold of its camera.
 
-    A picture of a camera and size that was not fitted is judged by statistics alone. One that cannot be
+    An image of a camera and size that was not fitted is judged by statistics alone. One that cannot be
     measured, that is unlike everything in training, or whose prediction is not a number is rejected. The
-    prediction of a picture whose statistics are all ordinary is limited, see `fitted.Ordinary`.
+    prediction of an image whose statistics are all ordinary is limited, see `fitted.Ordinary`.
 
     Args:
         statistics: Of the cameras; gives the reasons in words.
         fitted: Thresholds with their predictors.
-        policy: Subject that decides on the pictures; where a gate was fitted to it with a second stage, this
+        policy: Subject that decides on the images; where a gate was fitted to it with a second stage, this
             one judges the decisions.
     """
 
@@ -55,8 +55,8 @@ class FittedJudge:
         self._policies = policies_in(policy)
         self._fitted = {gate.camera: (gate, predictor) for gate, predictor in reversed(fitted)}
 
-    def judge(self, view: View, rgb: Picture | None) -> Judgement:
-        """See `PictureJudge`."""
+    def judge(self, view: View, rgb: Image | None) -> Judgement:
+        """See `ImageJudge`."""
         measured = statistics_of(rgb)
         calibration = self._statistics.calibration_of(view, measured)
         if rgb is None or measured is None or calibration is None:
@@ -67,7 +67,7 @@ class FittedJudge:
         gate, predictor = found
         faults, strange = unusual(measured, calibration), unlike(gate.seen, measured)
         if strange:
-            reason = f"unlike every picture of the calibration: {strange}"
+            reason = f"unlike every image of the calibration: {strange}"
             return Judgement(Verdict.REJECT, reason, measured, faults=faults)
         value, wrong_motion = predictor.predict(view, rgb)
         if not all(math.isfinite(number) for number in (value, wrong_motion or 0.0)):
@@ -85,6 +85,6 @@ class FittedJudge:
 
 
 def _signs(statistics: ImageStatistics, calibration: GateCalibration) -> str:
-    """Return what is unusual in the picture, or the statistic nearest to its bound."""
+    """Return what is unusual in the image, or the statistic nearest to its bound."""
     _, words = faults_of(statistics, calibration)
     return words or f"no statistic is unusual, nearest to its bound is {calibration.nearest(statistics)}"

@@ -1,4 +1,4 @@
-"""The quality gate of several cameras: the one place where a picture becomes a verdict and a lease."""
+"""The quality gate of several cameras: the one place where an image becomes a verdict and a lease."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.errors import first_line
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
-from embodied_iqa.quality.gate.judgement import Judgement, PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge, Judgement
 from embodied_iqa.quality.gate.repair import Clock, judge_repaired
 from embodied_iqa.quality.gate.second_stage import GateDecision, Prediction, SecondStage, judge_decision
 
@@ -21,15 +21,15 @@ _FRAMES_KEPT: Final = 64
 
 
 class Gatekeeper:
-    """Judges pictures; live, in a headless trial and in rescoring.
+    """Judges images; live, in a headless trial and in rescoring.
 
     Args:
-        judge: Judges each picture alone.
+        judge: Judges each image alone.
         options: Rules of the gate; may be replaced between two frames.
         clock: Real time in ns, for the time limit of repairs; None where it does not count.
     """
 
-    def __init__(self, judge: PictureJudge, options: GateOptions, clock: Clock | None = None) -> None:
+    def __init__(self, judge: ImageJudge, options: GateOptions, clock: Clock | None = None) -> None:
         self.options = options
         self._judge = judge
         self._clock = clock
@@ -40,19 +40,19 @@ class Gatekeeper:
 
     @property
     def measures(self) -> bool:
-        """Whether pictures are measured; in mode OFF their pixels are not needed."""
+        """Whether images are measured; in mode OFF their pixels are not needed."""
         return self.options.mode is not GateMode.OFF
 
     def judge(
         self, view: View, stamp_ns: int, rgb: NDArray[np.uint8] | None, now_ns: int
     ) -> tuple[ImageQuality, GateLease]:
-        """Judge the next picture of a camera; see `gate.judge.step` for the rules.
+        """Judge the next image of a camera; see `gate.judge.step` for the rules.
 
         Args:
             view: The camera.
-            stamp_ns: When the picture was taken, ROS time.
+            stamp_ns: When the image was taken, ROS time.
             rgb: ``(H, W, 3)`` uint8, red first; None where it was not drawn, which mode OFF allows. In the
-                other modes a picture that is missing or cannot be measured is rejected.
+                other modes an image that is missing or cannot be measured is rejected.
             now_ns: ROS time; the stamp itself when a recording is judged again.
         """
         judgement = self.judge_alone(view, rgb) if self.measures else None
@@ -60,7 +60,7 @@ class Gatekeeper:
         state = self._states.get(view, GateState())
         self._states[view], quality, lease = step(state, frame, self.options)
         second = None if judgement is None else judgement.second
-        self._judged[view, stamp_ns] = second, quality.prediction  # not the judgement: it may hold pictures
+        self._judged[view, stamp_ns] = second, quality.prediction  # not the judgement: it may hold images
         while len(self._judged) > _FRAMES_KEPT:
             self._judged.popitem(last=False)
         return quality, lease
@@ -94,13 +94,13 @@ class Gatekeeper:
         )
 
     def judge_alone(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
-        """Judge a picture without the frames before it; where the judge fails, the picture is rejected.
+        """Judge an image without the frames before it; where the judge fails, the image is rejected.
 
         One that does not pass is repaired and judged again, if the rules say so.
         """
         try:
             judgement = self._judge.judge(view, rgb)
-        except Exception as error:  # noqa: BLE001 - whatever fails in a judge must not let a picture pass
+        except Exception as error:  # noqa: BLE001 - whatever fails in a judge must not let an image pass
             return Judgement(Verdict.REJECT, f"the judge failed: {first_line(error)}")
         if rgb is None or not self.options.repairs:
             return judgement

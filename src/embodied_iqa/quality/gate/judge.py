@@ -15,12 +15,12 @@ from embodied_iqa.base.config import parsed, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import MILLISECOND_NS
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.judgement import JudgeChoice, Judgement, parse_judge
 from embodied_iqa.quality.gate.repair import RepairOptions
 from embodied_iqa.quality.gate.second_stage import Prediction
-from embodied_iqa.quality.gate.statistics import ImageStatistics
 
-_UNJUDGED = Judgement(Verdict.REJECT, "the picture was not judged")
+_UNJUDGED = Judgement(Verdict.REJECT, "the image was not judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class GateOptions:
         window_frames: Length of the window [frames].
         recover_frames: Good frames in a row that end HOLD or REJECT [frames].
         reset_gap_ms: A longer gap between two frames of a camera resets its history [ms].
-        repair: Repairs of pictures that do not pass.
+        repair: Repairs of images that do not pass.
         lease: Times of the leases that it grants.
     """
 
@@ -52,7 +52,7 @@ class GateOptions:
 
     @property
     def repairs(self) -> bool:
-        """Whether pictures are repaired: only where the arm obeys, so that shadow measures what comes in."""
+        """Whether images are repaired: only where the arm obeys, so that shadow measures what comes in."""
         return self.repair.enabled and self.mode is GateMode.ON
 
     def obeyed(self, verdict: Verdict) -> Verdict:
@@ -74,9 +74,9 @@ class GateFrame:
 
     Attributes:
         view: The camera.
-        stamp_ns: When the picture was taken, ROS time.
+        stamp_ns: When the image was taken, ROS time.
         now_ns: When it is judged, ROS time; the stamp itself when a recording is judged again.
-        judgement: Of the picture alone; None where it was not judged, which only mode OFF allows.
+        judgement: Of the image alone; None where it was not judged, which only mode OFF allows.
     """
 
     view: View
@@ -111,10 +111,10 @@ class ImageQuality:
     Attributes:
         view: The camera.
         stamp_ns: The frame's.
-        judgement: Of this picture alone; None where it was not judged.
-        frame_verdict: Of this picture alone.
+        judgement: Of this image alone; None where it was not judged.
+        frame_verdict: Of this image alone.
         verdict: After debouncing, whatever the mode.
-        reason: What is wrong with this picture or was repaired, or why the gate is still shut; else empty.
+        reason: What is wrong with this image or was repaired, or why the gate is still shut; else empty.
     """
 
     view: View
@@ -126,7 +126,7 @@ class ImageQuality:
 
     @property
     def statistics(self) -> ImageStatistics | None:
-        """Of the picture that is passed on; None where it was not measured."""
+        """Of the image that is passed on; None where it was not measured."""
         return None if self.judgement is None else self.judgement.statistics
 
     @property
@@ -136,7 +136,7 @@ class ImageQuality:
 
     @property
     def repaired(self) -> NDArray[np.uint8] | None:
-        """``(H, W, 3)`` uint8, the repaired picture; None where the picture is passed on as received."""
+        """``(H, W, 3)`` uint8, the repaired image; None where the image is passed on as received."""
         return None if self.judgement is None else self.judgement.repaired
 
 

@@ -1,4 +1,4 @@
-"""What a judge says of one picture, and the interface of all judges."""
+"""What a judge says of one image, and the interface of all judges."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Fault
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.repairs import Repair
 from embodied_iqa.quality.gate.second_stage import Prediction, SecondStage
-from embodied_iqa.quality.gate.statistics import ImageStatistics
 
 _METRIC: Final = "metric:"
 
@@ -24,7 +24,7 @@ class JudgeKind(StrEnum):
     """What a verdict depends on."""
 
     STATISTICS = "statistics"
-    """Whether the statistics of a picture are unusual."""
+    """Whether the statistics of an image are unusual."""
     LEARNED = "learned"
     """What the policy is expected to lose; cameras without a fitted network are judged by statistics."""
     METRIC = "metric"
@@ -63,20 +63,20 @@ def parse_judge(text: str) -> JudgeChoice:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Judgement of one picture, without the pictures before it.
+    """Judgement of one image, without the images before it.
 
     Attributes:
-        verdict: Of this picture alone.
+        verdict: Of this image alone.
         reason: What is wrong with it; empty for PASS, unless it was repaired.
         statistics: None where it cannot be measured.
         prediction: None where the judge predicts nothing.
-        at_once: A HOLD closes the gate without waiting for further bad pictures: what is promised of a
-            threshold holds for every single picture.
-        faults: Statistics outside of their ordinary range, for a picture that does not pass.
-        repairs: Repairs after which it passes, in their order; empty for the picture as received.
-        repaired: ``(H, W, 3)`` uint8, the repaired picture, which everything above is about; else None.
-        received: Judgement of the picture as received, if it was repaired; else None.
-        second: Judges what the policy decides on this picture; None without a second stage.
+        at_once: A HOLD closes the gate without waiting for further bad images: what is promised of a
+            threshold holds for every single image.
+        faults: Statistics outside of their ordinary range, for an image that does not pass.
+        repairs: Repairs after which it passes, in their order; empty for the image as received.
+        repaired: ``(H, W, 3)`` uint8, the repaired image, which everything above is about; else None.
+        received: Judgement of the image as received, if it was repaired; else None.
+        second: Judges what the policy decides on this image; None without a second stage.
         by_limit: It passes only because nothing in it is unusual, see `fitted.Ordinary`.
     """
 
@@ -93,11 +93,11 @@ class Judgement:
     by_limit: bool = False
 
 
-class PictureJudge(Protocol):
-    """Judges pictures one by one. Stateless: the same picture gives the same judgement, live and offline."""
+class ImageJudge(Protocol):
+    """Judges images one by one. Stateless: the same image gives the same judgement, live and offline."""
 
     def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
-        """Judge a picture; one that is missing or cannot be measured is rejected.
+        """Judge an image; one that is missing or cannot be measured is rejected.
 
         Args:
             view: The camera.

@@ -8,18 +8,18 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file, shared_gate_file
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.fitted_judge import FittedJudge, Predictor
-from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind, PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeChoice, JudgeKind
 from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 
 
-def make_judge(choice: JudgeChoice, file: GateFile, policy: str = "") -> PictureJudge:
+def make_judge(choice: JudgeChoice, file: GateFile, policy: str = "") -> ImageJudge:
     """Return a judge.
 
     Args:
         choice: Which one.
         file: The gate's calibration.
-        policy: Subject that decides on the pictures; empty to judge pictures alone.
+        policy: Subject that decides on the images; empty to judge images alone.
 
     Raises:
         InputError: The file holds no fit of this judge, or a network is missing, damaged or another one.
@@ -52,11 +52,11 @@ def predictor_of(gate: FittedGate, base: Path) -> Predictor:
     return NetworkPredictor(gate.networks, base)
 
 
-def load_judge(choice: JudgeChoice, path: Path, policy: str = "") -> PictureJudge:
+def load_judge(choice: JudgeChoice, path: Path, policy: str = "") -> ImageJudge:
     """Return a judge of a file; see `make_judge`."""
     return make_judge(choice, load_gate_file(path), policy)
 
 
-def shared_judge(choice: JudgeChoice, calibration: str, policy: str = "") -> PictureJudge:
+def shared_judge(choice: JudgeChoice, calibration: str, policy: str = "") -> ImageJudge:
     """Return a judge of the file that a node's parameter names; see `shared_gate_file` and `make_judge`."""
     return make_judge(choice, shared_gate_file(calibration), policy)

@@ -10,7 +10,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.tables import rows_of, table_of, write_table
-from embodied_iqa.data.database.pictures import distorted_rgb
+from embodied_iqa.data.database.database_images import distorted_rgb
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import VERDICTS, PairVerdict, stored_verdicts
@@ -22,7 +22,7 @@ Progress = Callable[[Iterable[Pair]], Iterable[Pair]]
 def judge_pairs(
     store: DatabaseStore, gatekeeper: Gatekeeper, gate: str, progress: Progress = iter
 ) -> Counter[str]:
-    """Judge every distorted picture and keep the verdicts; they replace those of an earlier gate.
+    """Judge every distorted image and keep the verdicts; they replace those of an earlier gate.
 
     Args:
         store: The database.
@@ -34,7 +34,7 @@ def judge_pairs(
         Number of pairs by verdict.
 
     Raises:
-        InputError: A picture cannot be read, `verdicts.parquet` is a file of another kind, or another job
+        InputError: An image cannot be read, `verdicts.parquet` is a file of another kind, or another job
             works in the database.
     """
     with JobFolder(store.path, "judging by a gate").locked():

@@ -1,4 +1,4 @@
-"""What the fitted judges predict from a picture: networks of its statistics, or a quality metric."""
+"""What the fitted judges predict from an image: networks of its statistics, or a quality metric."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _DIGITS: Final = 6
 """Digits after the point of a predicted value."""
 _AGAIN: Final = "run `embodied-iqa gate fit` again"
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 Array = NDArray[np.float64]
 
 
 class NetworkPredictor:
     """Two networks of the same input: expected loss, and probability of a wrong motion.
 
-    The input is the statistics of a picture, or these with the features of a subject. The labels of the
+    The input is the statistics of an image, or these with the features of a subject. The labels of the
     networks are qualities: the loss and the probability with a minus sign.
 
     Args:
@@ -50,7 +50,7 @@ class NetworkPredictor:
             raise InputError("wrong networks", expected="one input, without reference", got=shown)
         self._input = inputs[0]
 
-    def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
+    def predict(self, view: View, rgb: Image) -> tuple[float, float | None]:
         """See `Predictor`."""
         values = self._input.measure(rgb, None, MetricContext(view))
         loss, wrong = self.outputs(values[None], np.array([self._loss.number_of(view)]))
@@ -94,12 +94,12 @@ class MetricPredictor:
             else _network(model, base, calibrated=name.endswith(CALIBRATED))
         )
 
-    def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
+    def predict(self, view: View, rgb: Image) -> tuple[float, float | None]:
         """See `Predictor`."""
         return self.value(rgb, MetricContext(view)), None
 
-    def value(self, rgb: Picture, context: MetricContext) -> float:
-        """Return the value of a picture, higher is worse."""
+    def value(self, rgb: Image, context: MetricContext) -> float:
+        """Return the value of an image, higher is worse."""
         return round(-self._metric.info.sign * self._metric.measure(rgb, None, context), _DIGITS) + 0.0
 
     def words(self, prediction: Prediction) -> str:
@@ -119,7 +119,7 @@ def judging_metric(name: str) -> Metric:
     metric: Metric = load("embodied_iqa.quality.metrics.catalogue:metric_by_name")(name)
     if metric.info.needs is Needs.REFERENCE:
         raise UsageError(
-            f"{name} compares with an undistorted picture, which a live gate does not have",
+            f"{name} compares with an undistorted image, which a live gate does not have",
             expected="a metric without reference",
         )
     return metric

@@ -1,4 +1,4 @@
-"""Repair and judge again: a picture that the judge holds is repaired, and used only if it then passes."""
+"""Repair and judge again: an image that the judge holds is repaired, and used only if it then passes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import first_line
 from embodied_iqa.base.units import MILLISECOND_NS
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.quality.gate.judgement import Judgement, PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge, Judgement
 from embodied_iqa.quality.gate.repairs import Repair, apply_repair, next_repair
 
 Clock = Callable[[], int]
@@ -24,13 +24,13 @@ _ORDER: Final = tuple(Repair)
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """Repairs of pictures that the judge does not pass; only in mode on.
+    """Repairs of images that the judge does not pass; only in mode on.
 
     Attributes:
         enabled: Repair, and judge again. Off unless set.
         allowed: Repairs that may be tried: exposure, white_balance, denoise, deblock, sharpen. By default not
             white_balance and deblock, which hide wrong hues and moved blocks from the statistics.
-        max_steps: Most repairs of one picture, each followed by a judgement.
+        max_steps: Most repairs of one image, each followed by a judgement.
         time_limit_ms: A repair that takes longer is not used [ms, real time].
     """
 
@@ -41,7 +41,7 @@ class RepairOptions:
 
 
 def judge_repaired(
-    judge: PictureJudge,
+    judge: ImageJudge,
     view: View,
     rgb: NDArray[np.uint8],
     received: Judgement,
@@ -49,7 +49,7 @@ def judge_repaired(
     *,
     clock: Clock | None = None,
 ) -> Judgement:
-    """Repair a picture that was not passed until the judge passes it.
+    """Repair an image that was not passed until the judge passes it.
 
     Args:
         judge: Judges after each repair.
@@ -60,14 +60,14 @@ def judge_repaired(
         clock: Real time in ns, for the time limit; None where time does not count, as in rescoring.
 
     Returns:
-        A PASS with the repaired picture and the names of the repairs; else the judgement as received, whose
-        reason says what was tried. Never a worse verdict, and a PASS is returned as it is. A repaired picture
+        A PASS with the repaired image and the names of the repairs; else the judgement as received, whose
+        reason says what was tried. Never a worse verdict, and a PASS is returned as it is. A repaired image
         does not pass for ordinary statistics alone: these are what a repair brings back.
     """
     if received.verdict is Verdict.PASS or not options.enabled:
         return received
     began_ns = 0 if clock is None else clock()
-    picture, found = rgb, received
+    image, found = rgb, received
     done: tuple[Repair, ...] = ()
     try:
         while len(done) < options.max_steps:
@@ -75,14 +75,14 @@ def judge_repaired(
             repair = next_repair(found.faults, allowed)
             if repair is None:
                 break
-            picture, done = apply_repair(repair, picture, found.faults), (*done, repair)
-            found = judge.judge(view, picture)
+            image, done = apply_repair(repair, image, found.faults), (*done, repair)
+            found = judge.judge(view, image)
             late_ms = 0.0 if clock is None else (clock() - began_ns) / MILLISECOND_NS
             if late_ms > options.time_limit_ms:
                 return _tried(received, done, f"took {late_ms:.0f} ms of {options.time_limit_ms:.0f} ms")
             if found.verdict is Verdict.PASS and not found.by_limit:
-                return _passed(received, found, done, picture)
-    except Exception as error:  # noqa: BLE001 - whatever fails in a repair must not let a picture pass
+                return _passed(received, found, done, image)
+    except Exception as error:  # noqa: BLE001 - whatever fails in a repair must not let an image pass
         return _tried(received, done, f"failed: {first_line(error)}")
     return _tried(received, done, "did not help") if done else received
 
@@ -93,15 +93,15 @@ def _place(done: tuple[Repair, ...]) -> int:
 
 
 def says_repaired(reason: str) -> bool:
-    """Return whether the reason of a passed frame says that its picture was repaired."""
+    """Return whether the reason of a passed frame says that its image was repaired."""
     return reason.startswith(_REPAIRED)
 
 
 def _passed(
-    received: Judgement, found: Judgement, done: tuple[Repair, ...], picture: NDArray[np.uint8]
+    received: Judgement, judgement: Judgement, done: tuple[Repair, ...], image: NDArray[np.uint8]
 ) -> Judgement:
     reason = f"{_REPAIRED}{', '.join(done)}): {received.reason}"
-    return replace(found, reason=reason, repairs=done, repaired=picture, received=received)
+    return replace(judgement, reason=reason, repairs=done, repaired=image, received=received)
 
 
 def _tried(received: Judgement, done: tuple[Repair, ...], words: str) -> Judgement:

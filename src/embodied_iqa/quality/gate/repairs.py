@@ -1,7 +1,7 @@
-"""Fast repairs of a picture with OpenCV; which one serves, and how strong it is, follows from its faults.
+"""Fast repairs of an image with OpenCV; which one serves, and how strong it is, follows from its faults.
 
-Whole-number and table arithmetic with fixed patterns: the same picture and faults give the same repaired
-picture. A repair restores no lost information, so that only the judge says whether its picture may be used.
+Whole-number and table arithmetic with fixed patterns: the same image and faults give the same repaired
+image. A repair restores no lost information, so that only the judge says whether its image may be used.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.quality.gate.bounds import Fault
-from embodied_iqa.quality.gate.statistics import Statistic
+from embodied_iqa.quality.gate.image_statistics import Statistic
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 _Faults: TypeAlias = Mapping[Statistic, Fault]
 
 _MOST_GAIN: Final = 4.0
@@ -32,7 +32,7 @@ _NEUTRAL: Final = 128
 
 
 class Repair(StrEnum):
-    """A repair of a picture, in the order in which they are tried."""
+    """A repair of an image, in the order in which they are tried."""
 
     EXPOSURE = "exposure"
     """Gain and offset of all tones, with dither against gaps between them."""
@@ -76,7 +76,7 @@ def next_repair(faults: Sequence[Fault], allowed: Sequence[Repair]) -> Repair | 
 
     Returns:
         The first in the order of `Repair` that answers a fault. None where none does, or where a fault says
-        that parts of the picture are lost.
+        that parts of the image are lost.
     """
     if any(fault.statistic in _LOST for fault in faults):
         return None
@@ -84,13 +84,13 @@ def next_repair(faults: Sequence[Fault], allowed: Sequence[Repair]) -> Repair | 
     return next((repair for repair in Repair if repair in allowed and _SIGNS[repair] & signs), None)
 
 
-def apply_repair(repair: Repair, rgb: Picture, faults: Sequence[Fault]) -> Picture:
-    """Return a repaired picture.
+def apply_repair(repair: Repair, rgb: Image, faults: Sequence[Fault]) -> Image:
+    """Return a repaired image.
 
     Args:
         repair: Which repair.
         rgb: ``(H, W, 3)`` uint8, red first. Never changed.
-        faults: Of this picture; the repair aims at the middle of the ordinary ranges.
+        faults: Of this image; the repair aims at the middle of the ordinary ranges.
 
     Returns:
         ``(H, W, 3)`` uint8, a new array.
@@ -98,7 +98,7 @@ def apply_repair(repair: Repair, rgb: Picture, faults: Sequence[Fault]) -> Pictu
     return _REPAIRS[repair](rgb, {fault.statistic: fault for fault in faults})
 
 
-def _exposure(rgb: Picture, faults: _Faults) -> Picture:
+def _exposure(rgb: Image, faults: _Faults) -> Image:
     mean, exposure = float(cv2.mean(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY))[0]), faults.get(Statistic.EXPOSURE)
     target = mean if exposure is None else 255 * exposure.target
     contrast = faults.get(Statistic.CONTRAST)
@@ -114,7 +114,7 @@ def _exposure(rgb: Picture, faults: _Faults) -> Picture:
 
 
 @lru_cache(maxsize=4)
-def _pattern(height: int, width: int) -> Picture:
+def _pattern(height: int, width: int) -> Image:
     """Return ``(H, W, 3)`` uniform noise, equal in the three colours."""
     plane = np.random.default_rng(0).integers(0, 256, (height, width, 1), dtype=np.uint8)
     pattern = np.repeat(plane, 3, axis=2)
@@ -122,7 +122,7 @@ def _pattern(height: int, width: int) -> Picture:
     return pattern
 
 
-def _white_balance(rgb: Picture, faults: _Faults) -> Picture:
+def _white_balance(rgb: Image, faults: _Faults) -> Image:
     colours = cv2.cvtColor(rgb, cv2.COLOR_RGB2YCrCb)
     fault = faults.get(Statistic.CHROMA) or faults[Statistic.VIVIDNESS]
     histograms = [cv2.calcHist([colours], [channel], None, [256], [0, 256]).ravel() for channel in (1, 2)]
@@ -146,7 +146,7 @@ def _median(counts: NDArray[np.float32]) -> int:
     return int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
 
 
-def _denoise(rgb: Picture, faults: _Faults) -> Picture:
+def _denoise(rgb: Image, faults: _Faults) -> Image:
     if Statistic.SPECKS in faults:
         rgb = np.asarray(cv2.medianBlur(rgb, 3), np.uint8)
     if noise := faults.get(Statistic.NOISE):
@@ -159,13 +159,13 @@ def _denoise(rgb: Picture, faults: _Faults) -> Picture:
     return rgb
 
 
-def _coarser(plane: Picture) -> Picture:
+def _coarser(plane: Image) -> Image:
     height, width = plane.shape
     small = cv2.resize(plane, (width // 3, height // 3), interpolation=cv2.INTER_AREA)
     return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
-def _without_small_detail(rgb: Picture, threshold: float) -> Picture:
+def _without_small_detail(rgb: Image, threshold: float) -> Image:
     """Remove from the fine detail what is below a threshold, and as much from the rest."""
     smooth = cv2.GaussianBlur(rgb, (5, 5), 0)
     left = np.clip(np.arange(256) - threshold, 0, 255).round().astype(np.uint8)
@@ -174,13 +174,13 @@ def _without_small_detail(rgb: Picture, threshold: float) -> Picture:
     return np.asarray(cv2.subtract(cv2.add(smooth, above), below), np.uint8)
 
 
-def _with_detail(rgb: Picture, gain: float) -> Picture:
+def _with_detail(rgb: Image, gain: float) -> Image:
     """Multiply the fine detail by a gain."""
     smooth = cv2.GaussianBlur(rgb, (5, 5), 1.5)
     return np.asarray(cv2.addWeighted(rgb, gain, smooth, 1 - gain, 0), np.uint8)
 
 
-def _deblock(rgb: Picture, _faults: _Faults) -> Picture:
+def _deblock(rgb: Image, _faults: _Faults) -> Image:
     smooth = rgb.copy()
     _smooth_borders(smooth)
     turned = np.asarray(cv2.transpose(smooth), np.uint8)  # rows are contiguous, columns are slow
@@ -188,17 +188,17 @@ def _deblock(rgb: Picture, _faults: _Faults) -> Picture:
     return np.asarray(cv2.transpose(turned), np.uint8)
 
 
-def _smooth_borders(picture: Picture) -> None:
+def _smooth_borders(image: Image) -> None:
     """Replace the step between the rows 8 k - 1 and 8 k by a ramp over four rows, in place."""
-    n_borders = (picture.shape[0] - 2) // 8
-    rows = [picture[place : place + 8 * n_borders : 8] for place in (6, 7, 8, 9)]
+    n_borders = (image.shape[0] - 2) // 8
+    rows = [image[place : place + 8 * n_borders : 8] for place in (6, 7, 8, 9)]
     step = rows[2].astype(np.int16) - rows[1]
     step[np.abs(step) > _BLOCK_STEP] = 0
     for row, eighths in zip(rows, (1, 3, -3, -1), strict=True):
         row[:] = np.clip(row + ((step * eighths) >> 3), 0, 255)
 
 
-def _sharpen(rgb: Picture, faults: _Faults) -> Picture:
+def _sharpen(rgb: Image, faults: _Faults) -> Image:
     found = [faults[s] for s in (Statistic.DETAIL, Statistic.SHARPNESS, Statistic.NOISE) if s in faults]
     fault = next(fault for fault in found if fault.is_low)
     gain = fault.gain if fault.statistic is Statistic.NOISE else math.sqrt(fault.gain)
@@ -209,7 +209,7 @@ def _bounded(gain: float) -> float:
     return min(max(gain, 1 / _MOST_GAIN), _MOST_GAIN)
 
 
-_REPAIRS: Final[dict[Repair, Callable[[Picture, _Faults], Picture]]] = {
+_REPAIRS: Final[dict[Repair, Callable[[Image, _Faults], Image]]] = {
     Repair.EXPOSURE: _exposure,
     Repair.WHITE_BALANCE: _white_balance,
     Repair.DENOISE: _denoise,

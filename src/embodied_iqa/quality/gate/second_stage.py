@@ -1,6 +1,6 @@
 """The second stage of the gate: after inference, the policy's own signals decide on its motion.
 
-What a picture costs depends on the task as well, which the first stage does not know. A policy that reports
+What an image costs depends on the task as well, which the first stage does not know. A policy that reports
 how probable it is that it sees its target says more. The two are joined by a logistic regression, whose
 threshold is calibrated as that of the first stage, see `risk_control`.
 """
@@ -28,12 +28,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a judge predicts of a picture.
+    """What a judge predicts of an image.
 
     Attributes:
         value: Expected loss of the policy in [0, 1], or the value of a metric with the sign that makes
             higher worse.
-        threshold: Pictures with a higher value are held.
+        threshold: Images with a higher value are held.
         wrong_motion: Probability that the policy acts and ends elsewhere, in [0, 1]; None where the judge
             does not predict it. A refusal is not a wrong motion: it moves nothing.
     """
@@ -45,12 +45,12 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class SecondStage:
-    """What `embodied-iqa gate fit` found for decisions of a policy on pictures of one camera.
+    """What `embodied-iqa gate fit` found for decisions of a policy on images of one camera.
 
     Attributes:
         weights: ``(10,)`` of the terms of `terms`.
         threshold: Motions with a higher expected loss are held.
-        screen: Pictures with a higher value of the first stage are held before inference: the second stage
+        screen: Images with a higher value of the first stage are held before inference: the second stage
             would hold nearly all motions on them.
         promise: What the threshold holds, in words.
         check: Results on held-out scenes.
@@ -115,7 +115,7 @@ def judge_decision(
         return Verdict.PASS, ""
     return Verdict.HOLD, (
         f"expected loss of this motion {value:.3f} above {stage.threshold:.3f}: the policy sees its target "
-        f"with probability {decision.seen:.2f}, expected loss of the picture {prediction.value:.3f}"
+        f"with probability {decision.seen:.2f}, expected loss of the image {prediction.value:.3f}"
     )
 
 

@@ -25,10 +25,10 @@ SAMPLES_A_TASK: Final = 18
 """Frames spread evenly over an expert's rollout of one task."""
 
 POSES_A_SCENE: Final = 2
-"""Further frames with the tool at random poses above the table, where distorted pictures may send it."""
+"""Further frames with the tool at random poses above the table, where distorted images may send it."""
 
-_ADVANCES_A_PICTURE: Final = 8
-"""The rollout advances at 125 Hz; pictures are taken at 15 Hz, as in a trial."""
+_ADVANCES_A_IMAGE: Final = 8
+"""The rollout advances at 125 Hz; images are taken at 15 Hz, as in a trial."""
 _LOW_M: Final = (-0.70, -0.30, 0.08)
 _HIGH_M: Final = (-0.34, 0.30, 0.35)
 _TILT_RAD: Final = 0.25
@@ -46,16 +46,16 @@ def simulated_frames(
     seed: int,
     model: CameraModel = DEFAULT_MODEL,
 ) -> Generator[tuple[View, NDArray[np.uint8]], None, None]:
-    """Take clean pictures: every scene with an expert at one of its tasks and with random poses.
+    """Take clean images: every scene with an expert at one of its tasks and with random poses.
 
-    A camera that is not ideal takes pictures through the whole rollout, so that arm and wrist camera smear
+    A camera that is not ideal takes images through the whole rollout, so that arm and wrist camera smear
     and the exposure follows.
 
     Args:
         views: The cameras.
-        sizes: Resolutions ``(width_px, height_px)``; every picture is taken at each.
+        sizes: Resolutions ``(width_px, height_px)``; every image is taken at each.
         n_scenes: Number of scenes.
-        seed: The scenes' seeds follow from it; the same seed gives the same pictures.
+        seed: The scenes' seeds follow from it; the same seed gives the same images.
         model: The camera model.
     """
     for index in range(n_scenes):
@@ -76,7 +76,7 @@ def _shots(
     """Yield shots spread evenly over a rollout, then one at each pose, with exposures that have settled."""
     chosen = set(np.linspace(0, len(work) - 1, SAMPLES_A_TASK).round().astype(int).tolist())
     for moment, snapshot in enumerate(work):
-        if moment in chosen or moment % _ADVANCES_A_PICTURE == 0:
+        if moment in chosen or moment % _ADVANCES_A_IMAGE == 0:
             shot = cameras.take(snapshot)
             if moment in chosen:
                 yield shot

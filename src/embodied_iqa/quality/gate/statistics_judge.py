@@ -1,4 +1,4 @@
-"""The judge that compares the statistics of a picture with the ordinary ranges of its camera."""
+"""The judge that compares the statistics of an image with the ordinary ranges of its camera."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Fault, shortened
 from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure
 from embodied_iqa.quality.gate.judgement import Judgement
-from embodied_iqa.quality.gate.statistics import ImageStatistics, Statistic, measure
 
 
 class StatisticsJudge:
     """Holds what is unusual, whether or not it harms.
 
     Args:
-        calibrations: Ordinary ranges of the cameras; the first of a camera and size counts. A picture of a
+        calibrations: Ordinary ranges of the cameras; the first of a camera and size counts. An image of a
             camera or size without one is rejected.
     """
 
@@ -30,49 +30,49 @@ class StatisticsJudge:
         }
 
     def calibration_of(self, view: View, statistics: ImageStatistics | None) -> GateCalibration | None:
-        """Return the calibration of a camera at the size of a picture, None where there is none."""
+        """Return the calibration of a camera at the size of an image, None where there is none."""
         if statistics is None:
             return None
         return self._calibrations.get((view, statistics.width_px, statistics.height_px))
 
     def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
-        """See `PictureJudge`."""
+        """See `ImageJudge`."""
         return self.judge_measured(view, statistics_of(rgb))
 
     def judge_measured(self, view: View, statistics: ImageStatistics | None) -> Judgement:
-        """Judge a picture by its statistics."""
+        """Judge an image by its statistics."""
         calibration = self.calibration_of(view, statistics)
-        verdict, reason = judge_picture(view, statistics, calibration)
+        verdict, reason = judge_image(view, statistics, calibration)
         faults = () if verdict is Verdict.PASS else unusual(statistics, calibration)
         return Judgement(verdict, reason, statistics, faults=faults)
 
 
 def statistics_of(rgb: NDArray[np.uint8] | None) -> ImageStatistics | None:
-    """Return the statistics, or None where a picture is missing or too small for them."""
+    """Return the statistics, or None where an image is missing or too small for them."""
     try:
         return None if rgb is None else measure(rgb)
     except InputError:
         return None
 
 
-def judge_picture(
+def judge_image(
     view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None
 ) -> tuple[Verdict, str]:
-    """Judge a picture alone, without the frames before it.
+    """Judge an image alone, without the frames before it.
 
     Returns:
-        The verdict, and the reason: up to three faults in words, the worst first; empty for PASS. A picture
+        The verdict, and the reason: up to three faults in words, the worst first; empty for PASS. An image
         within the range of a tolerated disturbance passes.
     """
     if statistics is None:
-        return Verdict.REJECT, "the picture cannot be measured"
+        return Verdict.REJECT, "the image cannot be measured"
     size = f"{statistics.width_px}x{statistics.height_px}"
     if calibration is None:
         return Verdict.REJECT, f"the {view} camera is not calibrated at {size} (embodied-iqa gate calibrate)"
     usual = f"{calibration.width_px}x{calibration.height_px}"
     if size != usual or calibration.view != view:
         return Verdict.REJECT, (
-            f"the {view} camera's picture is {size}, "
+            f"the {view} camera's image is {size}, "
             f"the calibration is of the {calibration.view} camera at {usual}"
         )
     verdict, words = faults_of(statistics, calibration)
@@ -94,7 +94,7 @@ def faults_of(statistics: ImageStatistics, calibration: GateCalibration) -> tupl
 
 
 def unusual(statistics: ImageStatistics | None, calibration: GateCalibration | None) -> tuple[Fault, ...]:
-    """Return the statistics beyond their soft bounds; none where a picture was not measured."""
+    """Return the statistics beyond their soft bounds; none where an image was not measured."""
     if statistics is None or calibration is None:
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""Pictures of a camera from a folder or a recording."""
+"""Images of a camera from a folder or a recording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import View, is_view, ordered_views, view_of_topic
 
 _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm"})
@@ -20,7 +20,7 @@ _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredFrame:
-    """A stored picture and its name.
+    """A stored image and its name.
 
     Attributes:
         view: The camera.
@@ -36,29 +36,29 @@ class StoredFrame:
 
 
 class FolderFrames:
-    """Picture files in the order of their names.
+    """Image files in the order of their names.
 
     Args:
-        folder: With the pictures of one camera, or one folder per camera, with its name.
-        views: The cameras; exactly one where the pictures are directly in the folder.
+        folder: With the images of one camera, or one folder per camera, with its name.
+        views: The cameras; exactly one where the images are directly in the folder.
 
     Raises:
-        UsageError: The folder holds pictures of one camera, and ``views`` does not name it.
-        InputError: No pictures found, or none of a camera that ``views`` names.
+        UsageError: The folder holds images of one camera, and ``views`` does not name it.
+        InputError: No images found, or none of a camera that ``views`` names.
     """
 
     def __init__(self, folder: Path, views: Sequence[View]) -> None:
-        if _pictures_in(folder):
+        if _images_in(folder):
             if len(views) != 1:
-                raise UsageError(f"{folder} holds pictures of one camera", expected="--view with its name")
-            self._files = [(views[0], path) for path in _pictures_in(folder)]
+                raise UsageError(f"{folder} holds images of one camera", expected="--view with its name")
+            self._files = [(views[0], path) for path in _images_in(folder)]
         else:
             present = _views_in(folder)
             _check_views(folder, views, present)
-            self._files = [(view, path) for view in views or present for path in _pictures_in(folder / view)]
+            self._files = [(view, path) for view in views or present for path in _images_in(folder / view)]
         if not self._files:
             raise InputError(
-                f"no pictures in {folder}",
+                f"no images in {folder}",
                 expected=f"files that end in {', '.join(sorted(_SUFFIXES))}, or folders named by camera",
             )
 
@@ -67,15 +67,15 @@ class FolderFrames:
 
     def __iter__(self) -> Iterator[StoredFrame]:
         for view, path in self._files:
-            yield StoredFrame(view, path.name, None, read_picture(path))
+            yield StoredFrame(view, path.name, None, read_image(path))
 
 
 class RecordedFrames:
-    """Raw pictures of a recording, in the order of their arrival.
+    """Raw images of a recording, in the order of their arrival.
 
     Args:
         recording: The ``.mcap`` file.
-        topics: Picture topic to camera.
+        topics: Image topic to camera.
 
     Raises:
         InputError: The recording cannot be read or has no such topic.
@@ -85,9 +85,9 @@ class RecordedFrames:
         self._recording, self._topics = recording, topics
         with TrialReader(recording) as reader:
             for topic in topics:
-                if topic not in reader.picture_topics():
+                if topic not in reader.image_topics():
                     raise InputError(
-                        f"{recording} has no picture topic {topic}", available=reader.picture_topics()
+                        f"{recording} has no image topic {topic}", available=reader.image_topics()
                     )
             self._count = sum(reader.topics[topic].messages for topic in topics)
 
@@ -96,30 +96,30 @@ class RecordedFrames:
 
     def __iter__(self) -> Iterator[StoredFrame]:
         with TrialReader(self._recording) as reader:
-            for recorded in reader.pictures(tuple(self._topics)):
-                picture = recorded.picture
-                name = f"{recorded.topic} {picture.stamp_ns}"
-                yield StoredFrame(self._topics[recorded.topic], name, picture.stamp_ns, picture.rgb)
+            for recorded in reader.images(tuple(self._topics)):
+                image = recorded.image
+                name = f"{recorded.topic} {image.stamp_ns}"
+                yield StoredFrame(self._topics[recorded.topic], name, image.stamp_ns, image.rgb)
 
 
 def open_frames(
     source: Path, views: Sequence[View], topics: Mapping[str, View]
 ) -> FolderFrames | RecordedFrames:
-    """Open a folder of pictures or a recording.
+    """Open a folder of images or a recording.
 
     Args:
         source: A folder or an ``.mcap`` file.
         views: The cameras; empty for all.
-        topics: Picture topic to camera, for a recording; by default ``/camera/<view>/image_raw``.
+        topics: Image topic to camera, for a recording; by default ``/camera/<view>/image_raw``.
 
     Raises:
-        InputError: It is neither, or has no pictures.
+        InputError: It is neither, or has no images.
     """
     if source.is_dir():
         return FolderFrames(source, views)
     if not topics:
         with TrialReader(source) as reader:
-            present = reader.picture_topics()
+            present = reader.image_topics()
         usual = {view: topic for topic in present if (view := view_of_topic(topic)) is not None}
         _check_views(source, views, ordered_views(usual))
         topics = {usual[view]: view for view in views or ordered_views(usual)}
@@ -131,18 +131,18 @@ def open_frames(
 
 
 def _views_in(folder: Path) -> tuple[View, ...]:
-    """Return the cameras after which folders with pictures are named."""
+    """Return the cameras after which folders with images are named."""
     inner = (path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
-    return ordered_views(View(path.name) for path in inner if is_view(path.name) and _pictures_in(path))
+    return ordered_views(View(path.name) for path in inner if is_view(path.name) and _images_in(path))
 
 
 def _check_views(source: Path, views: Sequence[View], present: Sequence[View]) -> None:
     for view in views:
         if present and view not in present:
-            raise InputError(f"{source} has no pictures of this camera", got=str(view), available=present)
+            raise InputError(f"{source} has no images of this camera", got=str(view), available=present)
 
 
-def _pictures_in(folder: Path) -> list[Path]:
+def _images_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.suffix.lower() in _SUFFIXES)

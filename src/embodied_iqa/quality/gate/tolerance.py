@@ -16,7 +16,7 @@ from embodied_iqa.imaging.distortions.spec import LEVELS
 
 _FORM: Final = re.compile(r"(.+):([1-5])")
 _A_FRAME: Final = 2
-"""Pictures with a disturbance from each clean one."""
+"""Images with a disturbance from each clean one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Tolerance:
 def disturbed(
     rgb: NDArray[np.uint8], index: int, tolerances: tuple[Tolerance, ...]
 ) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    """Yield a few pictures with tolerated disturbances, in turn, with their names.
+    """Yield a few images with tolerated disturbances, in turn, with their names.
 
     Args:
-        rgb: ``(H, W, 3)`` uint8, a clean picture.
+        rgb: ``(H, W, 3)`` uint8, a clean image.
         index: Its number; disturbances come in turn, and noise has this seed.
         tolerances: All of them.
     """

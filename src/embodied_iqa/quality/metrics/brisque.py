@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.quality.metrics.input_checks import check_image
 from embodied_iqa.quality.metrics.natural_scenes import Array, AsymmetricGaussian, normalised
 from embodied_iqa.quality.metrics.parameters import shipped
-from embodied_iqa.quality.metrics.pictures import check_picture
 
 _SMALLEST_PX: Final = 32
 _GREY: Final = np.array([[0.2125, 0.7154, 0.0721]])
@@ -82,7 +82,7 @@ def brisque(distorted: NDArray[np.uint8]) -> float:
     Raises:
         InputError: Another type, shape or size.
     """
-    check_picture(distorted, _SMALLEST_PX)
+    check_image(distorted, _SMALLEST_PX)
     grey = cv2.transform(distorted.astype(np.float64), _GREY)
     half = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_CUBIC)
     return _machine().value(np.array(_features(grey) + _features(half)))

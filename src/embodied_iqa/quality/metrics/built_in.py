@@ -86,7 +86,7 @@ BUILT_IN: Final = MappingProxyType({metric.info.name: metric for metric in _ALL}
 
 
 def built_in(name: str) -> Metric:
-    """Return a built-in metric; ``"psnr:240x180"`` is PSNR of pictures resized to 240 x 180.
+    """Return a built-in metric; ``"psnr:240x180"`` is PSNR of images resized to 240 x 180.
 
     Raises:
         UsageError: No such metric, or not a size.

@@ -1,4 +1,4 @@
-"""Seeded part of the pictures of every reference."""
+"""Seeded part of the images of every reference."""
 
 from __future__ import annotations
 

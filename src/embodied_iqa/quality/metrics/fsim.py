@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.last_picture import LastPicture
+from embodied_iqa.quality.metrics.input_checks import check_pair
+from embodied_iqa.quality.metrics.last_image import LastImage
 from embodied_iqa.quality.metrics.maps import Map, gradient_magnitude, pooled_channels, pooling_of, similarity
 from embodied_iqa.quality.metrics.phase_congruency import phase_congruency
-from embodied_iqa.quality.metrics.pictures import check_pair
 
 _SMALLEST_PX: Final = 16
 _YIQ: Final = np.array(
@@ -25,7 +25,7 @@ _CHROMA_EXPONENT: Final = 0.03
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Features:
-    """Maps of one picture, ``(H, W)`` each."""
+    """Maps of one image, ``(H, W)`` each."""
 
     phase: Map
     gradient: Map
@@ -33,25 +33,25 @@ class _Features:
     q: Map
 
 
-def _features(picture: NDArray[np.uint8]) -> _Features:
-    luma, i, q = pooled_channels(picture, pooling_of(picture.shape), _YIQ)
+def _features(image: NDArray[np.uint8]) -> _Features:
+    luma, i, q = pooled_channels(image, pooling_of(image.shape), _YIQ)
     return _Features(phase_congruency(luma), gradient_magnitude(luma), i, q)
 
 
-_reference_features: Final = LastPicture(_features)
+_reference_features: Final = LastImage(_features)
 
 
 def fsim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
     """Return the similarity of phase congruency, gradient and colour, weighted by phase congruency.
 
-    Pictures are reduced by block means until their shorter side is near 256 pixels.
+    Images are reduced by block means until their shorter side is near 256 pixels.
 
     Args:
         reference: ``(H, W, 3)`` uint8 RGB, at least 16 x 16.
         distorted: The same shape.
 
     Returns:
-        In [0, 1], higher is better; 1 for equal pictures.
+        In [0, 1], higher is better; 1 for equal images.
 
     Raises:
         InputError: Another type, shape or size.
@@ -63,5 +63,5 @@ def fsim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
     local *= similarity(x.gradient, y.gradient, _T_GRADIENT)
     weight = np.maximum(x.phase, y.phase).astype(np.float64)
     whole = weight.sum()
-    # Without any feature all pixels weigh the same, as in a flat picture.
+    # Without any feature all pixels weigh the same, as in a flat image.
     return float((local * weight).sum() / whole if whole else local.mean(dtype=np.float64))

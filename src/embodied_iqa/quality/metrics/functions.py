@@ -1,4 +1,4 @@
-"""Metrics made of plain functions, and metrics of pictures of another size."""
+"""Metrics made of plain functions, and metrics of images of another size."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import cv2
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.quality.metrics.metric import Metric, MetricContext, MetricInfo, Needs, Picture
-from embodied_iqa.quality.metrics.pictures import check_picture
+from embodied_iqa.quality.metrics.input_checks import check_image
+from embodied_iqa.quality.metrics.metric import Image, Metric, MetricContext, MetricInfo, Needs
 
 
-def required(reference: Picture | None, info: MetricInfo) -> Picture:
+def required(reference: Image | None, info: MetricInfo) -> Image:
     """Return the reference.
 
     Raises:
         InputError: There is none.
     """
     if reference is None:
-        raise InputError(f"{info.name} compares with a reference", expected="the undistorted picture")
+        raise InputError(f"{info.name} compares with a reference", expected="the undistorted image")
     return reference
 
 
@@ -33,12 +33,12 @@ class FullReference:
     """
 
     info: MetricInfo
-    function: Callable[[Picture, Picture], float]
+    function: Callable[[Image, Image], float]
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
-        """Return the value of a picture; see `Metric`."""
+        """Return the value of an image; see `Metric`."""
         return self.function(required(reference, self.info), distorted)
 
 
@@ -52,21 +52,21 @@ class NoReference:
     """
 
     info: MetricInfo
-    function: Callable[[Picture], float]
+    function: Callable[[Image], float]
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
-        """Return the value of a picture; see `Metric`."""
+        """Return the value of an image; see `Metric`."""
         return self.function(distorted)
 
 
 class AtSize:
-    """A metric of the pictures after they are resized to what a policy sees (area averaging).
+    """A metric of the images after they are resized to what a policy sees (area averaging).
 
     Args:
         metric: The metric.
-        width_px: Width of its pictures.
+        width_px: Width of its images.
         height_px: Their height.
 
     Raises:
@@ -77,7 +77,7 @@ class AtSize:
         info = metric.info
         if min(width_px, height_px) < info.smallest_px:
             raise InputError(
-                f"{info.name} needs larger pictures",
+                f"{info.name} needs larger images",
                 expected=f"at least {info.smallest_px} pixels a side",
                 got=f"{width_px}x{height_px}",
             )
@@ -86,13 +86,13 @@ class AtSize:
         self.info = replace(info, name=f"{info.name}:{width_px}x{height_px}", smallest_px=1)
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
-        """Return the value of a picture; see `Metric`."""
+        """Return the value of an image; see `Metric`."""
         small = None if self.info.needs is Needs.NOTHING else self._resized(required(reference, self.info))
         return self._metric.measure(self._resized(distorted), small, context)
 
-    def _resized(self, picture: Picture) -> Picture:
-        check_picture(picture)
-        resized: Picture = cv2.resize(picture, self._size_px, interpolation=cv2.INTER_AREA)
+    def _resized(self, image: Image) -> Image:
+        check_image(image)
+        resized: Image = cv2.resize(image, self._size_px, interpolation=cv2.INTER_AREA)
         return resized

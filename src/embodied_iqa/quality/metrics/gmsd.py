@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.last_picture import LastPicture
+from embodied_iqa.quality.metrics.input_checks import check_pair
+from embodied_iqa.quality.metrics.last_image import LastImage
 from embodied_iqa.quality.metrics.maps import Map, length, luma_of, similarity
-from embodied_iqa.quality.metrics.pictures import check_pair
 
 _C = 170.0
 _PREWITT = np.array([[1, 0, -1], [1, 0, -1], [1, 0, -1]], np.float32) / 3
@@ -37,16 +37,16 @@ def _gradient_magnitude(values: Map, border: int) -> Map:
     return length(dx, dy)
 
 
-def _gradient_of_luma(picture: NDArray[np.uint8]) -> Map:
-    return _gradient_magnitude(_half(_even(luma_of(picture))), cv2.BORDER_CONSTANT)
+def _gradient_of_luma(image: NDArray[np.uint8]) -> Map:
+    return _gradient_magnitude(_half(_even(luma_of(image))), cv2.BORDER_CONSTANT)
 
 
-def _gradient_of_channels(picture: NDArray[np.uint8]) -> Map:
-    return _gradient_magnitude(_half(picture.astype(np.float32)), cv2.BORDER_DEFAULT)[1:-1, 1:-1]
+def _gradient_of_channels(image: NDArray[np.uint8]) -> Map:
+    return _gradient_magnitude(_half(image.astype(np.float32)), cv2.BORDER_DEFAULT)[1:-1, 1:-1]
 
 
-_luma_of_reference: Final = LastPicture(_gradient_of_luma)
-_channels_of_reference: Final = LastPicture(_gradient_of_channels)
+_luma_of_reference: Final = LastImage(_gradient_of_luma)
+_channels_of_reference: Final = LastImage(_gradient_of_channels)
 
 
 def gmsd(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
@@ -59,7 +59,7 @@ def gmsd(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         distorted: The same shape.
 
     Returns:
-        0 for equal pictures, about 0.35 for the worst; lower is better.
+        0 for equal images, about 0.35 for the worst; lower is better.
 
     Raises:
         InputError: Another type, shape or size.
@@ -77,7 +77,7 @@ def gmsd_colour(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> f
         distorted: The same shape.
 
     Returns:
-        0 for equal pictures, about 0.35 for the worst; lower is better.
+        0 for equal images, about 0.35 for the worst; lower is better.
 
     Raises:
         InputError: Another type, shape or size.

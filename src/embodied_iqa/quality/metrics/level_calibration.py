@@ -1,8 +1,8 @@
 """Calibration: the parameters that make level k look equally degraded for every type.
 
-The drop of a picture is the mean over the metrics of ``(perfect - value) / (perfect - worst)``: 0 for the
+The drop of an image is the mean over the metrics of ``(perfect - value) / (perfect - worst)``: 0 for the
 reference, about 1 where nothing of it is left. A level's target is the median over the types whose parameters
-are published (KADID-10k) of their mean drop over the reference pictures. A parameter is then read off the
+are published (KADID-10k) of their mean drop over the reference images. A parameter is then read off the
 type's own curve of mean drop against parameter.
 """
 
@@ -37,7 +37,7 @@ class Search:
     """Range in which a type's parameter is searched.
 
     Attributes:
-        mildest: The end at which the picture hardly changes.
+        mildest: The end at which the image hardly changes.
         severest: The other end.
         logarithmic: Whether steps are equal ratios.
         whole: Whether the parameter is an integer.
@@ -105,7 +105,7 @@ class Calibration:
     """Result of a calibration.
 
     Attributes:
-        references: Names of the pictures.
+        references: Names of the images.
         targets: Target of the mean drop at levels 1 to 5.
         published: Mean drop at levels 1 to 5 of each type with published parameters.
         curves: One per calibrated type.
@@ -143,16 +143,16 @@ def calibrate(references: Sequence[Reference], steps: int, on_type: Callable[[st
     """Measure the published types, set the targets, and fit every calibrated type.
 
     Args:
-        references: Clean pictures.
+        references: Clean images.
         steps: Parameters tried on each type's curve, at least 5.
         on_type: Called with the id of each finished type.
 
     Raises:
-        UsageError: Too few steps or no pictures.
+        UsageError: Too few steps or no images.
     """
     if steps < len(LEVELS) or not references:
-        got = f"{len(references)} pictures, {steps} steps"
-        raise UsageError("calibration needs pictures and at least 5 steps", got=got)
+        got = f"{len(references)} images, {steps} steps"
+        raise UsageError("calibration needs images and at least 5 steps", got=got)
     published = {}
     for kind in catalogue():
         if kind.source is not Source.CALIBRATION:

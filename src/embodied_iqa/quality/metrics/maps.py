@@ -1,4 +1,4 @@
-"""Maps that several metrics compute from a picture."""
+"""Maps that several metrics compute from an image."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Map = NDArray[np.float32]
 _LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 
 
-def transformed(picture: NDArray[np.uint8], matrix: NDArray[np.float32]) -> Map:
+def transformed(image: NDArray[np.uint8], matrix: NDArray[np.float32]) -> Map:
     """Return linear combinations of the channels, ``(H, W, rows)`` or ``(H, W)`` for one row."""
-    values: Map = cv2.transform(picture.astype(np.float32), matrix)
+    values: Map = cv2.transform(image.astype(np.float32), matrix)
     return values
 
 
-def luma_of(picture: NDArray[np.uint8]) -> Map:
+def luma_of(image: NDArray[np.uint8]) -> Map:
     """Return the luma of ITU-R BT.601, ``(H, W)`` in [0, 255]."""
-    return transformed(picture, _LUMA)
+    return transformed(image, _LUMA)
 
 
-def pooled_channels(picture: NDArray[np.uint8], block_px: int, matrix: NDArray[np.float32]) -> list[Map]:
+def pooled_channels(image: NDArray[np.uint8], block_px: int, matrix: NDArray[np.float32]) -> list[Map]:
     """Return linear combinations of the channels' means over blocks, one map for each row of the matrix."""
-    means = pooled(picture.astype(np.float32), block_px)
+    means = pooled(image.astype(np.float32), block_px)
     return list(cv2.split(cv2.transform(means, matrix)))
 
 
 def pooling_of(shape: tuple[int, ...]) -> int:
-    """Return the side of the blocks that bring a picture's shorter side near 256 pixels."""
+    """Return the side of the blocks that bring an image's shorter side near 256 pixels."""
     return max(1, round(min(shape[:2]) / 256))
 
 

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from embodied_iqa.imaging.images.frame import View
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 """``(H, W, 3)`` RGB."""
 
 
 class Needs(StrEnum):
-    """What a metric compares a distorted picture with."""
+    """What a metric compares a distorted image with."""
 
     REFERENCE = "reference"
-    """Full reference: the undistorted picture of the same instant."""
+    """Full reference: the undistorted image of the same instant."""
     NOTHING = "nothing"
     """No reference."""
 
@@ -36,7 +36,7 @@ class MetricInfo:
         lowest: Least possible value.
         highest: Largest possible value.
         source: Paper, and the implementation where it is not ours.
-        smallest_px: Shortest side of a picture that it takes.
+        smallest_px: Shortest side of an image that it takes.
         megabytes: Size of its weights; 0 without.
     """
 
@@ -62,7 +62,7 @@ class MetricInfo:
 
 @dataclass(frozen=True, slots=True)
 class MetricContext:
-    """What is known of a picture beside its pixels; a metric may use it, none requires it.
+    """What is known of an image beside its pixels; a metric may use it, none requires it.
 
     Attributes:
         view: The camera.
@@ -75,7 +75,7 @@ class MetricContext:
 
 @runtime_checkable
 class Metric(Protocol):
-    """An image-quality metric. Stateless: the same pictures give the same value."""
+    """An image-quality metric. Stateless: the same images give the same value."""
 
     @property
     def info(self) -> MetricInfo:
@@ -83,9 +83,9 @@ class Metric(Protocol):
         ...
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
-        """Return the quality of a picture.
+        """Return the quality of an image.
 
         Args:
             distorted: ``(H, W, 3)`` uint8 RGB.

@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.last_picture import LastPicture
+from embodied_iqa.quality.metrics.input_checks import check_pair
+from embodied_iqa.quality.metrics.last_image import LastImage
 from embodied_iqa.quality.metrics.maps import Map
-from embodied_iqa.quality.metrics.pictures import check_pair
 from embodied_iqa.quality.metrics.ssim import WINDOW_PX, Windows, mean_similarity, windows_of_reference
 
 _WEIGHTS: Final = np.array([0.0448, 0.2856, 0.3001, 0.2363, 0.1333])
@@ -26,16 +26,16 @@ def _half(values: Map) -> Map:
     return half
 
 
-def _lower_scales(picture: NDArray[np.uint8]) -> tuple[Windows, ...]:
+def _lower_scales(image: NDArray[np.uint8]) -> tuple[Windows, ...]:
     """Return the statistics of all scales but the first."""
-    values, scales = picture.astype(np.float32), []
+    values, scales = image.astype(np.float32), []
     for _ in _WEIGHTS[1:]:
         values = _half(values)
         scales.append(Windows.of(values))
     return tuple(scales)
 
 
-_lower_scales_of_reference: Final = LastPicture(_lower_scales)
+_lower_scales_of_reference: Final = LastImage(_lower_scales)
 
 
 def ms_ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
@@ -49,7 +49,7 @@ def ms_ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float
         distorted: The same shape.
 
     Returns:
-        In [0, 1], higher is better; 1 for equal pictures.
+        In [0, 1], higher is better; 1 for equal images.
 
     Raises:
         InputError: Another type, shape or size.

@@ -1,4 +1,4 @@
-"""NIQE: distance from the statistics of clean pictures (Mittal, Soundararajan & Bovik 2013)."""
+"""NIQE: distance from the statistics of clean images (Mittal, Soundararajan & Bovik 2013)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.quality.metrics.input_checks import check_image
 from embodied_iqa.quality.metrics.maps import luma_of
 from embodied_iqa.quality.metrics.natural_scenes import Array, AsymmetricGaussian, normalised
 from embodied_iqa.quality.metrics.parameters import shipped
-from embodied_iqa.quality.metrics.pictures import check_picture
 
 _BLOCK_PX: Final = 96
 _SMALLEST_PX: Final = 2 * _BLOCK_PX
 _SHIFTS: Final = ((0, 1), (1, 0), (1, 1), (1, -1))
 _SHARP: Final = 0.75
-"""Blocks of clean pictures count whose mean local deviation is above this share of the sharpest one's."""
+"""Blocks of clean images count whose mean local deviation is above this share of the sharpest one's."""
 _BICUBIC: Final = np.array([-3, -9, 29, 111, 111, 29, -9, -3]) / 256
 """Bicubic kernel stretched to half the resolution, as `imresize` of MATLAB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NaturalModel:
-    """Distribution of the features of blocks of clean pictures.
+    """Distribution of the features of blocks of clean images.
 
     Attributes:
         mean: ``(36,)``.
@@ -40,7 +40,7 @@ class NaturalModel:
 
 @cache
 def _clean() -> NaturalModel:
-    """Return the model of simulated and photographed clean pictures."""
+    """Return the model of simulated and photographed clean images."""
     arrays = shipped("niqe")
     return NaturalModel(arrays["mean"], arrays["covariance"])
 
@@ -64,15 +64,15 @@ def _features_of(blocks: Array) -> list[Array]:
     return features
 
 
-def block_features(picture: NDArray[np.uint8]) -> Array:
+def block_features(image: NDArray[np.uint8]) -> Array:
     """Return the 36 features of each block of 96 x 96 pixels, ``(blocks, 36)``.
 
     Raises:
-        InputError: Not a picture of at least 192 x 192 pixels.
+        InputError: Not an image of at least 192 x 192 pixels.
     """
-    check_picture(picture, _SMALLEST_PX)
-    height, width = (side // _BLOCK_PX * _BLOCK_PX for side in picture.shape[:2])
-    luma = np.rint(luma_of(picture[:height, :width])).astype(np.float64)
+    check_image(image, _SMALLEST_PX)
+    height, width = (side // _BLOCK_PX * _BLOCK_PX for side in image.shape[:2])
+    luma = np.rint(luma_of(image[:height, :width])).astype(np.float64)
     features = []
     for scale in (1, 2):
         values = normalised(luma, cv2.BORDER_REPLICATE)
@@ -81,24 +81,24 @@ def block_features(picture: NDArray[np.uint8]) -> Array:
     return np.stack(features, axis=-1).reshape(-1, len(features))
 
 
-def fit(pictures: Iterable[NDArray[np.uint8]]) -> NaturalModel:
-    """Return the model of the sharp blocks of clean pictures.
+def fit(images: Iterable[NDArray[np.uint8]]) -> NaturalModel:
+    """Return the model of the sharp blocks of clean images.
 
     Args:
-        pictures: ``(H, W, 3)`` uint8 RGB, each at least 192 x 192.
+        images: ``(H, W, 3)`` uint8 RGB, each at least 192 x 192.
     """
     kept = []
-    for picture in pictures:
-        features = block_features(picture)
-        sharpness = _sharpness(picture)
+    for image in images:
+        features = block_features(image)
+        sharpness = _sharpness(image)
         kept.append(features[sharpness > _SHARP * sharpness.max()])
     blocks = np.concatenate(kept)
     return NaturalModel(blocks.mean(axis=0), np.cov(blocks, rowvar=False))
 
 
-def _sharpness(picture: NDArray[np.uint8]) -> Array:
-    height, width = (side // _BLOCK_PX * _BLOCK_PX for side in picture.shape[:2])
-    luma = luma_of(picture[:height, :width]).astype(np.float64)
+def _sharpness(image: NDArray[np.uint8]) -> Array:
+    height, width = (side // _BLOCK_PX * _BLOCK_PX for side in image.shape[:2])
+    luma = luma_of(image[:height, :width]).astype(np.float64)
     mean, squares = (cv2.GaussianBlur(values, (7, 7), 7 / 6) for values in (luma, luma * luma))
     deviation = np.sqrt(np.abs(squares - mean * mean))
     blocks: Array = _blocks(deviation, _BLOCK_PX).mean(axis=(1, 3)).ravel()
@@ -106,11 +106,11 @@ def _sharpness(picture: NDArray[np.uint8]) -> Array:
 
 
 def niqe(distorted: NDArray[np.uint8], model: NaturalModel | None = None) -> float:
-    """Return the distance of a picture's block statistics from those of clean pictures.
+    """Return the distance of an image's block statistics from those of clean images.
 
     Args:
         distorted: ``(H, W, 3)`` uint8 RGB, at least 192 x 192.
-        model: Of clean pictures; None for the model of this package.
+        model: Of clean images; None for the model of this package.
 
     Returns:
         0 and above, lower is better.

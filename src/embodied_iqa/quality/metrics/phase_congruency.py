@@ -32,7 +32,7 @@ _EPSILON: Final = np.finfo(np.float32).eps
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bank:
-    """Filters of one size of picture.
+    """Filters of one size of image.
 
     Attributes:
         filters: ``(orientations, scales, H, W)`` in the frequency domain, 0 in the corner.
@@ -64,7 +64,7 @@ def _bank(height: int, width: int) -> _Bank:
     rows, columns = (np.fft.ifftshift(grid) for grid in frequencies(height, width))
     radial, angular = _radial(np.hypot(rows, columns)), _angular(np.arctan2(-columns, rows))
     filters = angular[:, None] * radial[None]
-    # Correlations of the filters in the spatial domain, summed over the picture.
+    # Correlations of the filters in the spatial domain, summed over the image.
     spatial = np.fft.ifft2(filters).real * math.sqrt(height * width)
     products = np.einsum("oshw,othw->ost", spatial, spatial)
     pairs = (products.sum(axis=(1, 2)) - np.trace(products, axis1=1, axis2=2)) / 2
@@ -90,7 +90,7 @@ def _threshold(amplitude: Map, noise: float) -> float:
 def phase_congruency(luma: Map) -> Map:
     """Return the phase congruency of every pixel, ``(H, W)`` in [0, 1]."""
     bank = _bank(*luma.shape)
-    # The filters are 0 at frequency 0: without the mean a flat picture has no response, not even rounding.
+    # The filters are 0 at frequency 0: without the mean a flat image has no response, not even rounding.
     centred = luma - luma.mean(dtype=np.float64).astype(np.float32)
     spectrum = cv2.dft(centred, flags=cv2.DFT_COMPLEX_OUTPUT).view(np.complex64)[..., 0]
     energy, amplitude = np.zeros_like(luma), np.zeros_like(luma)

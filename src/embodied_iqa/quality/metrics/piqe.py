@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.quality.metrics.input_checks import check_image
 from embodied_iqa.quality.metrics.natural_scenes import Array, normalised
-from embodied_iqa.quality.metrics.pictures import check_picture
 
 _SMALLEST_PX: Final = 16
 _BLOCK_PX: Final = 16
@@ -53,12 +53,12 @@ def piqe(distorted: NDArray[np.uint8]) -> float:
         distorted: ``(H, W, 3)`` uint8 RGB, at least 16 x 16.
 
     Returns:
-        About 0 to 100, lower is better; 100 for a picture without an active block.
+        About 0 to 100, lower is better; 100 for an image without an active block.
 
     Raises:
         InputError: Another type, shape or size.
     """
-    check_picture(distorted, _SMALLEST_PX)
+    check_image(distorted, _SMALLEST_PX)
     grey = cv2.cvtColor(distorted, cv2.COLOR_RGB2GRAY).astype(np.float64)
     missing = [-side % _BLOCK_PX for side in grey.shape]
     grey = np.pad(grey, [(0, missing[0]), (0, missing[1])], mode="symmetric")

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.pictures import check_pair
+from embodied_iqa.quality.metrics.input_checks import check_pair
 
 
 def psnr(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
@@ -19,7 +19,7 @@ def psnr(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         distorted: The same shape.
 
     Returns:
-        Decibels, higher is better; infinity for equal pictures.
+        Decibels, higher is better; infinity for equal images.
 
     Raises:
         InputError: Another type, shape or size.

@@ -9,10 +9,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.last_picture import LastPicture
+from embodied_iqa.quality.metrics.input_checks import check_pair
+from embodied_iqa.quality.metrics.last_image import LastImage
 from embodied_iqa.quality.metrics.maps import Map
 from embodied_iqa.quality.metrics.maps import similarity as alike
-from embodied_iqa.quality.metrics.pictures import check_pair
 
 WINDOW_PX: Final = 11
 _SIGMA_PX: Final = 1.5
@@ -24,11 +24,11 @@ _STRIP_ROWS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """Statistics of the windows of a picture.
+    """Statistics of the windows of an image.
 
     Attributes:
         values: ``(H, W, 3)`` in [0, 255].
-        mean: Of each window that fits into the picture, ``(H - 10, W - 10, 3)``.
+        mean: Of each window that fits into the image, ``(H - 10, W - 10, 3)``.
         variance: The same shape; divides by the window's weight (not ``N - 1``).
     """
 
@@ -37,18 +37,18 @@ class Windows:
     variance: Map
 
     @classmethod
-    def of(cls, picture: NDArray[Any]) -> Windows:
-        """Return the statistics of a picture ``(H, W, 3)`` in [0, 255]."""
-        values = picture.astype(np.float32, copy=False)
+    def of(cls, image: NDArray[Any]) -> Windows:
+        """Return the statistics of an image ``(H, W, 3)`` in [0, 255]."""
+        values = image.astype(np.float32, copy=False)
         mean = _local_mean(values)
         return cls(values, mean, _local_mean(values * values) - mean * mean)
 
 
-windows_of_reference: Final = LastPicture(Windows.of)
+windows_of_reference: Final = LastImage(Windows.of)
 
 
 def _local_mean(values: Map) -> Map:
-    """Return the Gaussian-weighted means of the windows that fit into the picture."""
+    """Return the Gaussian-weighted means of the windows that fit into the image."""
     blurred = cv2.GaussianBlur(values, (WINDOW_PX, WINDOW_PX), _SIGMA_PX)
     edge = WINDOW_PX // 2
     inside: Map = blurred[edge:-edge, edge:-edge]
@@ -89,14 +89,14 @@ def _similarity_of_strip(reference: Windows, distorted: NDArray[Any], top: int, 
 def ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
     """Return the mean structural similarity of the three channels, Gaussian windows of 11 px, sigma 1.5 px.
 
-    Windows that leave the picture are not counted; variances divide by the window's weight (not ``N - 1``).
+    Windows that leave the image are not counted; variances divide by the window's weight (not ``N - 1``).
 
     Args:
         reference: ``(H, W, 3)`` uint8 RGB, at least 11 x 11.
         distorted: The same shape.
 
     Returns:
-        In [-1, 1], higher is better; 1 for equal pictures.
+        In [-1, 1], higher is better; 1 for equal images.
 
     Raises:
         InputError: Another type, shape or size.

@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.metrics.drawing import drawn_of_each
-from embodied_iqa.quality.metrics.picture_set import PictureSet
+from embodied_iqa.quality.metrics.image_set import ImageSet
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """Labelled pictures; a validation part, if one is needed, is taken from these by reference.
+    """Labelled images; a validation part, if one is needed, is taken from these by reference.
 
     Attributes:
-        pictures: Where the pictures come from.
+        images: Where the images come from.
         pair_ids: ``(N,)`` pairs to train on; pairs of one reference are neighbours.
         reference_ids: ``(N,)`` the reference of each pair.
         labels: ``(N,)`` finite, higher is better.
-        kinds: ``(N,)`` what was done to each picture, such as ``12:3`` for a distortion and its level; empty
-            if unknown. Not to be predicted from: it only tells which pictures should have about one label.
+        kinds: ``(N,)`` what was done to each image, such as ``12:3`` for a distortion and its level; empty
+            if unknown. Not to be predicted from: it only tells which images should have about one label.
     """
 
-    pictures: PictureSet
+    images: ImageSet
     pair_ids: tuple[str, ...]
     reference_ids: tuple[str, ...]
     labels: NDArray[np.float64]
@@ -43,7 +43,7 @@ class TrainingSet:
         """Return the pairs of some rows, in this order."""
         ids, owners = ([words[row] for row in rows] for words in (self.pair_ids, self.reference_ids))
         kinds = tuple(self.kinds[row] for row in rows) if self.kinds else ()
-        return TrainingSet(self.pictures, tuple(ids), tuple(owners), self.labels[rows], kinds)
+        return TrainingSet(self.images, tuple(ids), tuple(owners), self.labels[rows], kinds)
 
     def of_each(self, most: int, seed: int) -> TrainingSet:
         """Return at most so many pairs of each reference, drawn by the seed; 0 for all."""

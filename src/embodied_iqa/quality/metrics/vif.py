@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.last_picture import LastPicture
+from embodied_iqa.quality.metrics.input_checks import check_pair
+from embodied_iqa.quality.metrics.last_image import LastImage
 from embodied_iqa.quality.metrics.maps import Map, luma_of
-from embodied_iqa.quality.metrics.pictures import check_pair
 
 _SMALLEST_PX: Final = 41
 _NOISE: Final = 2.0
@@ -30,7 +30,7 @@ def _blurred(values: Map, window_px: int) -> Map:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scale:
-    """Statistics of one picture at one scale.
+    """Statistics of one image at one scale.
 
     Attributes:
         luma: ``(H, W)``, less `_MIDDLE`.
@@ -48,8 +48,8 @@ def _information(ratio: NDArray[np.floating]) -> float:
     return float(np.log1p(ratio).sum(dtype=np.float64))
 
 
-def _scales(picture: NDArray[np.uint8]) -> tuple[_Scale, ...]:
-    luma = luma_of(picture) - np.float32(_MIDDLE)
+def _scales(image: NDArray[np.uint8]) -> tuple[_Scale, ...]:
+    luma = luma_of(image) - np.float32(_MIDDLE)
     scales = []
     for number, window_px in enumerate(_WINDOWS_PX):
         if number:
@@ -60,18 +60,18 @@ def _scales(picture: NDArray[np.uint8]) -> tuple[_Scale, ...]:
     return tuple(scales)
 
 
-def _scales_and_information(picture: NDArray[np.uint8]) -> tuple[tuple[_Scale, ...], float]:
+def _scales_and_information(image: NDArray[np.uint8]) -> tuple[tuple[_Scale, ...], float]:
     """Return the scales of a reference, and its information about the scene."""
-    scales = _scales(picture)
+    scales = _scales(image)
     seen = (np.where(one.variance < _EPSILON, np.float32(0), one.variance) for one in scales)
     return scales, sum((_information(variance / np.float32(_NOISE)) for variance in seen), _EPSILON)
 
 
-_of_reference: Final = LastPicture(_scales_and_information)
+_of_reference: Final = LastImage(_scales_and_information)
 
 
 def _kept(x: _Scale, y: _Scale, window_px: int) -> float:
-    """Return the information of the distorted picture ``y`` about the scene."""
+    """Return the information of the distorted image ``y`` about the scene."""
     covariance = _blurred(x.luma * y.luma, window_px) - x.mean * y.mean
     gain = covariance / (x.variance + np.float32(_EPSILON))
     gain[(x.variance < _EPSILON) | (y.variance < _EPSILON) | (gain < 0)] = 0
@@ -90,7 +90,7 @@ def vif(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         distorted: The same shape.
 
     Returns:
-        0 and above, higher is better; 1 for equal pictures, above 1 where contrast is raised.
+        0 and above, higher is better; 1 for equal images, above 1 where contrast is raised.
 
     Raises:
         InputError: Another type, shape or size.

@@ -12,7 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.last_picture import LastPicture
+from embodied_iqa.quality.metrics.input_checks import check_pair
+from embodied_iqa.quality.metrics.last_image import LastImage
 from embodied_iqa.quality.metrics.maps import (
     Map,
     frequencies,
@@ -23,7 +24,6 @@ from embodied_iqa.quality.metrics.maps import (
     pooling_of,
     similarity,
 )
-from embodied_iqa.quality.metrics.pictures import check_pair
 
 _SMALLEST_PX: Final = 16
 _SIDE_PX: Final = 256
@@ -100,15 +100,15 @@ def _filtered(real: Map, imaginary: Map) -> Sequence[Map]:
     return cv2.split(cv2.dft(spectrum, flags=cv2.DFT_INVERSE | cv2.DFT_SCALE))
 
 
-def _saliency(picture: NDArray[np.uint8]) -> Map:
+def _saliency(image: NDArray[np.uint8]) -> Map:
     """Return the saliency of every pixel (SDSP: frequency, colour and place), not scaled."""
-    small = cv2.resize(picture.astype(np.float32), (_SIDE_PX, _SIDE_PX), interpolation=cv2.INTER_LINEAR)
+    small = cv2.resize(image.astype(np.float32), (_SIDE_PX, _SIDE_PX), interpolation=cv2.INTER_LINEAR)
     lightness, a, b = _lab(small)
     seen = length(*_filtered(lightness, a))
     seen = length(seen, _filtered(b, b)[0])
     colour = length(_scaled(a), _scaled(b))
     salient = seen * _centre() * -np.expm1(-((colour / np.float32(_SIGMA_C)) ** 2))
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     wide = np.ascontiguousarray(_stretched(np.ascontiguousarray(salient.T), width).T)
     return _stretched(wide, height)
 
@@ -121,7 +121,7 @@ def _bordered(values: NDArray[Any], block_px: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Features:
-    """Maps of one picture, ``(H, W)`` each."""
+    """Maps of one image, ``(H, W)`` each."""
 
     saliency: Map
     gradient: Map
@@ -129,14 +129,14 @@ class _Features:
     n: Map
 
 
-def _features(picture: NDArray[np.uint8]) -> _Features:
-    block_px = pooling_of(picture.shape)
-    saliency = _scaled(_saliency(picture))
-    luma, m, n = pooled_channels(_bordered(picture, block_px), block_px, _LMN)
+def _features(image: NDArray[np.uint8]) -> _Features:
+    block_px = pooling_of(image.shape)
+    saliency = _scaled(_saliency(image))
+    luma, m, n = pooled_channels(_bordered(image, block_px), block_px, _LMN)
     return _Features(pooled(_bordered(saliency, block_px), block_px), gradient_magnitude(luma), m, n)
 
 
-_reference_features: Final = LastPicture(_features)
+_reference_features: Final = LastImage(_features)
 
 
 def _power(values: Map, exponent: float) -> Map:
@@ -150,14 +150,14 @@ def _power(values: Map, exponent: float) -> Map:
 def vsi(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
     """Return the similarity of saliency, gradient and colour, weighted by saliency.
 
-    Pictures are reduced by block means until their shorter side is near 256 pixels.
+    Images are reduced by block means until their shorter side is near 256 pixels.
 
     Args:
         reference: ``(H, W, 3)`` uint8 RGB, at least 16 x 16.
         distorted: The same shape.
 
     Returns:
-        In [0, 1], higher is better; 1 for equal pictures.
+        In [0, 1], higher is better; 1 for equal images.
 
     Raises:
         InputError: Another type, shape or size.

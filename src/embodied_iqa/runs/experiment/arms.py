@@ -45,7 +45,7 @@ class GateArm:
             return replace(rules, repair=replace(rules.repair, enabled=True))
         if self.name in set(GateMode):
             return replace(configured, mode=GateMode(self.name))
-        if self.is_oracle:  # no debouncing: it knows when pictures are bad
+        if self.is_oracle:  # no debouncing: it knows when images are bad
             return replace(configured, mode=GateMode.ON, trip_frames=1, window_frames=1, recover_frames=1)
         return replace(configured, mode=GateMode.ON, kind=parse_judge(self.name))
 

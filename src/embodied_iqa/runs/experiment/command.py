@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Final
 
-from embodied_iqa.runs.experiment.plan import TASKS, ExperimentPlan
+from embodied_iqa.runs.experiment.experiment_plan import TASKS, ExperimentPlan
 from embodied_iqa.runs.graph.node_table import resolve
 
 _NOT_SET: Final = {"vla_node.subject"}

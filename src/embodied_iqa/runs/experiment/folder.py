@@ -19,7 +19,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import info_of
 from embodied_iqa.runs.experiment.arms import GateArm
-from embodied_iqa.runs.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.runs.trial.run_folder import write_json
 from embodied_iqa.world.scenes.scene import WORLD_VERSION
 

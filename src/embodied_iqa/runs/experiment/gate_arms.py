@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embodied_iqa.data.analysis.paired import Estimate, mcnemar, mean_of, median_of
 from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.run_rows import RunRow
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.experiment.arms import OFF, ORACLE
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ class Comparison:
     Attributes:
         arms: Names, in the order of the plan.
         measured: Every measure of every arm and group.
-        left_out: Matches that do not count: the first arm failed on undistorted pictures.
+        left_out: Matches that do not count: the first arm failed on undistorted images.
         unmatched: Situations that an arm has no run of.
     """
 
@@ -124,7 +124,7 @@ def compare_arms(
 ) -> Comparison:
     """Compare the arms of an experiment.
 
-    A match counts if the first arm (``off`` where there is one) succeeded on the undistorted pictures: what a
+    A match counts if the first arm (``off`` where there is one) succeeded on the undistorted images: what a
     policy cannot do says nothing about the gate.
 
     Args:

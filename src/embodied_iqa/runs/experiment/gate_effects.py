@@ -11,7 +11,7 @@ from embodied_iqa.models.scoring.decision import score_decision
 from embodied_iqa.world.protocols import ChunkStatus
 
 WRONG_FROM_MM: Final = 30.0
-"""A motion is wrong where it ends farther than this from that of the undistorted picture."""
+"""A motion is wrong where it ends farther than this from that of the undistorted image."""
 WRONG_FROM_GRIPPER: Final = 0.5
 """A motion is wrong too where it ends with another state of the gripper, in [0, 1]."""
 _ANY_SCALE_M: Final = 1.0

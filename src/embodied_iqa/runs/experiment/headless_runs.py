@@ -14,15 +14,15 @@ from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
-from embodied_iqa.quality.gate.judgement import PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.experiment.arms import GateArm
-from embodied_iqa.runs.experiment.plan import ExperimentTask, RunKey
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentTask, RunKey
 from embodied_iqa.runs.experiment.rows import row_of
 from embodied_iqa.runs.graph.parameters import GateParameters
-from embodied_iqa.runs.offline.headless import Cell, HeadlessRun
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.run import Cell, HeadlessRun
 from embodied_iqa.world.protocols import Vla
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import Closable, SceneRenderer
@@ -64,12 +64,12 @@ class HeadlessRunner(Closable):
         cell = self._cell(key.task, self._vla(key.subject), judge)
         return HeadlessRun(cell, options, plan, 0 if spec is None else 1).record()
 
-    def watch(self, key: RunKey, judge: PictureJudge, limit_s: float) -> RunRecord:
-        """Execute the beginning of a run with a judge that only looks at the pictures of the policy's camera.
+    def watch(self, key: RunKey, judge: ImageJudge, limit_s: float) -> RunRecord:
+        """Execute the beginning of a run with a judge that only looks at the images of the policy's camera.
 
         Args:
             key: The run; its arm does not count.
-            judge: Sees every picture; the arm does not obey it.
+            judge: Sees every image; the arm does not obey it.
             limit_s: The run ends here [s].
         """
         nodes, vla, spec = self._options.nodes, self._vla(key.subject), key.distortion
@@ -80,14 +80,14 @@ class HeadlessRunner(Closable):
         plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         return HeadlessRun(self._cell(key.task, vla, judge), options, plan, 0 if spec is None else 1).record()
 
-    def _make_gate(self, arm: GateArm, policy: str) -> tuple[HeadlessOptions, PictureJudge | None]:
+    def _make_gate(self, arm: GateArm, policy: str) -> tuple[HeadlessOptions, ImageJudge | None]:
         """Return the options of an arm and its judge, None for the oracle."""
         nodes = self._options.nodes
         gate = replace(nodes.gate_node, judge=arm.options(nodes.gate_node.judge), policy=policy)
         options = replace(self._options, nodes=replace(nodes, gate_node=gate))
         return options, None if arm.is_oracle else _judge(gate)
 
-    def _cell(self, task: ExperimentTask, vla: Vla, judge: PictureJudge | None) -> Cell:
+    def _cell(self, task: ExperimentTask, vla: Vla, judge: ImageJudge | None) -> Cell:
         if task != self._task or self._world is None or self._renderer is None:
             scene = make_scene(task.scene_seed, parse_instruction(task.task))
             self._task = None
@@ -102,7 +102,7 @@ class HeadlessRunner(Closable):
         return Cell(self._world, self._renderer, self._controller, judge, vla, self._vlm)
 
 
-def _judge(gate: GateParameters) -> PictureJudge:
+def _judge(gate: GateParameters) -> ImageJudge:
     if gate.judge.mode is GateMode.OFF:
         return StatisticsJudge(())
     return shared_judge(gate.judge.kind, gate.calibration, gate.policy)

@@ -10,10 +10,10 @@ from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.runs.experiment.experiment_plan import RunKey
 from embodied_iqa.runs.experiment.gate_effects import gate_effects
-from embodied_iqa.runs.experiment.plan import RunKey
 from embodied_iqa.runs.trial.scores import score_trial
 from embodied_iqa.world.protocols import ChunkStatus
 

@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 from embodied_iqa.base.errors import InternalError
 from embodied_iqa.data.database.run_rows import RunRow, ScoredRow
 from embodied_iqa.imaging.distortions import entry
-from embodied_iqa.models.scoring.execution import UNSUITED_REFERENCES, Outcome, score_execution
+from embodied_iqa.models.scoring.execution_score import UNSUITED_REFERENCES, Outcome, score_execution
 from embodied_iqa.runs.experiment.arms import OFF
 
 

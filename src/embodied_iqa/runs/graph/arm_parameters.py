@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import ArmLimits
-from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M

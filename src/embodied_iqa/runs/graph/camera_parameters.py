@@ -29,10 +29,10 @@ class RealSenseParameters:
         serial: Serial number of the camera of a view, such as serial_top; may be missing where only one
             camera is connected.
         depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
-        allow_host_stamps: Accept the computer's time stamps from a camera without its own; pictures then seem
+        allow_host_stamps: Accept the computer's time stamps from a camera without its own; images then seem
             newer than they are.
-        silence_s: Time without a picture after which a camera is restarted [s].
-        give_up_s: Time without a picture after which a camera counts as lost [s].
+        silence_s: Time without an image after which a camera is restarted [s].
+        give_up_s: Time without an image after which a camera counts as lost [s].
     """
 
     serial: Mapping[View, str] = per_key("")
@@ -67,22 +67,22 @@ class CameraParameters:
     """The cameras.
 
     Attributes:
-        source: Source of the pictures.
+        source: Source of the images.
         model: Camera model of the simulated cameras: ideal, or d455 with the lens, noise and exposure control
             of a RealSense D455.
-        faults: Rare dropped and repeated pictures of the simulated cameras.
+        faults: Rare dropped and repeated images of the simulated cameras.
         views: The cameras.
-        width_px: Picture width [px]; of the simulated and of RealSense cameras.
-        height_px: Picture height [px]; of the simulated and of RealSense cameras.
-        rate_hz: Pictures per second of each camera [Hz]; of files, bags and RealSense.
-        path: Folder of pictures, or of one folder per view, or a recording (.mcap); for files and bags. For
+        width_px: Image width [px]; of the simulated and of RealSense cameras.
+        height_px: Image height [px]; of the simulated and of RealSense cameras.
+        rate_hz: Images per second of each camera [Hz]; of files, bags and RealSense.
+        path: Folder of images, or of one folder per view, or a recording (.mcap); for files and bags. For
             realsense a recording (.bag, .db3) or a folder with one per view, instead of connected cameras;
             for python a factory, module:function, see docs/extend.md.
         loop: Restart at the end of files, bag or recording.
-        in_runs: Play files or bag in each run of a trial; before a run show the first picture, at the end of
-            the pictures the last one. Set in the graph of a trial.
+        in_runs: Play files or bag in each run of a trial; before a run show the first image, at the end of
+            the images the last one. Set in the graph of a trial.
         newest_only: Draw only the newest state of the world; see distortion_node.
-        horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
+        horizontal_fov_rad: Horizontal field of view of images from files [rad].
         realsense: RealSense cameras.
         topic: Cameras that other nodes publish.
         hand_eye: Poses of real cameras.

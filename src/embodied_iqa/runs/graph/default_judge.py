@@ -20,9 +20,9 @@ SHIPPED_CALIBRATION: Final = GateParameters().calibration
 def default_judge(graph: GraphParameters) -> tuple[JudgeChoice, str]:
     """Return the judge of parameters that set none.
 
-    A real arm and a calibration of the user's own have the statistics. The pictures of a simulated trial are
+    A real arm and a calibration of the user's own have the statistics. The images of a simulated trial are
     judged by the learned judge that is shipped, if it was fitted to the policy, its camera and the size of
-    the pictures; else by statistics.
+    the images; else by statistics.
 
     Args:
         graph: Complete but for the judge.

@@ -42,7 +42,7 @@ _SHARED = (
 )
 TRIAL_ARGUMENTS = (
     LaunchArgument("camera", "", ", ".join(CameraSource), "camera_node.source"),
-    LaunchArgument("camera_path", "", "folder of pictures, recording, or module:factory", "camera_node.path"),
+    LaunchArgument("camera_path", "", "folder of images, recording, or module:factory", "camera_node.path"),
     LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
@@ -84,7 +84,7 @@ def graph_of_recording(
     """Resolve the parameters of a playback.
 
     The subjects, the decoding options of the VLM and the mode of the gate are those of the recorded trial,
-    never its consents, and so is the judge of the gate, unless a file sets another. Every recorded picture
+    never its consents, and so is the judge of the gate, unless a file sets another. Every recorded image
     counts.
 
     Args:

@@ -97,8 +97,8 @@ def resolve(
 ) -> GraphParameters:
     """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
 
-    If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
-    ``shadow`` in simulation, which measures the effect of bad pictures. If none sets the cameras, simulated
+    If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad images, and
+    ``shadow`` in simulation, which measures the effect of bad images. If none sets the cameras, simulated
     ones are the default ones and those of the policies.
 
     Args:
@@ -282,7 +282,7 @@ def _link_tool(merged: dict[str, dict[str, object]]) -> None:
 
 
 def _link_time(merged: dict[str, dict[str, object]]) -> None:
-    """Handle only the newest pictures where time is real and a late picture would delay all that follow."""
+    """Handle only the newest images where time is real and a late image would delay all that follow."""
     if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
         is_real = not merged["sim_node"].get("lockstep", True)
     else:

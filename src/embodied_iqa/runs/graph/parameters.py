@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.limits import ArmLimits
-from embodied_iqa.arm.robot.ur_options import CB3_RATE_HZ
+from embodied_iqa.arm.robot.ur.options import CB3_RATE_HZ
 from embodied_iqa.base.config import Scalar, parsed, ranged, values_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import HOME_Q_RAD, TOOL_2F140_M
@@ -16,7 +16,8 @@ from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.data.recording.compression import Compression
 from embodied_iqa.imaging.distortions.time_course import canonical_schedule
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.subjects.options import (
+from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla, parse_vlm
+from embodied_iqa.models.subjects.subject_options import (
     CacheOptions,
     DecodingOptions,
     LoadingOptions,
@@ -25,7 +26,6 @@ from embodied_iqa.models.subjects.options import (
     VlaOptions,
     VlmOptions,
 )
-from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla, parse_vlm
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
@@ -39,11 +39,11 @@ class SimParameters:
         scene_seed: Seed of the initial scene.
         instruction: Task whose objects the initial scene contains; empty for any scene.
         views: Cameras whose leases the world waits for.
-        camera_rate_hz: Pictures of each camera per simulated second [Hz].
+        camera_rate_hz: Images of each camera per simulated second [Hz].
         state_rate_hz: Arm states per simulated second [Hz]: 125, the rate of the emulated CB3 controller.
         clock_rate_hz: Messages on /clock per simulated second [Hz].
         real_time_factor: Most simulated seconds per real second; 0 for no limit.
-        lockstep: Wait for arm and gate: a slow machine slows the world down and no picture is lost.
+        lockstep: Wait for arm and gate: a slow machine slows the world down and no image is lost.
         lockstep_timeout_s: Longest wait for arm or gate, real time [s]; one that misses it is not waited for
             until its next message.
         epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
@@ -80,10 +80,10 @@ class DistortionParameters:
         level: Its level, 1 (mild) to 5 (severe).
         seed: Seed of all random parts.
         frozen: The same noise in every frame.
-        schedule: Level over time from the first picture on, such as burst:start=2,length=1; with camera=top
+        schedule: Level over time from the first image on, such as burst:start=2,length=1; with camera=top
             of this view only; empty: constant.
-        preview_every: A JPEG preview of every so many pictures; 0 for none.
-        newest_only: A newer picture replaces one that waits, which counts as late; otherwise every picture is
+        preview_every: A JPEG preview of every so many images; 0 for none.
+        newest_only: A newer image replaces one that waits, which counts as late; otherwise every image is
             handled in order. Set where time is real: a world without lockstep, RealSense cameras.
     """
 
@@ -167,7 +167,7 @@ class VlaParameters:
         arm_model: Model of a real arm; a policy for the joints of another does not move it. Follows from
             arm_node.
         tool_length_m: From the flange of that arm to the tool centre point [m]. Follows from arm_node.
-        repaired: Its pictures come through the gate, which repairs some. Follows from gate_node.
+        repaired: Its images come through the gate, which repairs some. Follows from gate_node.
         assumed_q_rad: Joint angles given to the subject without an arm [rad].
         loading: Options for loading a checkpoint.
         server: Options for connecting to a server.
@@ -202,8 +202,8 @@ class RecorderParameters:
     """The recorder.
 
     Attributes:
-        views: The cameras whose raw pictures are recorded.
-        distorted_pictures: Record the distorted pictures too; they can be recomputed from the raw ones.
+        views: The cameras whose raw images are recorded.
+        distorted_pictures: Record the distorted images too; they can be recomputed from the raw ones.
         queue_bytes: Memory of the writer's queue [byte].
         compression: Compression of the recording: zstd, lz4 or none.
     """
@@ -252,7 +252,7 @@ class TrialParameters:
             otherwise.
         no_motion_limit_s: Longest time without motion before a run ends [s, ROS time].
         hold_limit_s: Longest time without motion while the gate holds the arm: the policy decides again on
-            new frames until the picture recovers, and after this time the run ends [s, ROS time].
+            new frames until the image recovers, and after this time the run ends [s, ROS time].
         settle_s: Time for objects to come to rest at the end of a run [s, ROS time].
         stall_limit_s: Longest time without a message from the world [s, real time].
         limits: Limits of the arm on its way back to the start. Follows from arm_node.

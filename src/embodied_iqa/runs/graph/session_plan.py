@@ -180,7 +180,7 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
         shared_judge(graph.gate_node.judge.kind, graph.gate_node.calibration, graph.gate_node.policy)
     camera = graph.camera_node
     if camera.source.kind is CameraKind.STORED and not Path(camera.path).exists():
-        raise InputError("the pictures of --camera-path do not exist", got=camera.path)
+        raise InputError("the images of --camera-path do not exist", got=camera.path)
     return check_subjects(graph)
 
 

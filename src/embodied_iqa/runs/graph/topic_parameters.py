@@ -83,11 +83,11 @@ class TopicParameters:
             images followed by /compressed.
         depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
         depth_image: Topic of depth aligned to colour, 16UC1 in mm or 32FC1 in m.
-        depth_gap_s: Longest time between a picture and its depth; a picture waits so long for its depth [s].
+        depth_gap_s: Longest time between an image and its depth; an image waits so long for its depth [s].
         rectify: Remove the distortion of the lens, as the camera info describes it.
-        ahead_s: How far in the future the stamp of a picture may be; later ones are refused [s].
-        stale_s: Oldest picture that is accepted, by its stamp [s].
-        give_up_s: Time without a picture after which a camera counts as lost [s].
+        ahead_s: How far in the future the stamp of an image may be; later ones are refused [s].
+        stale_s: Oldest image that is accepted, by its stamp [s].
+        give_up_s: Time without an image after which a camera counts as lost [s].
     """
 
     preset: CameraPreset = CameraPreset.REALSENSE

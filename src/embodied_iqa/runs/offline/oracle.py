@@ -15,9 +15,9 @@ _GOOD = Judgement(Verdict.PASS, "")
 
 
 class OracleGatekeeper:
-    """Passes a picture exactly while the level in force is 0: the best that a gate on pictures can do.
+    """Passes an image exactly while the level in force is 0: the best that a gate on images can do.
 
-    A live robot cannot have it, since nobody knows when its pictures go bad.
+    A live robot cannot have it, since nobody knows when its images go bad.
 
     Args:
         distorter: Of the run.

@@ -1,7 +1,7 @@
 """Rescoring: repeats a recorded trial from its raw frames, without ROS.
 
 Distortion, verdicts, answers and decisions are computed again. Outcomes, final poses, latencies and the
-number of published pictures are those of the recording.
+number of published images are those of the recording.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from embodied_iqa.data.recording.trial_record import (
 )
 from embodied_iqa.imaging.images.assembler import FrameAssembler, Source
 from embodied_iqa.imaging.images.frame import Frame, View, ordered_views, view_of_topic
-from embodied_iqa.imaging.images.image_cdr import ImagePicture, image_from_cdr
+from embodied_iqa.imaging.images.image_cdr import StampedImage, image_from_cdr
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
     is_uncalibrated,
@@ -38,7 +38,7 @@ from embodied_iqa.imaging.images.message_geometry import (
 )
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
-from embodied_iqa.quality.gate.judgement import PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.offline.judged_frames import verdict_record
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
@@ -46,7 +46,7 @@ from embodied_iqa.world.protocols import ChunkStatus, Vla, Vlm
 
 _PARTS = ("camera_info", "pose", "image_raw")
 Progress = Callable[[int], None]
-_Picture: TypeAlias = tuple[RunRecord, View, ImagePicture]
+_Image: TypeAlias = tuple[RunRecord, View, StampedImage]
 
 
 class _MissingPartError(InputError):
@@ -66,7 +66,7 @@ class Subjects:
 
     vlm: Callable[[str], Vlm]
     vla: Callable[[str], Vla]
-    judge: PictureJudge
+    judge: ImageJudge
     gate: GateOptions
 
 
@@ -113,14 +113,14 @@ class Rescorer:
         self.failures: list[str] = []
         self.is_incomplete = False
 
-    def record(self, progress: Progress = lambda _pictures: None) -> TrialRecord:
+    def record(self, progress: Progress = lambda _images: None) -> TrialRecord:
         """Return the repeated record; to be called once.
 
         Args:
-            progress: Called with the number of pictures done, after each.
+            progress: Called with the number of images done, after each.
         """
-        for done, (run, view, picture) in enumerate(self._pictures(), start=1):
-            self._picture(run, view, picture)
+        for done, (run, view, image) in enumerate(self._images(), start=1):
+            self._image(run, view, image)
             progress(done)
         missing = sorted({stamp for stamp, views in self._wanted.items() if views})
         if missing:
@@ -134,33 +134,33 @@ class Rescorer:
 
     # --- reading --------------------------------------------------------------------------------------------
 
-    def _pictures(self) -> Iterator[_Picture]:
-        """Yield the raw pictures of the runs in stamp order; note camera poses and intrinsics on the way."""
+    def _images(self) -> Iterator[_Image]:
+        """Yield the raw images of the runs in stamp order; note camera poses and intrinsics on the way."""
         with TrialReader(self._path) as reader:
             views = ordered_views(filter(None, map(view_of_topic, reader.topics)))
             kinds = {f"/camera/{view}/{part}": (view, part) for view in views for part in _PARTS}
             topics = [topic for topic in kinds if topic in reader.topics]
-            waiting: dict[View, dict[int, _Picture]] = {view: {} for view in views}
+            waiting: dict[View, dict[int, _Image]] = {view: {} for view in views}
             for message in reader.messages(topics):
                 view, part = kinds[message.topic]
                 if part == "image_raw":
-                    if (picture := self._read(view, message.cdr)) is not None:
-                        waiting[view][picture[-1].stamp_ns] = picture
+                    if (image := self._read(view, message.cdr)) is not None:
+                        waiting[view][image[-1].stamp_ns] = image
                 else:
                     self._note(view, part, reader.decode(message))
                 yield from self._complete(view, waiting[view])
             for view in views:
                 yield from self._complete(view, waiting[view], at_end=True)
 
-    def _read(self, view: View, cdr: Buffer) -> _Picture | None:
-        """Return a picture of a run; a damaged one is left out, as live."""
+    def _read(self, view: View, cdr: Buffer) -> _Image | None:
+        """Return an image of a run; a damaged one is left out, as live."""
         try:
-            picture = image_from_cdr(cdr)
+            image = image_from_cdr(cdr)
         except InputError as error:
             self.failures.append(f"{view}: {error}")
             return None
-        run = self._run_at(picture.stamp_ns)
-        return None if run is None else (run, view, picture)
+        run = self._run_at(image.stamp_ns)
+        return None if run is None else (run, view, image)
 
     def _note(self, view: View, part: str, message: object) -> None:
         stamp = stamp_ns(message)
@@ -178,10 +178,8 @@ class Rescorer:
             if part == "pose":
                 self._invalid_poses.add((view, stamp))
 
-    def _complete(
-        self, view: View, waiting: dict[int, _Picture], *, at_end: bool = False
-    ) -> Iterator[_Picture]:
-        """Yield the pictures whose pose has arrived, oldest first; at the end all of them."""
+    def _complete(self, view: View, waiting: dict[int, _Image], *, at_end: bool = False) -> Iterator[_Image]:
+        """Yield the images whose pose has arrived, oldest first; at the end all of them."""
         for stamp in sorted(waiting):
             if not self._frames.has_pose(view, stamp):
                 if not at_end and self._may_come(view, stamp, waiting):
@@ -189,11 +187,11 @@ class Rescorer:
                 self._given_up.add((view, stamp))
             yield waiting.pop(stamp)
 
-    def _may_come(self, view: View, stamp: int, waiting: Mapping[int, _Picture]) -> bool:
-        """Return whether to wait for the pose of a picture, which delays the later ones of its view.
+    def _may_come(self, view: View, stamp: int, waiting: Mapping[int, _Image]) -> bool:
+        """Return whether to wait for the pose of an image, which delays the later ones of its view.
 
-        An invalid one has come. Where nothing was decided on the picture, the wait is short; otherwise it
-        lasts until the end of the run, or until the poses of `_KEPT` later pictures have come and one more.
+        An invalid one has come. Where nothing was decided on the image, the wait is short; otherwise it
+        lasts until the end of the run, or until the poses of `_KEPT` later images have come and one more.
         """
         if (view, stamp) in self._invalid_poses:
             return False
@@ -207,14 +205,14 @@ class Rescorer:
 
     # --- judging again --------------------------------------------------------------------------------------
 
-    def _picture(self, run: RunRecord, view: View, picture: ImagePicture) -> None:
-        rgb, stamp = picture.rgb, picture.stamp_ns
+    def _image(self, run: RunRecord, view: View, image: StampedImage) -> None:
+        rgb, stamp = image.rgb, image.stamp_ns
         distorted = self._distorters[run.index].apply(rgb, view, stamp)
         quality = self._judge(run, view, stamp, distorted)
         self._redone[run.index].verdicts.append(verdict_record(quality))
         if view in self._wanted.get(stamp, ()):
-            self._frames.add_picture(view, Source.RAW, stamp, rgb)
-            self._frames.add_picture(view, Source.DISTORTED, stamp, distorted)
+            self._frames.add_image(view, Source.RAW, stamp, rgb)
+            self._frames.add_image(view, Source.DISTORTED, stamp, distorted)
             if quality.repaired is not None:
                 self._repaired[stamp, view] = quality.repaired
             self._wanted[stamp].discard(view)
@@ -282,7 +280,7 @@ class Rescorer:
         return replace(again, view=live.view, subject=live.subject, latency_ms=live.latency_ms)
 
     def _policy_frame(self, view: View, source: Source, stamp: int) -> Frame:
-        """Return what the policy sees: the repaired picture where the gate repaired the distorted one."""
+        """Return what the policy sees: the repaired image where the gate repaired the distorted one."""
         frame = self._frame(view, source, stamp)
         repaired = self._repaired.get((stamp, view)) if source is Source.DISTORTED else None
         return frame if repaired is None else replace(frame, rgb=repaired)
@@ -296,7 +294,7 @@ class Rescorer:
         return frame
 
     def _decision_stamps(self) -> dict[int, set[View]]:
-        """Return the stamps of answers and decisions, and the views whose pictures they need."""
+        """Return the stamps of answers and decisions, and the views whose images they need."""
         wanted: dict[int, set[View]] = {}
         for run in self.live.runs:
             for said in run.answers:

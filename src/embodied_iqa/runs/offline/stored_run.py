@@ -36,7 +36,7 @@ class ReportedTask:
     Attributes:
         record: Of the trial.
         scores: One for each run of the record, in the same order.
-        recording: The MCAP file with the raw pictures; the report says so if it cannot be read.
+        recording: The MCAP file with the raw images; the report says so if it cannot be read.
 
     Raises:
         UsageError: There are more or fewer scores than runs.

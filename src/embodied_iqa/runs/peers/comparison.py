@@ -40,7 +40,7 @@ class WatchedRun:
     Attributes:
         signals: What they see.
         scene: The exchangeable unit.
-        clean: Whether its pictures are undistorted.
+        clean: Whether its images are undistorted.
         wrong: Whether a wrong motion was carried out.
         failed: Whether the task was not done.
     """
@@ -64,14 +64,14 @@ class DetectorResult:
         auc_low: Lower end of its 95 % interval, from drawing scenes.
         auc_high: Upper end.
         auc_distorted: The same among distorted runs: tells harm from distortion.
-        auc_first: The same for its score on the first picture, before the arm moves.
+        auc_first: The same for its score on the first image, before the arm moves.
         auc_failed: Area under the curve for runs that do not succeed.
         clean_alarms: Share of clean runs with an alarm.
         harmless_alarms: Share of distorted runs without a wrong motion with an alarm.
         stopped: Share of runs with a wrong motion with an alarm.
-        stopped_at_first: Share of these with an alarm on the first picture.
+        stopped_at_first: Share of these with an alarm on the first image.
         detection_s: Median time from the start of the run to the alarm, of wrong motions with an alarm [s].
-        cost_ms: Time for a picture beyond that of the policy's own decision [ms].
+        cost_ms: Time for an image beyond that of the policy's own decision [ms].
     """
 
     name: str
@@ -93,7 +93,7 @@ class DetectorResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Margins:
-    """Scores of all runs by time, the bound of each run, and the cost of a picture [ms]."""
+    """Scores of all runs by time, the bound of each run, and the cost of an image [ms]."""
 
     margins: Sequence[Array]
     bounds: Array
@@ -173,10 +173,10 @@ def _fold(folds: Sequence[Sequence[WatchedRun]], judged: int, *steps: int) -> li
 def _cross_fitted(
     folds: Sequence[Sequence[WatchedRun]], fit: Fit, rate: float
 ) -> tuple[list[Array], Array, float]:
-    """Return the margins of all runs, the bound of each, and the time of scoring a picture [ms]."""
+    """Return the margins of all runs, the bound of each, and the time of scoring an image [ms]."""
     margins: list[Array] = []
     bounds: list[float] = []
-    pictures, spent_s = 0, 0.0
+    images, spent_s = 0, 0.0
     for k, fold in enumerate(folds):
         scores = fit(_fold(folds, k, 3, 4))
         bands = [FunctionalBand.of([score(run) for run in _clean(_fold(folds, k, 2))]) for score in scores]
@@ -185,9 +185,9 @@ def _cross_fitted(
         begin = time.perf_counter()
         margins += [_margins(run.signals, scores, bands) for run in fold]
         spent_s += time.perf_counter() - begin
-        pictures += sum(len(run.signals) for run in fold)
+        images += sum(len(run.signals) for run in fold)
         bounds += [bound] * len(fold)
-    return margins, np.array(bounds), 1e3 * spent_s / max(pictures, 1)
+    return margins, np.array(bounds), 1e3 * spent_s / max(images, 1)
 
 
 def _margins(run: Signals, scores: Sequence[Score], bands: Sequence[FunctionalBand]) -> Array:

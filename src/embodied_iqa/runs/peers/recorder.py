@@ -15,16 +15,16 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.se3 import chain_increments
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.imaging.images.frame import View, picture_frame
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.imaging.images.frame import View, image_frame
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.subjects.registry import make_vla
-from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind, Judgement, PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeChoice, JudgeKind, Judgement
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.experiment.arms import OFF
+from embodied_iqa.runs.experiment.experiment_plan import RunKey
 from embodied_iqa.runs.experiment.folder import StoredExperiment, read_experiment
 from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.runs.experiment.plan import RunKey
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.runs.peers.comparison import WatchedRun, compare_detectors
 from embodied_iqa.runs.peers.signals import Signals, read_signals, write_signals
 from embodied_iqa.runs.peers.stored import ComparedDetectors, write_detectors
@@ -34,7 +34,7 @@ WATCHED_S: Final = 2.0
 """Time of a run that detectors see."""
 _FOLDER: Final = "signals"
 _SHIFTS_PX: Final = ((0, 0), (4, 0), (-4, 0), (0, 4), (0, -4))
-"""Copies of a picture of 640 pixels width; the embedded policies look at about 240 to 320."""
+"""Copies of an image of 640 pixels width; the embedded policies look at about 240 to 320."""
 _STEPS: Final = 8
 """Points of the way of the tool."""
 
@@ -59,7 +59,7 @@ class SignalRecorder:
             for kind in (JudgeKind.LEARNED, JudgeKind.STATISTICS)
         ]
         self._vla_options = options.nodes.vla_node.options
-        self._period_ns = options.picture_period_ns
+        self._period_ns = options.image_period_ns
         self._policies: dict[str, Vla] = {}
 
     def watched(
@@ -104,40 +104,40 @@ class SignalRecorder:
             raise UsageError(
                 "detectors need a policy with one camera that shows its features", got=key.subject
             )
-        keeper = PictureKeeper(round(WATCHED_S * SECOND_NS / self._period_ns))
+        keeper = ImageKeeper(round(WATCHED_S * SECOND_NS / self._period_ns))
         record = runner.watch(key, keeper, WATCHED_S)
         observe = _Observer(vla, view, key.task.task, record.chunks[0].T_base_tool)
-        return _signals_of(keeper.pictures, observe, self._judges, self._period_ns)
+        return _signals_of(keeper.images, observe, self._judges, self._period_ns)
 
 
-class PictureKeeper:
-    """A judge that passes and keeps pictures.
+class ImageKeeper:
+    """A judge that passes and keeps images.
 
     Args:
-        most: Pictures that are kept, the first ones.
+        most: Images that are kept, the first ones.
     """
 
     def __init__(self, most: int) -> None:
-        self.pictures: list[NDArray[np.uint8]] = []
+        self.images: list[NDArray[np.uint8]] = []
         self._most = most
 
     def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
-        """See `PictureJudge`."""
+        """See `ImageJudge`."""
         del view
-        if rgb is not None and len(self.pictures) < self._most:
-            self.pictures.append(rgb.copy())
+        if rgb is not None and len(self.images) < self._most:
+            self.images.append(rgb.copy())
         return Judgement(Verdict.PASS, "")
 
 
 class _Observer:
-    """Asks a policy about pictures as at the start of the task."""
+    """Asks a policy about images as at the start of the task."""
 
     def __init__(self, vla: Any, view: View, task: str, T_base_tool: Array) -> None:
         self._vla, self.view, self._task, self._T_base_tool = vla, view, task, T_base_tool
 
     def embedding(self, rgb: NDArray[np.uint8]) -> Array:
         """Return ``(2 C,)``, mean and maximum over the tokens."""
-        tokens = self._vla.features(picture_frame(rgb, self.view)).astype(np.float64)
+        tokens = self._vla.features(image_frame(rgb, self.view)).astype(np.float64)
         return np.concatenate([tokens.mean(axis=0), tokens.max(axis=0)])
 
     def chunks(self, rgb: NDArray[np.uint8]) -> Array:
@@ -145,7 +145,7 @@ class _Observer:
         return np.array([self._way(np.roll(rgb, shift, axis=(1, 0))) for shift in _SHIFTS_PX])
 
     def _way(self, rgb: NDArray[np.uint8]) -> Array:
-        frames = {self.view: picture_frame(np.ascontiguousarray(rgb), self.view)}
+        frames = {self.view: image_frame(np.ascontiguousarray(rgb), self.view)}
         chunk = self._vla.act(VlaObservation(frames, self._task, self._T_base_tool, 0.0, 0))
         poses = np.concatenate(
             [self._T_base_tool[None], chain_increments(self._T_base_tool, chunk.increments)]
@@ -156,17 +156,17 @@ class _Observer:
 
 
 def _signals_of(
-    pictures: Sequence[NDArray[np.uint8]], observe: _Observer, judges: Sequence[PictureJudge], period_ns: int
+    images: Sequence[NDArray[np.uint8]], observe: _Observer, judges: Sequence[ImageJudge], period_ns: int
 ) -> Signals:
-    embeddings = [_timed(observe.embedding, rgb) for rgb in pictures]
-    chunks = [_timed(observe.chunks, rgb) for rgb in pictures]
+    embeddings = [_timed(observe.embedding, rgb) for rgb in images]
+    chunks = [_timed(observe.chunks, rgb) for rgb in images]
     learned, statistics = (
-        [_timed(partial(judge.judge, observe.view), rgb) for rgb in pictures] for judge in judges
+        [_timed(partial(judge.judge, observe.view), rgb) for rgb in images] for judge in judges
     )
     predictions = [judgement.prediction for judgement, _ in learned]
     spent_ms = [[part[1] for part in parts] for parts in (embeddings, chunks, learned, statistics)]
     return Signals(
-        time_s=np.arange(len(pictures)) * period_ns / SECOND_NS,
+        time_s=np.arange(len(images)) * period_ns / SECOND_NS,
         embeddings=np.array([values for values, _ in embeddings]),
         chunks=np.array([values for values, _ in chunks]),
         learned=np.array([1.0 if one is None else one.value for one in predictions]),

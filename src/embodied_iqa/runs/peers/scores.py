@@ -10,7 +10,7 @@ Each reimplements the idea on signals that any policy with one camera offers; it
 - STAC (Agia et al., CoRL 2024, arXiv 2410.04640): distance of the distributions of successive action chunks,
   accumulated over time.
 
-The policies here are deterministic: the batch of action chunks comes from shifted copies of the picture.
+The policies here are deterministic: the batch of action chunks comes from shifted copies of the image.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def fit_classifier(runs: Sequence[Signals], failed: NDArray[np.bool_], seed: int
 
     Args:
         runs: Successful and failed ones.
-        failed: ``(N,)`` which ones failed; every picture of a run has the label of its run.
+        failed: ``(N,)`` which ones failed; every image of a run has the label of its run.
         seed: Of the first weights.
     """
     inputs = np.concatenate([run.embeddings for run in runs])

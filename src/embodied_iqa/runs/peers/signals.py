@@ -1,4 +1,4 @@
-"""What failure detectors see of a run, picture by picture."""
+"""What failure detectors see of a run, image by image."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signals:
-    """Signals of one run on the pictures of the policy's camera, by time; T pictures.
+    """Signals of one run on the images of the policy's camera, by time; T images.
 
     Attributes:
         time_s: ``(T,)`` since the start of the run.
         embeddings: ``(T, D)`` mean and maximum over the tokens of the policy's features.
         chunks: ``(T, K, A)`` way of the tool in the chunk that the policy decides on for each of K copies of
-            the picture, the first the picture itself [m]; the tool stays where it is if the policy refuses.
-        learned: ``(T,)`` loss that the learned judge expects; 1 for a rejected picture.
-        wrong_motion: ``(T,)`` probability of a wrong motion that it predicts; 1 for a rejected picture.
+            the image, the first the image itself [m]; the tool stays where it is if the policy refuses.
+        learned: ``(T,)`` loss that the learned judge expects; 1 for a rejected image.
+        wrong_motion: ``(T,)`` probability of a wrong motion that it predicts; 1 for a rejected image.
         statistics: ``(T,)`` verdict of the statistics: 0 pass, 1 hold, 2 reject.
-        cost_ms: ``(4,)`` median times of `COSTS` for a picture.
+        cost_ms: ``(4,)`` median times of `COSTS` for an image.
     """
 
     time_s: Array

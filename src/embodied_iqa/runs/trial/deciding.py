@@ -27,11 +27,11 @@ from embodied_iqa.world.protocols import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionRequest:
-    """A decision to make: the VLA's observation without its pictures.
+    """A decision to make: the VLA's observation without its images.
 
     Attributes:
         stamp_ns: Of the frames.
-        source: Raw or distorted pictures.
+        source: Raw or distorted images.
         sequence: Number of the decision; the raw and the distorted one share it.
         step: Chunks executed before in this run.
         task: The instruction.

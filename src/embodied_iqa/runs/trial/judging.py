@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial.attendance import Answer, Question
 from embodied_iqa.runs.trial.protocol import Stage
 

@@ -144,7 +144,7 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.OPEN:
             return _begin_run(state)
         case Stage.RESET:
-            # where time does not stop, pictures of later stamps may have passed already
+            # where time does not stop, images of later stamps may have passed already
             change = SetDistortion(plan.distortion(index), state.start_ns, or_later=not plan.stops_time)
             return _enter(state, Stage.DISTORT, change)
         case Stage.DISTORT:

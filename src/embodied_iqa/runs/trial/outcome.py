@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial.protocol import WorldSeen
 from embodied_iqa.runs.trial.state import TrialState
 from embodied_iqa.world.protocols import ChunkStatus

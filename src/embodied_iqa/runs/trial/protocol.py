@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
 
 
@@ -170,7 +170,7 @@ class ArmSeen:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSeen:
-    """A decision on the distorted picture."""
+    """A decision on the distorted image."""
 
     frame_stamp_ns: int
     status: ChunkStatus | None
@@ -229,12 +229,12 @@ class CheckStart:
 
 @dataclass(frozen=True, slots=True)
 class SetDistortion:
-    """Distort pictures from a stamp on, where a schedule begins. Expects a reply with the first stamp.
+    """Distort images from a stamp on, where a schedule begins. Expects a reply with the first stamp.
 
     Attributes:
         spec: None for none.
         from_ns: The first stamp.
-        or_later: From the next picture on if pictures from that stamp on have passed already; else refused.
+        or_later: From the next image on if images from that stamp on have passed already; else refused.
     """
 
     spec: DistortionSpec | None

@@ -19,7 +19,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.models.scoring.cognition import COGNITION_RECIPE, score_cognition
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.models.scoring.decision import DECISION_RECIPE, score_decision
-from embodied_iqa.models.scoring.execution import (
+from embodied_iqa.models.scoring.execution_score import (
     EXECUTION_RECIPE,
     UNSUITED_REFERENCES,
     Outcome,
@@ -66,7 +66,7 @@ class Decision:
     score: float
     position_error_mm: float
     refused: bool | None
-    """The policy saw no target on the distorted picture, and did on the reference: no wrong motion.
+    """The policy saw no target on the distorted image, and did on the reference: no wrong motion.
 
     None where it is unknown: older files of scores lack it."""
     answer: str
@@ -111,7 +111,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Pictures published by the cameras, and judged by the gate."""
+    """Images published by the cameras, and judged by the gate."""
 
     published: int
     received: int

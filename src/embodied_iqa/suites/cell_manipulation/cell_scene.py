@@ -138,7 +138,7 @@ def _with_areas(scene: Scene, seed: int) -> CellScene:
     return CellScene(few, tuple(areas))
 
 
-def _has_room(area: Area, scene: Scene, others: list[Area]) -> bool:
+def _has_room(area: Area, scene: Scene, areas: list[Area]) -> bool:
     """Return whether an area is clear of the objects and of the other areas."""
     for item in scene.objects:
         beside = np.maximum(np.abs(np.array([item.x_m, item.y_m]) - area.centre_m) - area.half_m, 0.0)
@@ -147,5 +147,5 @@ def _has_room(area: Area, scene: Scene, others: list[Area]) -> bool:
     return all(
         (np.abs(np.subtract(area.centre_m, other.centre_m)) - np.add(area.half_m, other.half_m)).max()
         >= _BETWEEN_AREAS_M
-        for other in others
+        for other in areas
     )

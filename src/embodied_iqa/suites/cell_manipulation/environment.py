@@ -1,4 +1,4 @@
-"""The environment of a planner: an episode's scene in physics, its pictures, its steps and its success."""
+"""The environment of a planner: an episode's scene in physics, its images, its steps and its success."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.suites.cell_manipulation.action_execution import Refusal, execute
 from embodied_iqa.suites.cell_manipulation.actions import TABLE_Z, ActionFault, GridAction, position_bins
 from embodied_iqa.suites.cell_manipulation.cell_scene import CellScene, build_cell_scene
 from embodied_iqa.suites.cell_manipulation.conditions import Moment, goal_missing, wiped
+from embodied_iqa.suites.cell_manipulation.episode_images import CellImages
 from embodied_iqa.suites.cell_manipulation.episodes import MAX_STEPS, CellTask, Episode
-from embodied_iqa.suites.cell_manipulation.execution import Refusal, execute
 from embodied_iqa.suites.cell_manipulation.oracle_plan import ExpertStep, expert_steps
-from embodied_iqa.suites.cell_manipulation.pictures import CellPictures
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot, object_position_m
 from embodied_iqa.world.simulation.rollout import RolloutOptions
 from embodied_iqa.world.simulation.world import World
@@ -51,8 +51,8 @@ class Observation:
     Attributes:
         instruction: The task.
         objects: All objects and areas by their true place, from the robot's right to its left (Y ascending).
-        front: Picture of the camera that faces the robot; None where it is not drawn.
-        wrist: Picture of the wrist camera; None where it is not drawn.
+        front: Image of the camera that faces the robot; None where it is not drawn.
+        wrist: Image of the wrist camera; None where it is not drawn.
         hand: The hand's pose and the gripper's command on the grid.
         step: Number of steps before.
     """
@@ -100,8 +100,8 @@ class EnvironmentOptions:
     """Options of the environment.
 
     Attributes:
-        views: Pictures to draw: `View.TOP` is the front picture, `View.WRIST` the second one.
-        size_px: Width and height of the square pictures.
+        views: Images to draw: `View.TOP` is the front image, `View.WRIST` the second one.
+        size_px: Width and height of the square images.
         motion: Speed limits.
         max_steps: Steps in an episode.
     """
@@ -116,15 +116,15 @@ class Environment:
     """One episode after the other, each the same for the same actions, bit for bit. Not thread-safe.
 
     Args:
-        options: Pictures, speeds and the step limit.
+        options: Images, speeds and the step limit.
     """
 
     def __init__(self, options: EnvironmentOptions | None = None) -> None:
         self._options = options or EnvironmentOptions()
         if not set(self._options.views) <= {View.TOP, View.WRIST}:
-            raise UsageError("unknown picture", got=self._options.views, available=[View.TOP, View.WRIST])
+            raise UsageError("unknown image", got=self._options.views, available=[View.TOP, View.WRIST])
         self._episode: Episode | None = None
-        self._pictures = CellPictures(self._options.views, self._options.size_px)
+        self._images = CellImages(self._options.views, self._options.size_px)
 
     def reset(self, episode: Episode) -> Observation:
         """Build an episode's scene, bring the arm home and open the gripper.
@@ -140,7 +140,7 @@ class Environment:
         self._world.advance(HOLD_NS)
         self._start = self._world.snapshot()
         self._dirt = {area.name: np.ones(len(area.spots_m), dtype=bool) for area in self._cell.areas}
-        self._pictures.load(self._cell)
+        self._images.load(self._cell)
         self._steps, self._done = 0, False
         self._episode = episode
         return self._observation()
@@ -202,16 +202,16 @@ class Environment:
         return tuple(goal_missing(goal, moment) for goal in episode.goals)
 
     def boxes_px(self, view: View = View.TOP) -> dict[str, tuple[int, int, int, int]]:
-        """Return the true box of each visible object in a picture: left, top, right, bottom, by its name.
+        """Return the true box of each visible object in an image: left, top, right, bottom, by its name.
 
         Areas have a box too. The right and bottom pixels belong to it.
         """
         self._running(even_done=True)
-        return self._pictures.boxes_px(view, self._world.snapshot())
+        return self._images.boxes_px(view, self._world.snapshot())
 
     def close(self) -> None:
         """Release the graphics context; calling it twice is fine."""
-        self._pictures.close()
+        self._images.close()
 
     def __enter__(self) -> Self:
         return self
@@ -250,7 +250,7 @@ class Environment:
 
     def _observation(self) -> Observation:
         episode, now = self._running(even_done=True), self._world.snapshot()
-        frames = self._pictures.draw(now, self._dirt)
+        frames = self._images.draw(now, self._dirt)
         hand = GridAction.from_pose(self._world.T_base_tool)
         return Observation(
             episode.instruction,

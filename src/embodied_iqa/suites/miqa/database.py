@@ -15,13 +15,13 @@ from embodied_iqa.base.tables import read_table, rows_of, schema_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.layout import TaskFolder
 from embodied_iqa.suites.miqa.manifest import Manifest, read_manifest
-from embodied_iqa.suites.miqa.pictures import MiqaPictures
+from embodied_iqa.suites.miqa.miqa_images import MiqaImages
 from embodied_iqa.suites.miqa.rows import MiqaRow, ModelValues
 
 
 @dataclass(frozen=True)
 class MiqaDatabase:
-    """Labels and pictures of a folder that `embodied-iqa miqa build` or `miqa import` wrote.
+    """Labels and images of a folder that `embodied-iqa miqa build` or `miqa import` wrote.
 
     Attributes:
         path: The folder.
@@ -53,7 +53,7 @@ class MiqaDatabase:
         return read_manifest(TaskFolder(self.path, task))
 
     def rows(self, task: VisionTask) -> tuple[MiqaRow, ...]:
-        """Return the labels of all pictures, reference by reference.
+        """Return the labels of all images, reference by reference.
 
         Raises:
             InputError: There are none, or the table is damaged.
@@ -62,12 +62,12 @@ class MiqaDatabase:
         file = TaskFolder(self.path, task).table_file
         return _rows(file, file.stat().st_mtime_ns if file.is_file() else 0)
 
-    def pictures(self, task: VisionTask) -> MiqaPictures:
-        """Return the pictures; `MiqaRow.picture` names them."""
-        return MiqaPictures(self.path, task)
+    def images(self, task: VisionTask) -> MiqaImages:
+        """Return the images; `MiqaRow.image` names them."""
+        return MiqaImages(self.path, task)
 
     def values(self, task: VisionTask) -> ModelMeasures:
-        """Return what every model measured on every labelled picture.
+        """Return what every model measured on every labelled image.
 
         Raises:
             InputError: The labels were imported, or a table is damaged.
@@ -90,23 +90,23 @@ class MiqaDatabase:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelMeasures:
-    """Measures of M models on P pictures.
+    """Measures of M models on P images.
 
     Attributes:
-        pictures: P paths below ``images/``.
+        images: P paths below ``images/``.
         consistency: ``(P, M)`` in [0, 1].
         accuracy: ``(P, M)`` in [0, 1].
-        performance: ``(M,)`` of each model on clean pictures.
+        performance: ``(M,)`` of each model on clean images.
     """
 
-    pictures: Sequence[str]
+    images: Sequence[str]
     consistency: NDArray[np.float64]
     accuracy: NDArray[np.float64]
     performance: NDArray[np.float64]
 
 
 def read_values(folder: TaskFolder, reference: str) -> list[ModelValues]:
-    """Return the measures of a reference, its clean picture first.
+    """Return the measures of a reference, its clean image first.
 
     Raises:
         InputError: The file is missing or damaged.

@@ -1,4 +1,4 @@
-"""The distorted pictures of a reference, made from its seed."""
+"""The distorted images of a reference, made from its seed."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.distortions.catalogue import distort
 from embodied_iqa.imaging.distortions.region import Mask, RegionMode, blended, feathered
-from embodied_iqa.quality.metrics.metric import Picture
-from embodied_iqa.suites.miqa.names import TYPES, PictureName, all_names
+from embodied_iqa.quality.metrics.metric import Image
+from embodied_iqa.suites.miqa.names import TYPES, ImageName, all_names
 
 
-def picture_generator(seed: int, reference: str, kind: str) -> Generator:
+def image_generator(seed: int, reference: str, kind: str) -> Generator:
     """Return the generator of all levels of a type on a reference, the same on every machine.
 
-    Levels share it, so that a level inside the region is that of the uniform picture, pixel by pixel.
+    Levels share it, so that a level inside the region is that of the uniform image, pixel by pixel.
     """
     key = f"{seed}|{reference}|{kind}".encode()
     entropy = int.from_bytes(blake2b(key, digest_size=16).digest(), "little")
     return Generator(PCG64(SeedSequence(entropy)))
 
 
-def drawn_names(reference: str, seed: int, share: float) -> tuple[PictureName, ...]:
-    """Return a share of the 250 pictures of a reference, drawn without replacement, in their order."""
+def drawn_names(reference: str, seed: int, share: float) -> tuple[ImageName, ...]:
+    """Return a share of the 250 images of a reference, drawn without replacement, in their order."""
     names = all_names(reference)
     count = max(1, round(share * len(names)))
-    drawn = picture_generator(seed, reference, "drawn").choice(len(names), count, replace=False)
+    drawn = image_generator(seed, reference, "drawn").choice(len(names), count, replace=False)
     return tuple(names[index] for index in sorted(drawn))
 
 
 class Distorter:
-    """Makes distorted pictures of one reference; the levels of the last type are kept.
+    """Makes distorted images of one reference; the levels of the last type are kept.
 
-    The same as `distort_region` with `picture_generator`, bit for bit; each level is made once.
+    The same as `distort_region` with `image_generator`, bit for bit; each level is made once.
 
     Args:
-        rgb: ``(H, W, 3)`` uint8 RGB, the source picture.
+        rgb: ``(H, W, 3)`` uint8 RGB, the source image.
         mask: ``(H, W)``, true inside the region of interest.
         seed: Of the database.
 
@@ -49,20 +49,20 @@ class Distorter:
         InputError: The mask has another size.
     """
 
-    def __init__(self, rgb: Picture, mask: Mask, seed: int) -> None:
+    def __init__(self, rgb: Image, mask: Mask, seed: int) -> None:
         if mask.shape != rgb.shape[:2]:
             raise InputError(
-                "the mask differs in size from the picture", expected=str(rgb.shape[:2]), got=mask.shape
+                "the mask differs in size from the image", expected=str(rgb.shape[:2]), got=mask.shape
             )
         self._rgb = rgb
         self._mask = mask
         self._seed = seed
         self._weight: NDArray[np.float32] | None = None
         self._kind = ""
-        self._levels: dict[int, Picture] = {}
+        self._levels: dict[int, Image] = {}
 
-    def picture(self, name: PictureName) -> Picture:
-        """Return a distorted picture, ``(H, W, 3)`` uint8 RGB."""
+    def image(self, name: ImageName) -> Image:
+        """Return a distorted image, ``(H, W, 3)`` uint8 RGB."""
         if self._kind != name.kind:
             self._kind, self._levels = name.kind, {}
         inside, outside = (self._level(name, level) for level in (name.inside, name.outside))
@@ -72,12 +72,12 @@ class Distorter:
             self._weight = np.asarray(cv2.merge([feathered(self._mask)] * 3), np.float32)
         return blended(inside, outside, self._weight)
 
-    def pictures(self, names: Iterable[PictureName]) -> Iterator[Picture]:
-        """Yield distorted pictures; those of one type should be neighbours."""
-        yield from map(self.picture, names)
+    def images(self, names: Iterable[ImageName]) -> Iterator[Image]:
+        """Yield distorted images; those of one type should be neighbours."""
+        yield from map(self.image, names)
 
-    def _level(self, name: PictureName, level: int) -> Picture:
+    def _level(self, name: ImageName, level: int) -> Image:
         if level not in self._levels:
-            generator = picture_generator(self._seed, name.reference, name.kind)
+            generator = image_generator(self._seed, name.reference, name.kind)
             self._levels[level] = distort(self._rgb, TYPES[name.kind], level, generator)
         return self._levels[level]

@@ -26,10 +26,10 @@ class TaskFolder:
         return self.root / f"miqa_{self.task}"
 
     @property
-    def pictures(self) -> PictureFolder:
-        """Folder with the pictures; segmentation shares those of detection."""
+    def images(self) -> ImageFolder:
+        """Folder with the images; segmentation shares those of detection."""
         is_cls = self.task is VisionTask.CLASSIFICATION
-        return PictureFolder(self.root / f"miqa_{'cls' if is_cls else 'det'}")
+        return ImageFolder(self.root / f"miqa_{'cls' if is_cls else 'det'}")
 
     @property
     def manifest_file(self) -> Path:
@@ -52,13 +52,13 @@ class TaskFolder:
         return self.path / "splits"
 
     def values_file(self, reference: str) -> Path:
-        """Measures of every model on the pictures of a reference."""
+        """Measures of every model on the images of a reference."""
         return self.path / "values" / f"{reference}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class PictureFolder:
-    """Paths of pictures.
+class ImageFolder:
+    """Paths of images.
 
     Attributes:
         path: Such as ``miqa_det``.
@@ -68,16 +68,16 @@ class PictureFolder:
 
     @property
     def sources(self) -> Path:
-        """Folder of the source pictures."""
+        """Folder of the source images."""
         return self.path / "src_images"
 
     def source(self, reference: str) -> Path:
-        """A source picture of our own; published ones have other suffixes, see `pictures.source_file`."""
+        """A source image of our own; published ones have other suffixes, see `miqa_images.source_file`."""
         return self.sources / f"{reference}.png"
 
     @property
     def images(self) -> Path:
-        """Folder of the distorted pictures."""
+        """Folder of the distorted images."""
         return self.path / "images"
 
     def mask(self, reference: str) -> Path:

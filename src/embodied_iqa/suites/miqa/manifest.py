@@ -15,11 +15,11 @@ from embodied_iqa.suites.miqa.layout import TaskFolder
 FORMAT_VERSION: Final = 1
 
 
-class Pictures(StrEnum):
-    """Where distorted pictures come from."""
+class Images(StrEnum):
+    """Where distorted images come from."""
 
     SEEDS = "seeds"
-    """Made again from the source picture, its mask and the seed."""
+    """Made again from the source image, its mask and the seed."""
     FILES = "files"
     """Files of the database."""
     IMPORTED = "imported"
@@ -30,7 +30,7 @@ class WeightSource(StrEnum):
     """What the weights of the models were measured on."""
 
     CARD = "card"
-    """Held-out pictures of the model's card."""
+    """Held-out images of the model's card."""
     CLEAN = "clean references"
     """The clean references of this database."""
 
@@ -42,7 +42,7 @@ class LabelModel:
     Attributes:
         name: Of the model.
         version: Of the model.
-        performance: On clean pictures, in [0, 1].
+        performance: On clean images, in [0, 1].
         weight: Share in the labels; those of all models sum to 1.
     """
 
@@ -59,21 +59,21 @@ class Manifest:
     Attributes:
         task: The task.
         source: Source of the references, in words.
-        pictures: Where distorted pictures come from.
-        folder: Folder of imported pictures; empty otherwise.
-        seed: Of distortions, drawn pictures and the split.
-        share: Share of the 250 pictures of a reference that is labelled; 1 for an import.
+        pictures: Where distorted images come from.
+        folder: Folder of imported images; empty otherwise.
+        seed: Of distortions, drawn images and the split.
+        share: Share of the 250 images of a reference that is labelled; 1 for an import.
         weights_from: What the weights were measured on; None where the published labels do not say.
         models: In the order of `ModelValues`; empty for an import.
         references: Number of references.
-        rows: Number of labelled pictures.
-        missing: Labelled pictures of an import that have no file.
+        rows: Number of labelled images.
+        missing: Labelled images of an import that have no file.
         version: Of the format.
     """
 
     task: VisionTask
     source: str
-    pictures: Pictures
+    pictures: Images
     folder: str
     seed: int
     share: float

@@ -1,4 +1,4 @@
-"""Names of distorted pictures, as MIQD-2.5M publishes them."""
+"""Names of distorted images, as MIQD-2.5M publishes them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _HOSTILE: Final = re.compile(r"[/\\\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class PictureName:
-    """What the name of a distorted picture says.
+class ImageName:
+    """What the name of a distorted image says.
 
     Attributes:
-        reference: Name of the source picture, without suffix.
+        reference: Name of the source image, without suffix.
         kind: Type of the distortion, one of `TYPES`.
         inside: Level inside the region of interest, 1 to 5.
         outside: Level of the background, 1 to 5.
@@ -66,11 +66,11 @@ class PictureName:
 
     @property
     def path(self) -> str:
-        """Path below ``images/``, which identifies the picture."""
+        """Path below ``images/``, which identifies the image."""
         return f"{self.reference}/{self.file}"
 
 
-def parse_name(text: str) -> PictureName:
+def parse_name(text: str) -> ImageName:
     """Return what a file name, or a path below ``images/``, says.
 
     Raises:
@@ -79,31 +79,31 @@ def parse_name(text: str) -> PictureName:
     folder, _, file = text.rpartition("/")
     found = _FORM.fullmatch(file.removesuffix(".png"))
     if found is None or not file.endswith(".png") or folder not in {"", found["reference"]}:
-        raise InputError("not the name of a distorted picture", expected="such as A/A_fog_3.png", got=text)
+        raise InputError("not the name of a distorted image", expected="such as A/A_fog_3.png", got=text)
     check_reference(found["reference"])
     levels = (found["level"], found["level"]) if found["level"] else (found["inside"], found["outside"])
-    name = PictureName(found["reference"], found["kind"], int(levels[0]), int(levels[1]))
+    name = ImageName(found["reference"], found["kind"], int(levels[0]), int(levels[1]))
     if name.file != file:
-        raise InputError("the levels of a picture contradict its mode", expected=name.file, got=file)
+        raise InputError("the levels of an image contradict its mode", expected=name.file, got=file)
     return name
 
 
 def check_reference(name: str) -> str:
-    """Return the name of a source picture that can be a folder.
+    """Return the name of a source image that can be a folder.
 
     Raises:
         InputError: It is empty or hidden, leads elsewhere, or holds control characters.
     """
     if not name or name.startswith(".") or len(name.encode()) > 180 or _HOSTILE.search(name):
-        raise InputError("not a name of a source picture", expected="a plain file name", got=name)
+        raise InputError("not a name of a source image", expected="a plain file name", got=name)
     return name
 
 
 @cache
-def all_names(reference: str) -> tuple[PictureName, ...]:
+def all_names(reference: str) -> tuple[ImageName, ...]:
     """Return the 250 names of a reference: 10 types of 25 pairs of levels, type by type."""
     return tuple(
-        PictureName(reference, kind, inside, outside)
+        ImageName(reference, kind, inside, outside)
         for kind in TYPES
         for inside, outside in region_combinations()
     )

@@ -17,18 +17,18 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MiqaRow:
-    """Labels of one distorted picture; all in [0, 1], higher is better.
+    """Labels of one distorted image; all in [0, 1], higher is better.
 
     Attributes:
         picture: Its path below ``images/``, which identifies it.
-        reference: Name of its source picture.
-        category: Class of the source picture; empty if unknown.
+        reference: Name of its source image.
+        category: Class of the source image; empty if unknown.
         kind: Type of the distortion, as in its name.
         roi_level: Level inside the region of interest, 1 to 5.
         background_level: Level outside, 1 to 5.
         mode: The part that is distorted more.
         part: Side of the split.
-        weighted_consistency: Agreement of the models with their own predictions on the source picture.
+        weighted_consistency: Agreement of the models with their own predictions on the source image.
         weighted_accuracy: Agreement of the models with the truth.
         composite: Mean of the two.
         mean_consistency: Without weights; None where a published file lacks it, as the next three.
@@ -56,10 +56,10 @@ class MiqaRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelValues:
-    """Measures of every model on one picture, from which labels are computed.
+    """Measures of every model on one image, from which labels are computed.
 
     Attributes:
-        picture: Path below ``images/``; the reference's name for the clean picture.
+        picture: Path below ``images/``; the reference's name for the clean image.
         consistency: ``(M,)`` in the order of the manifest, in [0, 1].
         accuracy: ``(M,)`` likewise.
     """

@@ -1,7 +1,7 @@
 """Stability of labels under the choice of models: table 4 of the paper.
 
 The models are split 80/20 at random, the labels of both parts are computed, each weighted by its own models'
-performance, and compared over all pictures by SRCC, PLCC and RMSE.
+performance, and compared over all images by SRCC, PLCC and RMSE.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Stability:
         small: Models in the smaller part.
         trials: Number of random splits.
         distinct: Number of different splits that there are.
-        pictures: Labelled pictures.
+        pictures: Labelled images.
         rows: Consistency, accuracy, composite.
     """
 
@@ -90,19 +90,19 @@ def stability_of(
 
     Args:
         task: The task.
-        measures: Of every model on every picture.
+        measures: Of every model on every image.
         trials: Number of random splits.
         seed: Of the splits.
 
     Raises:
-        InputError: Fewer than two models, or no picture.
+        InputError: Fewer than two models, or no image.
     """
     count = len(measures.performance)
-    if count < _LEAST_MODELS or not len(measures.pictures):
+    if count < _LEAST_MODELS or not len(measures.images):
         raise InputError(
             f"the stability of {task} needs models to split",
-            expected=f"at least {_LEAST_MODELS} models and a picture",
-            got=f"{count} models, {len(measures.pictures)} pictures",
+            expected=f"at least {_LEAST_MODELS} models and an image",
+            got=f"{count} models, {len(measures.images)} images",
         )
     small = max(1, round(_SMALL_PART * count))
     rng = np.random.default_rng(seed)
@@ -116,7 +116,7 @@ def stability_of(
             numbers.append(_agreement(first[name], second[name]))
     distinct = comb(count, small) // (2 if 2 * small == count else 1)
     rows = tuple(_row(name, np.array(numbers)) for name, numbers in found.items())
-    return Stability(task, count, small, trials, distinct, len(measures.pictures), rows)
+    return Stability(task, count, small, trials, distinct, len(measures.images), rows)
 
 
 def _labels(measures: ModelMeasures, models: NDArray[np.int64]) -> Mapping[str, Array]:
@@ -169,4 +169,4 @@ PUBLISHED: Final = MappingProxyType(
         (VisionTask.SEGMENTATION, "composite"): (0.959, 0.960, 0.077),
     }
 )
-"""Means of SRCC, PLCC and RMSE in table 4 of arXiv 2508.19850: other pictures, 75 models."""
+"""Means of SRCC, PLCC and RMSE in table 4 of arXiv 2508.19850: other images, 75 models."""

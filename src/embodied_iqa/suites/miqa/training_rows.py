@@ -19,7 +19,7 @@ TARGET: Final = "miqa:"
 
 
 class Label(StrEnum):
-    """Labels of a picture."""
+    """Labels of an image."""
 
     COMPOSITE = "composite"
     CONSISTENCY = "consistency"
@@ -46,7 +46,7 @@ def parse_target(text: str) -> tuple[VisionTask, Label]:
 
 
 def training_set(database: MiqaDatabase, task: VisionTask, label: Label) -> TrainingSet:
-    """Return the pictures of the training references with one of their labels.
+    """Return the images of the training references with one of their labels.
 
     Raises:
         InputError: The task has no labels.
@@ -55,7 +55,7 @@ def training_set(database: MiqaDatabase, task: VisionTask, label: Label) -> Trai
 
 
 def held_out_set(database: MiqaDatabase, task: VisionTask, label: Label) -> TrainingSet:
-    """Return the pictures of the validation references with one of their labels; not to be trained on."""
+    """Return the images of the validation references with one of their labels; not to be trained on."""
     return _set(database, task, label, Part.VALIDATION)
 
 
@@ -69,4 +69,4 @@ def _set(database: MiqaDatabase, task: VisionTask, label: Label, part: Part) -> 
     rows: list[MiqaRow] = [row for row in database.rows(task) if row.part is part]
     labels = np.array([getattr(row, label.field) for row in rows], np.float64)
     names = tuple(row.picture for row in rows)
-    return TrainingSet(database.pictures(task), names, tuple(row.reference for row in rows), labels)
+    return TrainingSet(database.images(task), names, tuple(row.reference for row in rows), labels)

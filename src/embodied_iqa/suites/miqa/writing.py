@@ -32,7 +32,7 @@ DETECTION_COLUMNS: Final = ("filename", "AP_weighted_avg", "AP_mean", "AP_std")
 
 
 def write_task(folder: TaskFolder, manifest: Manifest, rows: Sequence[MiqaRow]) -> None:
-    """Write everything of a task but its pictures; the manifest last, which completes the labels.
+    """Write everything of a task but its images; the manifest last, which completes the labels.
 
     Args:
         folder: Of the task.

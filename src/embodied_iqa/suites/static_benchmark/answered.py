@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from embodied_iqa.models.scoring.proportions import Share, wilson
-from embodied_iqa.suites.static_benchmark.answers import ItemAnswer
 from embodied_iqa.suites.static_benchmark.items import Item
+from embodied_iqa.suites.static_benchmark.stored_answers import ItemAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Adapter(StrEnum):
 
 
 def asked_text(item: Item, adapter: Adapter) -> str:
-    """Return the text that is sent behind the picture."""
+    """Return the text that is sent behind the image."""
     if adapter is Adapter.NEAREST_OPTION:
         return item.question
     lines = [f"Hint: {item.hint}"] if item.hint else []

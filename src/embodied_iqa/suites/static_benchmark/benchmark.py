@@ -54,7 +54,7 @@ def write_benchmark(folder: Path, table: ItemTable, source: str, source_md5: str
         InputError: The folder holds other items, or cannot be written.
     """
     check_new(folder)
-    write_tsv(folder / ITEMS_FILE, table.items, table.pictures)
+    write_tsv(folder / ITEMS_FILE, table.items, table.images)
     record = BenchmarkRecord(FORMAT, source, len(table.items), md5_of(folder / ITEMS_FILE), source_md5)
     write_json_whole(folder / RECORD_FILE, unstructure(record))
     return record

@@ -1,4 +1,4 @@
-"""Conditions under which items are shown: clean, grey or distorted pictures."""
+"""Conditions under which items are shown: clean, grey or distorted images."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter, catalogue, parse_distortion
 from embodied_iqa.imaging.distortions.spec import LEVELS
-from embodied_iqa.imaging.images.frame import Frame, View, picture_frame
+from embodied_iqa.imaging.images.frame import Frame, View, image_frame
 from embodied_iqa.suites.static_benchmark.items import Item, Person
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 CLEAN: Final = "clean"
 GREY: Final = "grey"
-"""Pictures without content: shows what the text alone gives away."""
+"""Images without content: shows what the text alone gives away."""
 GREY_LEVEL: Final = 128
 GREY_ITEMS: Final = "grey items"
 """Begins the source of a benchmark whose items all have one grey image."""
@@ -29,7 +29,7 @@ _LEVELS: Final = re.compile(r"([1-5])(?:-([1-5]))?")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How pictures are shown.
+    """How images are shown.
 
     Attributes:
         name: `CLEAN`, `GREY`, or distortion and level such as ``12:3``.
@@ -38,21 +38,21 @@ class Condition:
     name: str
 
     def shown(self, rgb: NDArray[np.uint8], item: Item) -> Frame:
-        """Return an item's picture under this condition; the same item gives the same picture.
+        """Return an item's image under this condition; the same item gives the same image.
 
         Args:
-            rgb: ``(H, W, 3)`` uint8 RGB, the clean picture.
+            rgb: ``(H, W, 3)`` uint8 RGB, the clean image.
             item: Rotations of an item share one seed.
         """
         view = _view_of(item)
         if self.name == GREY:
-            return picture_frame(np.full_like(rgb, GREY_LEVEL), view)
+            return image_frame(np.full_like(rgb, GREY_LEVEL), view)
         if self.name == CLEAN:
-            return picture_frame(rgb, view)
+            return image_frame(rgb, view)
         key = f"{self.name}|{item.group}".encode()
         seed = int.from_bytes(blake2b(key, digest_size=8).digest(), "little") >> 1
         spec = parse_distortion(self.name, seed=seed)
-        return picture_frame(FrameDistorter(spec).apply(rgb, view, 0), view)
+        return image_frame(FrameDistorter(spec).apply(rgb, view, 0), view)
 
 
 def conditions_of(distortions: Sequence[str], levels: str, *, grey: bool) -> tuple[Condition, ...]:
@@ -61,7 +61,7 @@ def conditions_of(distortions: Sequence[str], levels: str, *, grey: bool) -> tup
     Args:
         distortions: Words such as ``12:3``, or ``all``, or types without a level (``12``).
         levels: Levels of the words without one: ``3`` or ``1-5``.
-        grey: Whether grey pictures are shown too.
+        grey: Whether grey images are shown too.
 
     Raises:
         UsageError: A word or the levels are wrong.

@@ -33,11 +33,11 @@ class Person(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question with options about one picture.
+    """A question with options about one image.
 
     Attributes:
         index: Number of the row, unique in a benchmark.
-        picture: Index of the row that stores the picture: its own, or that of the unrotated item.
+        image: Index of the row that stores the image: its own, or that of the unrotated item.
         question: The question.
         options: Two or more texts; the first is option A.
         answer: Letter of the right option.
@@ -50,7 +50,7 @@ class Item:
     """
 
     index: int
-    picture: int
+    image: int
     question: str
     options: tuple[str, ...]
     answer: str

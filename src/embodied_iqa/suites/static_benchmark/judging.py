@@ -14,16 +14,16 @@ from embodied_iqa.base.files import json_text, write_text_whole
 from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES
 from embodied_iqa.base.user_files.texts import check_size
-from embodied_iqa.data.database.building.members import Failure
-from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.data.database.building.build_subjects import Failure
+from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.models.scoring.proportions import Share, wilson
 from embodied_iqa.models.subjects.constants_files import file_stem
-from embodied_iqa.models.subjects.options import VlmOptions
-from embodied_iqa.suites.static_benchmark.answers import AnswerPart, ItemAnswer
+from embodied_iqa.models.subjects.subject_options import VlmOptions
 from embodied_iqa.suites.static_benchmark.asking import Adapter
 from embodied_iqa.suites.static_benchmark.conditions import CLEAN
 from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.suites.static_benchmark.letters import Reading, read_letter
+from embodied_iqa.suites.static_benchmark.stored_answers import AnswerPart, ItemAnswer
 from embodied_iqa.suites.static_benchmark.subjects import Answerer, Asked, load_answerer
 
 _WHAT: Final = "answers of a judge"
@@ -44,7 +44,7 @@ class JudgeScore:
     Attributes:
         judge: Its name.
         version: Its version.
-        asked: Number of unparsed answers to unrotated items on clean pictures.
+        asked: Number of unparsed answers to unrotated items on clean images.
         read: Number in which it read an option.
         hits: Number of these options that are right.
         failed: Number that it did not answer.
@@ -142,7 +142,7 @@ def _ask(judge: Answerer, file: Path, texts: Sequence[str]) -> Mapping[str, str]
 
 
 def _answered(judge: Answerer, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    grey = picture_frame(np.full((_SIDE_PX, _SIDE_PX, 3), _GREY, np.uint8), View.TOP)
+    grey = image_frame(np.full((_SIDE_PX, _SIDE_PX, 3), _GREY, np.uint8), View.TOP)
     found = judge.answers((), [grey] * len(texts), texts)
     return ((text, said) for text, said in zip(texts, found, strict=True) if not isinstance(said, Failure))
 

@@ -15,9 +15,15 @@ from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, Job, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import digest_of
-from embodied_iqa.data.database.building.members import Failure
-from embodied_iqa.models.subjects.options import VlmOptions
-from embodied_iqa.suites.static_benchmark.answers import (
+from embodied_iqa.data.database.building.build_subjects import Failure
+from embodied_iqa.models.subjects.subject_options import VlmOptions
+from embodied_iqa.suites.static_benchmark.asking import asked_text, read_answer
+from embodied_iqa.suites.static_benchmark.benchmark import read_items
+from embodied_iqa.suites.static_benchmark.circular import circular_items, plain_items
+from embodied_iqa.suites.static_benchmark.conditions import CLEAN, Condition
+from embodied_iqa.suites.static_benchmark.items import Item
+from embodied_iqa.suites.static_benchmark.letters import Reading
+from embodied_iqa.suites.static_benchmark.stored_answers import (
     AnswerPart,
     ItemAnswer,
     failures_in,
@@ -25,12 +31,6 @@ from embodied_iqa.suites.static_benchmark.answers import (
     read_part,
     write_part,
 )
-from embodied_iqa.suites.static_benchmark.asking import asked_text, read_answer
-from embodied_iqa.suites.static_benchmark.benchmark import read_items
-from embodied_iqa.suites.static_benchmark.circular import circular_items, plain_items
-from embodied_iqa.suites.static_benchmark.conditions import CLEAN, Condition
-from embodied_iqa.suites.static_benchmark.items import Item
-from embodied_iqa.suites.static_benchmark.letters import Reading
 from embodied_iqa.suites.static_benchmark.subjects import Answerer, Asked, load_answerer
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
 
@@ -48,8 +48,8 @@ class VlmRun:
         bench: Folder of the benchmark.
         results: Folder of the answers and scores.
         subjects: The VLMs.
-        conditions: How pictures are shown, clean first.
-        circular: Ask every rotation on clean pictures; distorted ones are always shown unrotated.
+        conditions: How images are shown, clean first.
+        circular: Ask every rotation on clean images; distorted ones are always shown unrotated.
         options: Of the VLMs.
         engine: What runs the jobs.
         retry: Ask again where a subject failed.
@@ -72,7 +72,7 @@ class _Block:
     number: int
     condition: Condition
     items: tuple[Item, ...]
-    pictures: str
+    images: str
 
     def digest(self, asked: Asked, version: str) -> str:
         """Return the hash of everything that a subject's answers depend on."""
@@ -80,7 +80,7 @@ class _Block:
             (item.index, item.group, item.answer, asked_text(item, asked.adapter)) for item in self.items
         ]
         who = (asked.name, version, asked.adapter)
-        return digest_of("static answers", _FORMAT, who, self.condition.name, self.pictures, texts)
+        return digest_of("static answers", _FORMAT, who, self.condition.name, self.images, texts)
 
 
 def run_vlms(run: VlmRun, watch: Callable[[int, int, BlockReport], object]) -> list[AnswerPart]:
@@ -110,7 +110,7 @@ def run_vlms(run: VlmRun, watch: Callable[[int, int, BlockReport], object]) -> l
 
 
 def rows_of_run(table: ItemTable, *, circular: bool) -> tuple[Item, ...]:
-    """Return the rows of a run on clean pictures: those of the file, or its rotations."""
+    """Return the rows of a run on clean images: those of the file, or its rotations."""
     is_circular = any(item.original is not None for item in table.items)
     if not circular:
         return plain_items(table.items)
@@ -127,13 +127,13 @@ def _blocks(run: VlmRun, table: ItemTable) -> Iterator[_Block]:
             part = plain[at : at + _BLOCK]
             rotated = condition.name == CLEAN
             items = tuple(row for item in part for row in (rows[item.index] if rotated else (item,)))
-            yield _Block(number, condition, items, _hash(table.pictures, part))
+            yield _Block(number, condition, items, _hash(table.images, part))
 
 
-def _hash(pictures: Mapping[int, str], items: Sequence[Item]) -> str:
+def _hash(images: Mapping[int, str], items: Sequence[Item]) -> str:
     digest = sha256()
     for item in items:
-        digest.update(pictures[item.picture].encode("ascii"))
+        digest.update(images[item.image].encode("ascii"))
     return digest.hexdigest()
 
 
@@ -157,9 +157,9 @@ def _ask_block(run: VlmRun, block: _Block, subjects: tuple[Asked, ...]) -> Block
     table = read_items(run.bench)
     started = time.perf_counter()
     before = sum(answerer.seconds for answerer in answerers)
-    by_picture = {item.picture: item for item in block.items}
-    shown = {key: block.condition.shown(table.picture(item), item) for key, item in by_picture.items()}
-    frames = [shown[item.picture] for item in block.items]
+    by_image = {item.image: item for item in block.items}
+    shown = {key: block.condition.shown(table.image(item), item) for key, item in by_image.items()}
+    frames = [shown[item.image] for item in block.items]
     failures: dict[str, int] = {}
     for answerer in answerers:
         name = answerer.asked.name

@@ -22,8 +22,8 @@ from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.analysis.correlation import Undefined
 from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
 from embodied_iqa.data.database.run_rows import RunRow
-from embodied_iqa.models.scoring.execution import Outcome
-from embodied_iqa.suites.static_benchmark.vla_results import VlaResults, VlaTaskRow
+from embodied_iqa.models.scoring.execution_score import Outcome
+from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults, VlaTaskRow
 
 Array = NDArray[np.float64]
 Executions = Mapping[tuple[str, str], float]
@@ -135,7 +135,7 @@ def s2d_rows(results: VlaResults, executions: Executions, relation: Relation) ->
     """Correlate each subject's static scores with its executions.
 
     Args:
-        results: Static scores of tasks on clean pictures.
+        results: Static scores of tasks on clean images.
         executions: Of the same subjects and tasks; others are ignored.
         relation: Where the executions come from.
 

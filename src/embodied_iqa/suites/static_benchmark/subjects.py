@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.data.database.building.members import Failure, Member
+from embodied_iqa.data.database.building.build_subjects import Failure, Member
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.subjects.catalogue import Backend, Role
-from embodied_iqa.models.subjects.options import VlmOptions
 from embodied_iqa.models.subjects.prompt import QUESTION_PROMPT
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.models.subjects.registry import check_backend, make_vlm
+from embodied_iqa.models.subjects.subject_options import VlmOptions
 from embodied_iqa.suites.static_benchmark.asking import Adapter
 from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.world.protocols import SubjectInfo
@@ -72,12 +72,12 @@ class Answerer:
 
         Args:
             items: What is asked; only dummies look at them.
-            frames: Picture of each item.
+            frames: Image of each item.
             texts: What is sent for each item.
         """
         if self.member is None:
             return [_dummy_answer(self.asked.name, item) for item in items]
-        # equal questions about one picture, such as rotations without their options, are asked once
+        # equal questions about one image, such as rotations without their options, are asked once
         questions = list(zip(frames, texts, strict=True))
         keys = [(id(frame.rgb), text) for frame, text in questions]
         first = {key: place for place, key in reversed(list(enumerate(keys)))}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_whole
 from embodied_iqa.suites.static_benchmark.items import LETTERS, Dimension, Item, Person
-from embodied_iqa.suites.static_benchmark.pictures import MOST_PICTURE_CHARACTERS, decode_picture
+from embodied_iqa.suites.static_benchmark.tsv_images import MOST_IMAGE_CHARACTERS, decode_image
 from embodied_iqa.suites.static_benchmark.tsv_rows import Mapped, Row, item_of, shown
 
 LONGEST_REFERENCE: Final = 64
@@ -34,17 +34,17 @@ _MISSING_IN_PANDAS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class ItemTable:
-    """The items of a file with their pictures.
+    """The items of a file with their images.
 
     Attributes:
         items: In the order of the file.
-        pictures: Index of a row to base64 of its picture.
+        images: Index of a row to base64 of its image.
         unknown_columns: Columns that were not read.
         unmapped: Values of the columns of groups that are not known, with their number.
     """
 
     items: tuple[Item, ...]
-    pictures: Mapping[int, str]
+    images: Mapping[int, str]
     unknown_columns: tuple[str, ...] = ()
     unmapped: Mapping[str, int] = field(default_factory=dict)
 
@@ -53,20 +53,20 @@ class ItemTable:
         """Items with an option such as "None", which VLMEvalKit (pandas) takes for a missing cell."""
         return tuple(item for item in self.items if not _MISSING_IN_PANDAS.isdisjoint(item.options))
 
-    def picture(self, item: Item) -> NDArray[np.uint8]:
-        """Return an item's picture, ``(H, W, 3)`` uint8 RGB.
+    def image(self, item: Item) -> NDArray[np.uint8]:
+        """Return an item's image, ``(H, W, 3)`` uint8 RGB.
 
         Raises:
             InputError: It is damaged.
         """
-        return decode_picture(self.pictures[item.picture], f"item {item.index}")
+        return decode_image(self.images[item.image], f"item {item.index}")
 
 
 def read_tsv(
     path: Path,
     dimensions: Mapping[str, Dimension] | None = None,
     persons: Mapping[str, Person] | None = None,
-    pictures: Path | None = None,
+    images: Path | None = None,
 ) -> ItemTable:
     """Read a file, plain or circular.
 
@@ -74,13 +74,13 @@ def read_tsv(
         path: The file.
         dimensions: Values of `category` or `l2-category` that name a dimension, besides those of `Dimension`.
         persons: The same for the camera.
-        pictures: Folder of the files in `image_path`; None where every picture is in `image`.
+        images: Folder of the files in `image_path`; None where every image is in `image`.
 
     Raises:
         InputError: The file is not such a table, as the message says with the row; rows are counted from 1
             below the header.
     """
-    mapped = Mapped(dict(dimensions or {}), dict(persons or {}), pictures)
+    mapped = Mapped(dict(dimensions or {}), dict(persons or {}), images)
     rows: list[Row] = []
     columns: list[str] = []
     for cells in _rows(path):
@@ -98,21 +98,21 @@ def read_tsv(
     return ItemTable(items, stored, unknown, mapped.unmapped)
 
 
-def write_tsv(path: Path, items: Iterable[Item], pictures: Mapping[int, str]) -> None:
+def write_tsv(path: Path, items: Iterable[Item], images: Mapping[int, str]) -> None:
     """Write a file atomically; the same items give the same bytes.
 
     Args:
         path: The file.
-        items: The items; those that share a picture refer to the row that stores it.
-        pictures: Index of a row to base64 of its picture.
+        items: The items; those that share an image refer to the row that stores it.
+        images: Index of a row to base64 of its image.
 
     Raises:
         InputError: The file cannot be written.
     """
-    write_whole(path, lambda fresh: _write(fresh, tuple(items), pictures))
+    write_whole(path, lambda fresh: _write(fresh, tuple(items), images))
 
 
-def _write(path: Path, items: tuple[Item, ...], pictures: Mapping[int, str]) -> None:
+def _write(path: Path, items: tuple[Item, ...], images: Mapping[int, str]) -> None:
     most = max((len(item.options) for item in items), default=2)
     circular = any(item.original is not None for item in items)
     groups = ["category", "l2-category", "split", *(["g_index"] if circular else [])]
@@ -120,7 +120,7 @@ def _write(path: Path, items: tuple[Item, ...], pictures: Mapping[int, str]) -> 
         writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
         writer.writerow(["index", "question", "hint", *LETTERS[:most], "answer", *groups, "image"])
         for item in items:
-            image = pictures[item.index] if item.picture == item.index else str(item.picture)
+            image = images[item.index] if item.image == item.index else str(item.image)
             options = [*item.options, *[""] * (most - len(item.options))]
             words = [*_groups(item), *([str(item.group)] if circular else [])]
             writer.writerow([item.index, item.question, item.hint, *options, item.answer, *words, image])
@@ -134,7 +134,7 @@ def _groups(item: Item) -> tuple[str, str, str]:
 
 def _rows(path: Path) -> Iterator[list[str]]:
     """Yield the rows of a file as cells, with the limit on their size set only while it is read."""
-    before = csv.field_size_limit(MOST_PICTURE_CHARACTERS)
+    before = csv.field_size_limit(MOST_IMAGE_CHARACTERS)
     count, width = 0, 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -168,22 +168,22 @@ def _checked_columns(columns: list[str], path: Path) -> list[str]:
 
 
 def _linked(rows: list[Row]) -> tuple[Item, ...]:
-    """Return the items with each picture's row resolved; indices are unique, references one step."""
+    """Return the items with each image's row resolved; indices are unique, references one step."""
     by_index: dict[int, Row] = {}
     for row in rows:
         other = by_index.setdefault(row.item.index, row)
         if other is not row:
             raise InputError(f"rows {other.number} and {row.number} have the same index", got=row.item.index)
     for row in rows:
-        stored = by_index.get(row.item.picture)
+        stored = by_index.get(row.item.image)
         if stored is None:
             raise InputError(
-                f"row {row.number}: image refers to an index that does not exist", got=row.item.picture
+                f"row {row.number}: image refers to an index that does not exist", got=row.item.image
             )
         if len(stored.image) <= LONGEST_REFERENCE:
             raise InputError(
-                f"row {row.number}: image refers to row {stored.number}, which has no picture of its own",
-                expected="the index of a row with a picture",
+                f"row {row.number}: image refers to row {stored.number}, which has no image of its own",
+                expected="the index of a row with an image",
             )
         original = by_index.get(row.item.group)
         if original is None or original.item.group != original.item.index:

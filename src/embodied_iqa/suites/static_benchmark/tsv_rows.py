@@ -11,7 +11,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.suites.static_benchmark.items import LETTERS, Dimension, Item, Person
-from embodied_iqa.suites.static_benchmark.pictures import MOST_PICTURE_CHARACTERS, picture_bytes
+from embodied_iqa.suites.static_benchmark.tsv_images import MOST_IMAGE_CHARACTERS, image_bytes
 
 _MOST_TEXT: Final = 20_000
 """Longest cell of text in characters."""
@@ -26,7 +26,7 @@ class Row:
     Attributes:
         number: Counted from 1 below the header.
         item: Its item.
-        image: Base64 of its picture, or a reference.
+        image: Base64 of its image, or a reference.
     """
 
     number: int
@@ -41,13 +41,13 @@ class Mapped:
     Attributes:
         dimensions: Value to dimension.
         persons: Value to camera.
-        pictures: Folder of the files in `image_path`, or None.
+        images: Folder of the files in `image_path`, or None.
         unmapped: Counts the values that mean neither.
     """
 
     dimensions: Mapping[str, Dimension]
     persons: Mapping[str, Person]
-    pictures: Path | None
+    images: Path | None
     unmapped: Counter[str] = field(default_factory=Counter)
 
 
@@ -71,12 +71,12 @@ def item_of(cells: Mapping[str, str], number: int, mapped: Mapped) -> Row:
         raise InputError(
             f"{where}: answer is not an option", got=answer[:20], available=LETTERS[: len(options)]
         )
-    image = _image(cells, where, mapped.pictures)
+    image = _image(cells, where, mapped.images)
     group = cells.get("g_index", "")
     dimension, person, labels = _groups(cells, mapped)
     item = Item(
         index=index,
-        picture=index if len(image) > _REFERENCE else _integer(image, f"{where}: image"),
+        image=index if len(image) > _REFERENCE else _integer(image, f"{where}: image"),
         question=cells["question"],
         options=options,
         answer=answer,
@@ -137,10 +137,10 @@ def _groups(
 
 
 def _image(cells: Mapping[str, str], where: str, folder: Path | None) -> str:
-    """Return base64 of the picture or a reference; `image` comes before `image_path`."""
+    """Return base64 of the image or a reference; `image` comes before `image_path`."""
     image = "".join(cells.get("image", "").split())  # base64 may be wrapped
     if len(image) > _REFERENCE:
-        picture_bytes(image, where)
+        image_bytes(image, where)
         return image
     if image:
         return image
@@ -148,21 +148,19 @@ def _image(cells: Mapping[str, str], where: str, folder: Path | None) -> str:
     if not name:
         raise InputError(f"{where}: neither image nor image_path")
     if folder is None:
-        raise InputError(
-            f"{where}: the picture is a file", expected="--pictures DIR, its folder", got=name[:80]
-        )
+        raise InputError(f"{where}: the image is a file", expected="--images DIR, its folder", got=name[:80])
     text = base64.b64encode(_file_bytes(name, where, folder)).decode("ascii")
-    picture_bytes(text, where)
+    image_bytes(text, where)
     return text
 
 
 def _file_bytes(name: str, where: str, folder: Path) -> bytes:
-    """Return the bytes of a picture below a folder; a name that leads out of it is refused."""
+    """Return the bytes of an image below a folder; a name that leads out of it is refused."""
     try:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file():
             raise InputError(f"{where}: image_path names no file in {folder}", got=name[:80])
-        if path.stat().st_size > MOST_PICTURE_CHARACTERS * 3 // 4:
+        if path.stat().st_size > MOST_IMAGE_CHARACTERS * 3 // 4:
             raise InputError(f"{where}: image_path is too large", got=name[:80])
         return path.read_bytes()
     except (OSError, ValueError) as error:

@@ -12,11 +12,11 @@ import numpy as np
 from embodied_iqa.data.analysis.paired import mcnemar
 from embodied_iqa.models.scoring.proportions import Share, wilson
 from embodied_iqa.suites.static_benchmark.answered import AnsweredScore, answered_score
-from embodied_iqa.suites.static_benchmark.answers import AnswerPart, ItemAnswer
 from embodied_iqa.suites.static_benchmark.conditions import CLEAN
 from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.suites.static_benchmark.judging import JudgeScore
 from embodied_iqa.suites.static_benchmark.letters import Reading
+from embodied_iqa.suites.static_benchmark.stored_answers import AnswerPart, ItemAnswer
 from embodied_iqa.suites.static_benchmark.subjects import DUMMIES
 
 UNKNOWN = "unknown"
@@ -98,15 +98,15 @@ class CircularScore:
 
 @dataclass(frozen=True, slots=True)
 class ConditionScore:
-    """Unrotated items under a condition, against those on clean pictures.
+    """Unrotated items under a condition, against those on clean images.
 
     Attributes:
         condition: Such as ``12:3``.
         hits: Share of right answers.
-        minus_clean: This share minus that on clean pictures.
-        right_to_wrong: Number of items right on the clean picture only.
+        minus_clean: This share minus that on clean images.
+        right_to_wrong: Number of items right on the clean image only.
         wrong_to_right: Number of items right under the condition only.
-        consistency: Share of items with the same letter as on the clean picture, of those with a letter
+        consistency: Share of items with the same letter as on the clean image, of those with a letter
             there; None without such items.
         unparsed: Share of unparsed answers.
         dimensions: Hits of each dimension.
@@ -130,7 +130,7 @@ class SubjectScore:
         subject: Its name.
         version: Its version.
         adapter: How it was asked and read.
-        plain: Share of right answers to unrotated items on clean pictures; mean over items.
+        plain: Share of right answers to unrotated items on clean images; mean over items.
         chance: Mean of 1/k.
         circular: None unless rotations were asked.
         readings: Number of answers to unrotated items by what they say; unparsed, refused, empty and failed
@@ -158,7 +158,7 @@ class SubjectScore:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two subjects on the same unrotated items and clean pictures.
+    """Two subjects on the same unrotated items and clean images.
 
     Attributes:
         first: A subject.
@@ -185,7 +185,7 @@ class VlmScores:
         subjects: In the order of the command.
         comparisons: Every pair of subjects.
         failed_by_all: Indices of unrotated items that every subject of `without_dummies` has wrong on the
-            clean picture.
+            clean image.
     """
 
     format: int
@@ -199,7 +199,7 @@ def score_vlms(items: Sequence[Item], parts: Iterable[AnswerPart], md5: str) -> 
     """Score the answers of an evaluation.
 
     Args:
-        items: All rows that were asked on clean pictures, in their order.
+        items: All rows that were asked on clean images, in their order.
         parts: Their answers.
         md5: Of the items' file.
     """
@@ -220,7 +220,7 @@ def score_vlms(items: Sequence[Item], parts: Iterable[AnswerPart], md5: str) -> 
 
 
 def without_dummies(subjects: Iterable[str]) -> list[str]:
-    """Return the names of subjects that look at the picture, or of all where there are only dummies."""
+    """Return the names of subjects that look at the image, or of all where there are only dummies."""
     names = list(subjects)
     return [name for name in names if name not in DUMMIES] or names
 

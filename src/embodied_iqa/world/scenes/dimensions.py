@@ -74,7 +74,7 @@ class CameraMount:
     Attributes:
         position_m: The optical centre.
         target_m: A point on the optical axis.
-        up: A direction that is up in the picture.
+        up: A direction that is up in the image.
     """
 
     position_m: tuple[float, float, float]

@@ -29,7 +29,7 @@ from embodied_iqa.world.tasks.vocabulary import (
 )
 
 WORLD_VERSION: Final = 2
-"""Changes where a seed gives another scene or another picture of it."""
+"""Changes where a seed gives another scene or another image of it."""
 
 OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
     Colour.RED: (0.82, 0.07, 0.08),
@@ -139,7 +139,7 @@ class Light:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything a picture of the cell depends on, except the state of robot and objects.
+    """Everything an image of the cell depends on, except the state of robot and objects.
 
     Attributes:
         seed: The seed it was made from.

@@ -1,4 +1,4 @@
-"""Scene graph: objects, and their spatial relations for the viewer of a picture.
+"""Scene graph: objects, and their spatial relations for the viewer of an image.
 
 Relations are three-valued. Cases close to the border between yes and no are unclear, because people draw that
 border differently; references to an object avoid them.
@@ -23,7 +23,7 @@ from embodied_iqa.world.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colo
 
 _SURELY_M: Final = 0.04
 _GAP_M: Final = 0.025
-_GAP_PICTURE: Final = 0.02
+_GAP_IMAGE: Final = 0.02
 _TALLER_M: Final = 0.010
 _WIDER_M: Final = 0.008
 _ON_LINE_M: Final = 0.035
@@ -75,8 +75,8 @@ class Node:
         place_m: Its centre, base frame x and y.
         right_m: Its position along the viewer's right.
         ahead_m: Its position along the direction away from the viewer.
-        picture: Its centre in the picture, (u, v) as in `Viewpoint.project`.
-        shown: Whether the picture shows its centre.
+        image: Its centre in the image, (u, v) as in `Viewpoint.project`.
+        shown: Whether the image shows its centre.
         thing: Its name: colour and kind, and what tells it from others of these.
         mark: What is printed on it.
         size: Small, large, or None.
@@ -88,7 +88,7 @@ class Node:
     place_m: tuple[float, float]
     right_m: float
     ahead_m: float
-    picture: tuple[float, float]
+    image: tuple[float, float]
     shown: bool
     thing: Thing
     mark: Mark | None = None
@@ -164,7 +164,7 @@ class SceneGraph:
                     place_m=(item.x_m, item.y_m),
                     right_m=float(place @ viewpoint.right),
                     ahead_m=float(place @ viewpoint.ahead),
-                    picture=(u, v),
+                    image=(u, v),
                     shown=viewpoint.shows(u, v),
                     thing=names[index],
                     mark=item.mark,
@@ -180,16 +180,16 @@ class SceneGraph:
     def is_at_side(self, node: Node, side: Side, anchor: Node) -> Truth:
         """Return whether ``node`` is on that side of ``anchor``.
 
-        YES: by at least 4 cm and more than across, on the table and in the picture.
-        NO: on the other side, on the table and in the picture.
+        YES: by at least 4 cm and more than across, on the table and in the image.
+        NO: on the other side, on the table and in the image.
         """
         along, across = anchor.right_m - node.right_m, anchor.ahead_m - node.ahead_m
-        seen = anchor.picture[0] - node.picture[0]
+        seen = anchor.image[0] - node.image[0]
         if side in {Side.FRONT, Side.BEHIND}:
-            along, across, seen = across, along, node.picture[1] - anchor.picture[1]
+            along, across, seen = across, along, node.image[1] - anchor.image[1]
         if side in {Side.RIGHT, Side.BEHIND}:
             along, seen = -along, -seen
-        if along >= max(_SURELY_M, abs(across)) and seen >= _GAP_PICTURE:
+        if along >= max(_SURELY_M, abs(across)) and seen >= _GAP_IMAGE:
             return Truth.YES
         return Truth.NO if along <= 0.0 and seen <= 0.0 else Truth.UNCLEAR
 
@@ -221,13 +221,13 @@ class SceneGraph:
             case Extreme.LEFTMOST | Extreme.RIGHTMOST:
                 sign = 1.0 if extreme is Extreme.RIGHTMOST else -1.0
                 on_table = [sign * node.right_m for node in among]
-                in_picture = [sign * node.picture[0] for node in among]
+                in_image = [sign * node.image[0] for node in among]
             case Extreme.NEAREST | Extreme.FARTHEST:
                 sign = 1.0 if extreme is Extreme.FARTHEST else -1.0
                 on_table = [sign * node.ahead_m for node in among]
-                in_picture = [-sign * node.picture[1] for node in among]
+                in_image = [-sign * node.image[1] for node in among]
         found = _unique_maximum(among, on_table, _GAP_M)
-        return found if found is _unique_maximum(among, in_picture, _GAP_PICTURE) else None
+        return found if found is _unique_maximum(among, in_image, _GAP_IMAGE) else None
 
 
 def _unique_maximum(among: Sequence[Node], values: Sequence[float], margin: float) -> Node | None:

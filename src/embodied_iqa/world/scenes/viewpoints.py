@@ -27,7 +27,7 @@ _T_BASE_TOOL_AT_HOME: Final = np.array([
 
 _EDGE: Final = 0.03
 _GRIPPER: Final = ((0.0, 0.27, 0.53), (0.73, 1.0, 0.53), (0.0, 1.0, 0.86))
-"""Parts of the wrist camera's picture that the gripper covers: from u to u, from v downwards."""
+"""Parts of the wrist camera's image that the gripper covers: from u to u, from v downwards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Viewpoint:
 
     Attributes:
         T_base_camera: ``(4, 4)``, its optical frame (x right, y down, z forward; m).
-        covered: Parts of the picture that show the robot: from u to u, from v downwards.
+        covered: Parts of the image that show the robot: from u to u, from v downwards.
         right: ``(2,)``, the direction on the table (base frame, x and y) that is right for the viewer.
         ahead: ``(2,)``, the direction on the table away from the viewer.
     """
@@ -47,9 +47,9 @@ class Viewpoint:
     ahead: Array
 
     def project(self, points_m: Array) -> Array:
-        """Return ``(n, 2)``, where ``(n, 3)`` points of the base frame (m) appear in a 4 : 3 picture.
+        """Return ``(n, 2)``, where ``(n, 3)`` points of the base frame (m) appear in a 4 : 3 image.
 
-        (u, v) goes from 0 (left, top) to 1 (right, bottom) in the picture; points behind the camera are NaN.
+        (u, v) goes from 0 (left, top) to 1 (right, bottom) in the image; points behind the camera are NaN.
         """
         T_camera_base = invert(self.T_base_camera)
         x, y, z = T_camera_base[:3, :3] @ points_m.T + T_camera_base[:3, 3:]
@@ -58,7 +58,7 @@ class Viewpoint:
         return np.stack([x / z / half_height / _ASPECT, y / z / half_height], axis=1) / 2 + 0.5
 
     def shows(self, u: float, v: float) -> bool:
-        """Return whether a point is in the picture, off its edges, and not behind the robot."""
+        """Return whether a point is in the image, off its edges, and not behind the robot."""
         inside = _EDGE <= u <= 1.0 - _EDGE and _EDGE <= v <= 1.0 - _EDGE
         return inside and not any(left <= u <= right and v >= top for left, right, top in self.covered)
 

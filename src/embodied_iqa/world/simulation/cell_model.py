@@ -75,7 +75,7 @@ def build_model(
         scene: What is on the table.
         fine: Render with anti-aliasing: several times slower.
         textured: With the textures of the backgrounds, which take longest; physics needs none.
-        picture_px: Width and height of the largest picture.
+        picture_px: Width and height of the largest image.
         backgrounds: Further backgrounds whose materials the model contains.
         marks: Further marks whose textures the model contains.
         clutter: Further clutter, after the scene's.

@@ -20,7 +20,7 @@ _HALF_M: Final = {ClutterKind.PAPER: (0.037, 0.052), ClutterKind.CARD: (0.0275, 
 
 def add_clutter_textures(spec: Any) -> None:
     """Add what is printed on sheets and cards."""
-    for kind, picture in ((ClutterKind.PAPER, _page()), (ClutterKind.CARD, _chequers())):
+    for kind, texels in ((ClutterKind.PAPER, _page()), (ClutterKind.CARD, _chequers())):
         image = spec.add_texture(
             name=f"print-{kind}",
             type=mujoco.mjtTexture.mjTEXTURE_2D,
@@ -29,7 +29,7 @@ def add_clutter_textures(spec: Any) -> None:
             nchannel=3,
         )
         image.colorspace = mujoco.mjtColorSpace.mjCOLORSPACE_LINEAR
-        image.data = np.repeat(picture[..., None], 3, axis=-1).tobytes()
+        image.data = np.repeat(texels[..., None], 3, axis=-1).tobytes()
 
 
 def add_clutter(spec: Any, index: int, item: Clutter) -> None:
@@ -65,7 +65,7 @@ def _add_disc(body: Any, radius_m: float, height_m: float, material: str) -> Non
 
 
 def _page() -> NDArray[np.uint8]:
-    """Return a page with a heading, lines of words and a picture."""
+    """Return a page with a heading, lines of words and an image."""
     rng = np.random.default_rng(71)
     page = np.full((_PRINT_PX, _PRINT_PX), 255, np.uint8)
     page[10:18, 12:80] = 60

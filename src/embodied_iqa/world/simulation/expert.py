@@ -38,7 +38,7 @@ def expert_waypoints(
 def expert_chunk(
     scene: Scene, snapshot: WorldSnapshot, instruction: Instruction, T_base_tool: Array
 ) -> ActionChunk:
-    """Plan a task from the true state as one chunk: the upper bound for policies that use pictures.
+    """Plan a task from the true state as one chunk: the upper bound for policies that use images.
 
     Raises:
         UsageError: The scene has no such object.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _FURTHEST_BEHIND_S: Final = 0.1
-"""About a period of the cameras: each of their pictures holds up the world on a slow machine."""
+"""About a period of the cameras: each of their images holds up the world on a slow machine."""
 
 
 class Lockstep:
@@ -45,7 +45,7 @@ class Pace:
     """Real time at which the steps of the world are due.
 
     A world that a partner held up catches up, at most 0.1 s: it would otherwise lose the time of every
-    picture and be slower than the machine.
+    image and be slower than the machine.
 
     Args:
         step_s: Real time of a step; 0 for no limit.

@@ -28,7 +28,7 @@ def texture_name(mark: Mark) -> str:
 
 
 def add_mark_textures(spec: Any, marks: Iterable[Mark]) -> None:
-    """Add the textures of marks, one picture for each of the six directions."""
+    """Add the textures of marks, one image for each of the six directions."""
     for mark in marks:
         faces = np.concatenate([_face(mark)] * 6)
         image = spec.add_texture(

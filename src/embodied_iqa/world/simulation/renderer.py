@@ -32,15 +32,15 @@ def intrinsics_of(width_px: int, height_px: int) -> Intrinsics:
     return Intrinsics(width_px, height_px, focal_px, focal_px, (width_px - 1) / 2, (height_px - 1) / 2)
 
 
-def check_picture_size(width_px: int, height_px: int) -> None:
-    """Check that pictures of a resolution can be drawn.
+def check_image_size(width_px: int, height_px: int) -> None:
+    """Check that images of a resolution can be drawn.
 
     Raises:
         UsageError: It is too large or not positive.
     """
     if not (0 < width_px <= MAX_WIDTH_PX and 0 < height_px <= MAX_HEIGHT_PX):
         raise UsageError(
-            "bad picture size",
+            "bad image size",
             expected=f"up to {MAX_WIDTH_PX}x{MAX_HEIGHT_PX}",
             got=f"{width_px}x{height_px}",
         )
@@ -76,9 +76,9 @@ class SceneRenderer(Closable):
 
     Args:
         scene: What is on the table.
-        width_px: Width of the pictures.
-        height_px: Height of the pictures.
-        fine: Anti-aliasing, for pictures shown to people: several times slower.
+        width_px: Width of the images.
+        height_px: Height of the images.
+        fine: Anti-aliasing, for images shown to people: several times slower.
         backgrounds: Further backgrounds whose materials `model` contains.
         marks: Further marks whose textures `model` contains.
         clutter: Further clutter that `model` contains.
@@ -102,7 +102,7 @@ class SceneRenderer(Closable):
         marks: Sequence[Mark] = (),
         clutter: Sequence[Clutter] = (),
     ) -> None:
-        check_picture_size(width_px, height_px)
+        check_image_size(width_px, height_px)
         self._fine = fine
         self._backgrounds, self._marks, self._clutter = tuple(backgrounds), tuple(marks), tuple(clutter)
         self._intrinsics = intrinsics_of(width_px, height_px)
@@ -160,12 +160,12 @@ class SceneRenderer(Closable):
 
     @property
     def scene(self) -> Scene:
-        """The scene in the pictures."""
+        """The scene in the images."""
         return self._scene
 
     @property
     def model(self) -> Any:
-        """The compiled ``mujoco.MjModel``; colours, lamps and fixed bodies may change between pictures."""
+        """The compiled ``mujoco.MjModel``; colours, lamps and fixed bodies may change between images."""
         return self._model
 
     @property
@@ -174,7 +174,7 @@ class SceneRenderer(Closable):
         return self._object_of_geom[:-1]
 
     def frame(self, view: View, snapshot: WorldSnapshot) -> Frame:
-        """Take a picture; its stamp is the snapshot's time."""
+        """Take an image; its stamp is the snapshot's time."""
         self._aim(view, snapshot)
         self._shadows.draw(self._renderer.scene, self._data, self.light)
         rgb: NDArray[np.uint8] = np.ascontiguousarray(self._renderer.render())
@@ -203,12 +203,12 @@ class SceneRenderer(Closable):
     def motion_px(
         self, view: View, before: WorldSnapshot, now: WorldSnapshot, block_px: int
     ) -> NDArray[np.float32]:
-        """Return how far what each block of the picture shows has moved in it.
+        """Return how far what each block of the image shows has moved in it.
 
         Args:
             view: The camera; the wrist camera moves too.
             before: An earlier state.
-            now: The state in the picture.
+            now: The state in the image.
             block_px: Side of a block [px].
 
         Returns:
@@ -242,7 +242,7 @@ class SceneRenderer(Closable):
         return poses
 
     def _surfaces(self, columns: int, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the geom (or -1) and the depth (m) in a coarse picture of the present scene.
+        """Return the geom (or -1) and the depth (m) in a coarse image of the present scene.
 
         `mujoco.Renderer` renders at one size and reads colour or depth; this reads both from one rendering.
         """

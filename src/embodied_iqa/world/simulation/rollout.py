@@ -123,7 +123,7 @@ def observe(
     *,
     delivered: Delivery | None = None,
 ) -> VlaObservation:
-    """Return what a VLA observes: pictures of its views, as its cameras deliver them, and the arm's state.
+    """Return what a VLA observes: images of its views, as its cameras deliver them, and the arm's state.
 
     Args:
         vla: The policy.

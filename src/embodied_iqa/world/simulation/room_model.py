@@ -114,12 +114,12 @@ def add_room(world: Any, scene: Scene) -> None:
 
 
 def _add_texture(spec: Any, name: str) -> None:
-    picture = texture(name)
-    height, width, channels = picture.shape
+    texels = texture(name)
+    height, width, channels = texels.shape
     kind = mujoco.mjtTexture.mjTEXTURE_2D
     image = spec.add_texture(name=name, type=kind, width=width, height=height, nchannel=channels)
     image.colorspace = mujoco.mjtColorSpace.mjCOLORSPACE_LINEAR
-    image.data = picture.tobytes()
+    image.data = texels.tobytes()
 
 
 def _add_materials(spec: Any, name: Background, *, textured: bool) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of thousands of scenes from one compiled model, whose objects are moved and painted for each."""
+"""Images of thousands of scenes from one compiled model, whose objects are moved and painted for each."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _HIDDEN_GROUP: Final = 5
 
 
 class SceneBatchRenderer(Closable):
-    """Draws scene after scene at one resolution: the pictures of `SceneRenderer`, without compiling each.
+    """Draws scene after scene at one resolution: the images of `SceneRenderer`, without compiling each.
 
     Bound to the thread that made it, as its graphics context is.
 
     Args:
-        width_px: Width of the pictures.
-        height_px: Height of the pictures.
+        width_px: Width of the images.
+        height_px: Height of the images.
 
     Raises:
         UsageError: The resolution is too large or not positive.
@@ -73,7 +73,7 @@ class SceneBatchRenderer(Closable):
     def frames(
         self, scene: Scene, views: Iterable[View], snapshot: WorldSnapshot | None = None
     ) -> dict[View, Frame]:
-        """Take a picture from each view.
+        """Take an image from each view.
 
         Args:
             scene: What is on the table.

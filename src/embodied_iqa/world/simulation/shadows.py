@@ -1,7 +1,7 @@
 """Soft shadows on the table: one dark, blurred patch below each object and each link of the robot.
 
-Shadow maps cost several times the picture in software rendering. The patches are drawn with it, cost little,
-and have what a picture needs of a shadow: direction, length and a soft edge that widens with the height of
+Shadow maps cost several times the image in software rendering. The patches are drawn with it, cost little,
+and have what an image needs of a shadow: direction, length and a soft edge that widens with the height of
 what casts it.
 """
 
@@ -39,11 +39,11 @@ def add_shadow_material(spec: Any) -> None:
     """Add the material of the patches: black, its opacity falling from the middle to the edge."""
     y, x = (np.mgrid[0:_TEXTURE_PX, 0:_TEXTURE_PX] + 0.5) / _TEXTURE_PX * 2 - 1
     part = np.clip((1.0 - np.hypot(x, y)) / (1.0 - _CORE), 0.0, 1.0)
-    picture = np.zeros((_TEXTURE_PX, _TEXTURE_PX, 4), np.uint8)
-    picture[..., 3] = np.rint(255 * part * part * (3 - 2 * part))
+    texels = np.zeros((_TEXTURE_PX, _TEXTURE_PX, 4), np.uint8)
+    texels[..., 3] = np.rint(255 * part * part * (3 - 2 * part))
     kind = mujoco.mjtTexture.mjTEXTURE_2D
     image = spec.add_texture(name=_MATERIAL, type=kind, width=_TEXTURE_PX, height=_TEXTURE_PX, nchannel=4)
-    image.data = picture.tobytes()
+    image.data = texels.tobytes()
     material = spec.add_material(name=_MATERIAL, rgba=(1, 1, 1, 0.5), specular=0, shininess=0)
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = _MATERIAL
 

@@ -28,7 +28,7 @@ def texture(name: str) -> NDArray[np.uint8]:
 def _boards(seed: int, boards: int, contrast: float) -> Array:
     """Draw boards with grain along x."""
     rng = np.random.default_rng(seed)
-    picture = np.empty((_SIZE_PX, _SIZE_PX), np.float64)
+    image = np.empty((_SIZE_PX, _SIZE_PX), np.float64)
     edges = np.linspace(0, _SIZE_PX, boards + 1).astype(int)
     along = np.linspace(0, 2 * np.pi, _SIZE_PX, endpoint=False)
     for top, bottom in pairwise(edges):
@@ -37,11 +37,11 @@ def _boards(seed: int, boards: int, contrast: float) -> Array:
         grain = np.sin((across + wave) * 0.21 + 2.0 * np.sin((across + wave) * 0.047))
         noise = rng.normal(0.0, 1.0, (bottom - top, _SIZE_PX))
         fine = cv2.blur(noise, (61, 1), borderType=cv2.BORDER_REFLECT_101) * 8
-        picture[top:bottom] = (
+        image[top:bottom] = (
             0.93 + rng.uniform(-0.03, 0.03) + contrast * (0.022 * grain + 0.012 * np.asarray(fine))
         )
-        picture[bottom - 2 : bottom] *= 0.84
-    return picture
+        image[bottom - 2 : bottom] *= 0.84
+    return image
 
 
 def _clouds(seed: int, sizes_px: tuple[int, ...]) -> Array:
@@ -94,7 +94,7 @@ def _tartan() -> Array:
 def _terrazzo() -> Array:
     """Draw polished chips of many sizes and tones in cement."""
     rng = np.random.default_rng(61)
-    picture = np.full((_SIZE_PX, _SIZE_PX, 3), 0.80) + 0.01 * _clouds(62, (60, 9))[..., None]
+    image = np.full((_SIZE_PX, _SIZE_PX, 3), 0.80) + 0.01 * _clouds(62, (60, 9))[..., None]
     for _ in range(2600):
         size, turn = float(rng.gamma(2.0, 3.2)) + 2.0, float(rng.uniform(0, 2 * np.pi))
         corners = np.sort(rng.uniform(0, 2 * np.pi, 6)) + turn
@@ -105,15 +105,15 @@ def _terrazzo() -> Array:
         for repeat in product((-_SIZE_PX, 0, _SIZE_PX), repeat=2):  # a chip goes on at the opposite edge
             at = centre + np.array(repeat)
             if (at > -40).all() and (at < _SIZE_PX + 40).all():
-                cv2.fillConvexPoly(picture, np.rint(at + shape).astype(np.int32), tone.tolist())
-    return picture
+                cv2.fillConvexPoly(image, np.rint(at + shape).astype(np.int32), tone.tolist())
+    return image
 
 
 def _tiles() -> Array:
     rng = np.random.default_rng(7)
-    picture = np.clip(rng.normal(122, 4, (256, 256)), 0, 255).astype(np.uint8) / 255.0
-    picture[:3], picture[:, :3] = 96 / 255, 96 / 255
-    return picture
+    image = np.clip(rng.normal(122, 4, (256, 256)), 0, 255).astype(np.uint8) / 255.0
+    image[:3], image[:, :3] = 96 / 255, 96 / 255
+    return image
 
 
 _TEXTURES: Final[dict[str, tuple[Callable[[], Array], tuple[float, float, float]]]] = {

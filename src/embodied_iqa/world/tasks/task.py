@@ -29,7 +29,7 @@ class TaskSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task of a picture.
+    """One task of an image.
 
     Attributes:
         id: Unique; the same task of the same scene has the same id on every machine.

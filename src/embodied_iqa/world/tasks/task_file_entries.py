@@ -25,9 +25,9 @@ JOURNAL: Final = "journal"
 _PLACE_FIELDS: Final = ("picture", "bag", "stamp_ns", "view")
 _TASK_FIELDS: Final = ("rank", "text", "verb")
 _COLUMNS: Final = (*_PLACE_FIELDS, *_TASK_FIELDS)
-"""The header of a CSV file; one task a line, tasks of a picture on consecutive lines."""
+"""The header of a CSV file; one task a line, tasks of an image on consecutive lines."""
 _LABELS: Final = ("main_object", "main_kind", "background", "real")
-"""Labels of a picture: keys of YAML, further columns of CSV in any order."""
+"""Labels of an image: keys of YAML, further columns of CSV in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class TaskEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The fields and tasks of one picture."""
+    """The fields and tasks of one image."""
 
     line: int
     fields: Fields
@@ -109,7 +109,7 @@ def _checked_columns(row: list[str], line: int) -> list[str]:
 
 
 def _add_row(entries: list[Entry], columns: list[str], row: list[str], line: int) -> None:
-    """Add a task to the last entry if it is of the same picture, else to a new one."""
+    """Add a task to the last entry if it is of the same image, else to a new one."""
     if len(row) != len(columns):
         raise _error(line, "wrong number of values", str(len(columns)), len(row))
     fields = {name: Value(text, line) for name, text in zip(columns, row, strict=True) if text}
@@ -126,13 +126,13 @@ def _place(fields: Fields) -> dict[str, str]:
 
 
 def _add_labels(entry: Entry, fields: Fields) -> None:
-    """Add the labels of a further line of a picture."""
+    """Add the labels of a further line of an image."""
     for name in _LABELS:
         if name in fields:
             first, label = entry.fields.setdefault(name, fields[name]), fields[name]
             if first.text != label.text:
                 expected = f"{first.text[:40]}, as in line {first.line}"
-                raise _error(label.line, f"a picture has two {name}", expected, label.text[:40])
+                raise _error(label.line, f"an image has two {name}", expected, label.text[:40])
 
 
 def _yaml_entries(root: Any) -> list[Entry]:
@@ -146,12 +146,12 @@ def _yaml_entries(root: Any) -> list[Entry]:
             line = 1 if node is None else _line(node)
             raise _error(line, f"not a task file of this version: {name}", wanted, got)
     if "pictures" not in top:
-        raise _error(1, "the file lists no pictures", "pictures:")
+        raise _error(1, "the file lists no images", "pictures:")
     return [_yaml_entry(node) for node in _items(top["pictures"], "pictures")]
 
 
 def _yaml_entry(node: Any) -> Entry:
-    members = _members(node, (*_PLACE_FIELDS, *_LABELS, "tasks"), "a picture")
+    members = _members(node, (*_PLACE_FIELDS, *_LABELS, "tasks"), "an image")
     tasks = members.pop("tasks", None)
     entry = Entry(_line(node), _scalars(members))
     for item in [] if tasks is None else _items(tasks, "tasks"):

@@ -24,14 +24,14 @@ _YES_NO: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
-class PictureLabels:
-    """Labels of a picture; None if the file does not specify them.
+class ImageLabels:
+    """Labels of an image; None if the file does not specify them.
 
     Attributes:
         main_object: Category of the main object, lower case.
         main_kind: Its kind, lower case.
         background: What it is on or in front of, lower case.
-        real: Whether a real camera took the picture; False for a rendered one.
+        real: Whether a real camera took the image; False for a rendered one.
     """
 
     main_object: str | None = None
@@ -41,16 +41,16 @@ class PictureLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureTasks:
-    """A picture and its tasks.
+class ImageTasks:
+    """An image and its tasks.
 
     Attributes:
-        path: The picture, or the recording that contains it; relative to the task file's folder.
-        stamp_ns: Stamp of the frame of a recording; None for a picture file.
-        view: Its camera; None if a picture's entry does not specify it.
+        path: The image, or the recording that contains it; relative to the task file's folder.
+        stamp_ns: Stamp of the frame of a recording; None for an image file.
+        view: Its camera; None if an image's entry does not specify it.
         tasks: One to five, by rank.
         line: Line of the entry, counted from 1.
-        labels: Labels of the picture.
+        labels: Labels of the image.
     """
 
     path: PurePosixPath
@@ -58,15 +58,15 @@ class PictureTasks:
     view: View | None
     tasks: tuple[Task, ...]
     line: int
-    labels: PictureLabels = PictureLabels()
+    labels: ImageLabels = ImageLabels()
 
 
-def load_task_file(path: Path, *, files_exist: bool = True) -> tuple[PictureTasks, ...]:
+def load_task_file(path: Path, *, files_exist: bool = True) -> tuple[ImageTasks, ...]:
     """Read a task file.
 
     Args:
-        path: YAML or CSV; pictures and recordings are in its folder or below.
-        files_exist: Reject entries whose picture or recording does not exist.
+        path: YAML or CSV; images and recordings are in its folder or below.
+        files_exist: Reject entries whose image or recording does not exist.
 
     Raises:
         InputError: The first error, with its line, and the number of further ones.
@@ -80,7 +80,7 @@ def load_task_file(path: Path, *, files_exist: bool = True) -> tuple[PictureTask
 
 def check_task_file(
     path: Path, *, files_exist: bool = True
-) -> tuple[tuple[PictureTasks, ...], tuple[InputError, ...]]:
+) -> tuple[tuple[ImageTasks, ...], tuple[InputError, ...]]:
     """Return the valid entries of a task file and all errors, each in one line with its place.
 
     Args:
@@ -95,7 +95,7 @@ def check_task_file(
     for entry in entries:
         checker.add(entry)
     if not entries:
-        checker.report(1, "the file lists no pictures")
+        checker.report(1, "the file lists no images")
     return tuple(checker.found), tuple(checker.errors)
 
 
@@ -103,7 +103,7 @@ class _Checker:
     """Validates entries one by one and collects all errors."""
 
     def __init__(self, path: Path, *, files_exist: bool) -> None:
-        self.found: list[PictureTasks] = []
+        self.found: list[ImageTasks] = []
         self.errors: list[InputError] = []
         self._path = path
         self._folder = path.parent.resolve()
@@ -125,9 +125,9 @@ class _Checker:
         first = self._lines.setdefault((path, stamp_ns, view), entry.line)
         if first != entry.line:
             expected = f"once, as in line {first}"
-            self.report(entry.line, "a picture is listed twice", got=str(path), expected=expected)
+            self.report(entry.line, "an image is listed twice", got=str(path), expected=expected)
             return
-        self.found.append(PictureTasks(path, stamp_ns, view, tuple(tasks), entry.line, labels))
+        self.found.append(ImageTasks(path, stamp_ns, view, tuple(tasks), entry.line, labels))
 
     def _file(self, entry: Entry) -> PurePosixPath | None:
         """Return the path, which cannot leave the folder of the task file, not even through links."""
@@ -141,7 +141,7 @@ class _Checker:
             self.report(value.line, "a path leaves the folder of the task file", got=value.text)
             return None
         if self._files_exist and not (self._folder / path).exists():
-            self.report(value.line, "no such picture or recording", got=value.text)
+            self.report(value.line, "no such image or recording", got=value.text)
             return None
         return path
 
@@ -153,7 +153,7 @@ class _Checker:
         if "bag" in entry.fields and (stamp is None or view is None):
             self.report(entry.line, "which frame of the recording?", expected="stamp_ns and view")
         if "bag" not in entry.fields and stamp is not None:
-            self.report(stamp.line, "a picture file has no stamp_ns")
+            self.report(stamp.line, "an image file has no stamp_ns")
         return self._number(stamp, "stamp_ns", 0, _MAX_STAMP_NS), self._view(view)
 
     def _view(self, value: Value | None) -> View | None:
@@ -162,12 +162,12 @@ class _Checker:
         self.report(value.line, "not the name of a view", expected=VIEW_NAMES, got=value.text[:40])
         return None
 
-    def _labels(self, fields: Fields) -> PictureLabels:
+    def _labels(self, fields: Fields) -> ImageLabels:
         value = fields.get("real")
         real = None if value is None else _YES_NO.get(value.text.casefold())
         if value is not None and real is None:
             self.report(value.line, "bad real", expected=" or ".join(_YES_NO), got=value.text[:40])
-        return PictureLabels(
+        return ImageLabels(
             self._label(fields, "main_object"),
             self._label(fields, "main_kind"),
             self._label(fields, "background"),
@@ -183,20 +183,20 @@ class _Checker:
             got = len(entry.tasks)
             self.report(entry.line, "wrong number of tasks", expected=f"1 to {MAX_RANK}", got=got)
         frame = [entry.fields[name].text for name in ("stamp_ns", "view") if name in entry.fields]
-        picture = ":".join([str(path), *frame])
+        image = ":".join([str(path), *frame])
         tasks: list[Task] = []
         for item in entry.tasks[:MAX_RANK]:
-            task = self._task(item, picture)
+            task = self._task(item, image)
             if task is None:
                 continue
             if task.rank in {other.rank for other in tasks}:
-                self.report(item.line, "two tasks of a picture have one rank", got=task.rank)
+                self.report(item.line, "two tasks of an image have one rank", got=task.rank)
             if task.text.casefold() in {other.text.casefold() for other in tasks}:
-                self.report(item.line, "a task of a picture comes twice", got=task.text)
+                self.report(item.line, "a task of an image comes twice", got=task.text)
             tasks.append(task)
         return sorted(tasks, key=lambda task: task.rank)
 
-    def _task(self, item: TaskEntry, picture: str) -> Task | None:
+    def _task(self, item: TaskEntry, image: str) -> Task | None:
         missing = [name for name in ("rank", "text") if name not in item.fields]
         if missing:
             self.report(item.line, "a task is incomplete", expected="rank and text", got=f"no {missing[0]}")
@@ -207,7 +207,7 @@ class _Checker:
         verb = self._word(item.fields.get("verb"), Verb)
         if rank is None or text is None or len(self.errors) > before:
             return None
-        identity = "f" + hashlib.sha256(f"{picture}:{rank}:{text}".encode()).hexdigest()[:15]
+        identity = "f" + hashlib.sha256(f"{image}:{rank}:{text}".encode()).hexdigest()[:15]
         return Task(identity, rank, text, verb=verb, source=TaskSource.FILE)
 
     def _number(self, value: Value | None, name: str, low: int, high: int) -> int | None:

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from database_grids import grid, pair_table
 from embodied_iqa.data.analysis.breakdowns import breakdown, columns_of
-from embodied_iqa.data.analysis.execution import ExecutionRuns, execution_table
+from embodied_iqa.data.analysis.execution_correlation import ExecutionRuns, execution_table
 from embodied_iqa.data.analysis.grid import Group, GroupScores, PairTable, ScoreGrid
 from embodied_iqa.data.analysis.jnd import NEVER, Third, leaving_levels, thirds
 from embodied_iqa.data.analysis.means import cell_means

@@ -19,7 +19,7 @@ from embodied_iqa.data.analysis.attributes import attribute_table
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_of_table
 from embodied_iqa.data.analysis.study import TOTAL, study
-from embodied_iqa.data.database.execution import join_execution, joined_execution
+from embodied_iqa.data.database.joined_runs import join_execution, joined_execution
 from embodied_iqa.data.database.run_rows import GateEffects
 from embodied_iqa.data.database.schema import PAIRS, SCORES, TASKS
 from embodied_iqa.data.database.store import DatabaseStore

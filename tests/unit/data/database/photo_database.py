@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 
 from embodied_iqa.base.jobs.engine import EngineOptions
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, ImageStorage
 from embodied_iqa.data.database.building.builder import BuildSummary, build
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, PictureStorage
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.models.subjects.reference import parse_reference
 from fail_points import kill_before
@@ -22,19 +22,19 @@ VLM, VLA = "classical-vlm", "classical-vla"
 
 
 def make_photos(folder: Path, numbers: range, tasks: int = 1) -> Path:
-    """Draw pictures of coloured squares and write their tasks; return the task file."""
+    """Draw images of coloured squares and write their tasks; return the task file."""
     folder.mkdir(parents=True)
     lines = ["# embodied-iqa-tasks 1", "picture,bag,stamp_ns,view,rank,text,verb"]
     for number in numbers:
         draw = random.Random(number)
-        picture = np.full((96, 128, 3), 190, np.uint8)
+        image = np.full((96, 128, 3), 190, np.uint8)
         for at, colour in enumerate(draw.sample(list(COLOURS), 3)):
             x, y = 8 + 40 * at, draw.randrange(10, 60)
-            cv2.rectangle(picture, (x, y), (x + 22, y + 22), COLOURS[colour], -1)
+            cv2.rectangle(image, (x, y), (x + 22, y + 22), COLOURS[colour], -1)
             if at < tasks:
                 lines.append(f"p{number}.png,,,top,{at + 1},pick the {colour} cube,pick")
-        noise = np.random.default_rng(number).integers(-6, 7, picture.shape)
-        cv2.imwrite(str(folder / f"p{number}.png"), np.clip(picture + noise, 0, 255).astype(np.uint8))
+        noise = np.random.default_rng(number).integers(-6, 7, image.shape)
+        cv2.imwrite(str(folder / f"p{number}.png"), np.clip(image + noise, 0, 255).astype(np.uint8))
     file = folder / "tasks.csv"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
@@ -46,7 +46,7 @@ def build_photos(
     *,
     references: int = 3,
     subjects: tuple[str, ...] = (VLM,),
-    store: PictureStorage = PictureStorage.PICTURES,
+    store: ImageStorage = ImageStorage.IMAGES,
     workers: int = 1,
     **more: Any,
 ) -> BuildSummary:

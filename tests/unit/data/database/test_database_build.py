@@ -21,9 +21,9 @@ from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.base.tables import write_table
 from embodied_iqa.data.analysis.loading import load_grid
-from embodied_iqa.data.database.building import members
+from embodied_iqa.data.database.building import build_subjects
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, ImageStorage, Step
 from embodied_iqa.data.database.building.builder import build
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, PictureStorage, Step
 from embodied_iqa.data.database.building.step_annotate import Block
 from embodied_iqa.data.database.building.step_distort import specs_of
 from embodied_iqa.data.database.building.step_score import _scored, _scorer
@@ -157,20 +157,20 @@ def test_growing_and_a_new_subject_compute_only_what_is_missing(
     assert summary.record.counts["annotations"] == 310
 
 
-def test_seeds_give_the_pictures_that_are_not_kept(
+def test_seeds_give_the_images_that_are_not_kept(
     tmp_path: Path, tasks_file: Path, whole: DatabaseStore
 ) -> None:
-    build_photos(tmp_path / "db", tasks_file, references=5, store=PictureStorage.SEEDS)
+    build_photos(tmp_path / "db", tasks_file, references=5, store=ImageStorage.SEEDS)
     store = DatabaseStore(tmp_path / "db")
-    assert not (store.pictures / "distorted").exists()
+    assert not (store.images / "distorted").exists()
     assert store.scores().equals(whole.scores())
     assert store.pairs(["sha256"]).equals(whole.pairs(["sha256"]))
     assert check_database(store).errors == ()
 
 
 def test_another_plan_or_folder_is_refused(tmp_path: Path, tasks_file: Path, whole: DatabaseStore) -> None:
-    with pytest.raises(UsageError, match="another plan: store is 'pictures' there, 'seeds' asked"):
-        build_photos(whole.path, tasks_file, references=5, store=PictureStorage.SEEDS)
+    with pytest.raises(UsageError, match="another plan: store is 'images' there, 'seeds' asked"):
+        build_photos(whole.path, tasks_file, references=5, store=ImageStorage.SEEDS)
     (tmp_path / "mine.txt").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match="holds no database build"):
         build_photos(tmp_path, tasks_file)
@@ -257,14 +257,14 @@ class _Moody(ClassicalVlm):
 
 
 def _with_subject(monkeypatch: pytest.MonkeyPatch, subject: object) -> None:
-    members.load_member.cache_clear()
-    monkeypatch.setattr(members, "make_vlm", lambda *_: subject)
+    build_subjects.load_member.cache_clear()
+    monkeypatch.setattr(build_subjects, "make_vlm", lambda *_: subject)
 
 
 @pytest.fixture
 def fresh_members() -> object:
     yield
-    members.load_member.cache_clear()
+    build_subjects.load_member.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh_members")
@@ -285,7 +285,7 @@ def test_failures_are_counted_named_and_asked_again(
     report = check_database(store)
     assert report.errors == ()
     assert f"{VLM} failed {failures} times" in report.remarks
-    members.load_member.cache_clear()
+    build_subjects.load_member.cache_clear()
     build_photos(tmp_path / "db", tasks_file, references=5, retry=True)
     assert store.record() == whole.record()
 
@@ -305,10 +305,10 @@ def test_a_subject_that_fails_on_everything_stops_the_build(
 
 
 @pytest.mark.usefixtures("fresh_members")
-def test_all_tasks_of_a_picture_show_the_subject_one_frame(
+def test_all_tasks_of_an_image_show_the_subject_one_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a subject that keeps what it saw in a frame looks at each picture once."""
+    """So a subject that keeps what it saw in a frame looks at each image once."""
     asked: list[Frame] = []
 
     class Side(ClassicalVlm):
@@ -334,10 +334,10 @@ def test_one_bad_question_of_a_batch_spoils_only_itself(monkeypatch: pytest.Monk
             return [task.upper() for _, task in questions]
 
     _with_subject(monkeypatch, Batched())
-    member = members.load_member(parse_reference(VLM), None, None)  # type: ignore[arg-type]
+    member = build_subjects.load_member(parse_reference(VLM), None, None)  # type: ignore[arg-type]
     frame = None
     answers = member.answers([(frame, "a"), (frame, "bad"), (frame, "b")])  # type: ignore[list-item]
-    assert answers == ["A", members.Failure("ValueError: bad task"), "B"]
+    assert answers == ["A", build_subjects.Failure("ValueError: bad task"), "B"]
     assert (member.cost.queries, member.cost.failures) == (3, 1)
 
 
@@ -421,16 +421,16 @@ def test_full_disk_stops_and_goes_on(
 def test_damage_is_named(tmp_path: Path, tasks_file: Path) -> None:
     build_photos(tmp_path / "db", tasks_file)
     store = DatabaseStore(tmp_path / "db")
-    picture = store.path / store.references().to_pylist()[0]["picture"]
+    image = store.path / store.references().to_pylist()[0]["picture"]
     other = store.path / store.references().to_pylist()[1]["picture"]
-    picture.write_bytes(other.read_bytes())
+    image.write_bytes(other.read_bytes())
     write_table(store.tasks_file, store.tasks(), TASKS, "changed")
     part = store.annotation_part(VLM, 0)
     part.unlink()
     errors = "\n".join(check_database(store).errors)
-    for name in (picture.name, "tasks.parquet", str(part.relative_to(store.path)), "lacks 93 of 93 answers"):
+    for name in (image.name, "tasks.parquet", str(part.relative_to(store.path)), "lacks 93 of 93 answers"):
         assert name in errors
-    with pytest.raises(InputError, match=picture.name):
+    with pytest.raises(InputError, match=image.name):
         build_photos(store.path, tasks_file)
 
 

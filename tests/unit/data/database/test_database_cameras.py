@@ -18,7 +18,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.check import check_database
-from embodied_iqa.data.database.pictures import reference_frame
+from embodied_iqa.data.database.database_images import reference_frame
 from embodied_iqa.data.database.schema import REFERENCES, Camera, Reference
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.store import DatabaseStore

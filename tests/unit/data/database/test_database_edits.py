@@ -9,8 +9,8 @@ import pytest
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.database.building.build_options import Step
 from embodied_iqa.data.database.building.merge import merge_databases
-from embodied_iqa.data.database.building.options import Step
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.edits import waiting_edits
 from embodied_iqa.data.database.store import DatabaseStore
@@ -65,7 +65,7 @@ def test_edits_reach_tables_answers_and_scores(store: DatabaseStore, tasks_file:
             (WrittenTask(1, "pick the blue cube", Verb.PICK), WrittenTask(2, "tidy up the table")),
         ),
         WriteLabels(second, "toy", None, "wood"),
-        Reject(last, "two robots are in the picture"),
+        Reject(last, "two robots are in the image"),
     )
     waiting = check_database(store)
     assert waiting.errors == ()

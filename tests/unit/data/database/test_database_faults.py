@@ -18,10 +18,10 @@ from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_grid
-from embodied_iqa.data.database.building import members
-from embodied_iqa.data.database.building.options import Step
+from embodied_iqa.data.database.building import build_subjects
+from embodied_iqa.data.database.building.build_options import Step
 from embodied_iqa.data.database.check import check_database
-from embodied_iqa.data.database.pictures import picture_hash
+from embodied_iqa.data.database.database_images import image_hash
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
@@ -39,15 +39,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tasks_file: Path) -> Databas
     return DatabaseStore(path)
 
 
-@pytest.mark.parametrize("pictures", [0, 2, 3, 47])
-def test_disk_that_fills_up_with_pictures(
+@pytest.mark.parametrize("images", [0, 2, 3, 47])
+def test_disk_that_fills_up_with_images(
     tmp_path: Path,
     tasks_file: Path,
     whole: DatabaseStore,
     monkeypatch: pytest.MonkeyPatch,
-    pictures: int,
+    images: int,
 ) -> None:
-    write, left = Path.write_bytes, iter(range(pictures))
+    write, left = Path.write_bytes, iter(range(images))
 
     def full(path: Path, data: bytes) -> int:
         if next(left, None) is None:
@@ -60,7 +60,7 @@ def test_disk_that_fills_up_with_pictures(
         with pytest.raises(InputError, match=r"\.png' cannot be written: No space left on device"):
             build_photos(tmp_path / "db", tasks_file)
     assert not list((tmp_path / "db").rglob(".*partial"))
-    assert len(list((tmp_path / "db").rglob("*.png"))) == pictures
+    assert len(list((tmp_path / "db").rglob("*.png"))) == images
     build_photos(tmp_path / "db", tasks_file)
     assert DatabaseStore(tmp_path / "db").record() == whole.record()
     assert check_database(DatabaseStore(tmp_path / "db")).errors == ()
@@ -84,7 +84,7 @@ def test_torn_photographs_are_skipped_and_counted(tmp_path: Path, share: float) 
     assert check_database(DatabaseStore(tmp_path / "db")).errors == ()
 
 
-def test_corrupt_pictures_of_a_database_are_named(tmp_path: Path, tasks_file: Path) -> None:
+def test_corrupt_images_of_a_database_are_named(tmp_path: Path, tasks_file: Path) -> None:
     build_photos(tmp_path / "db", tasks_file)
     store = DatabaseStore(tmp_path / "db")
     distorted = store.path / store.pairs(["picture"]).to_pylist()[7]["picture"]
@@ -95,30 +95,30 @@ def test_corrupt_pictures_of_a_database_are_named(tmp_path: Path, tasks_file: Pa
     cv2.imwrite(str(reference), np.zeros((96, 128, 3), np.uint8))
     assert len(check_database(store).errors) == 2
     store.annotation_part(VLM, 0).unlink()
-    with pytest.raises(InputError, match=f"{reference.name} is not the picture that was written"):
+    with pytest.raises(InputError, match=f"{reference.name} is not the image that was written"):
         build_photos(store.path, tasks_file)
 
 
 @pytest.fixture
 def fresh_members() -> Iterator[None]:
-    members.load_member.cache_clear()
+    build_subjects.load_member.cache_clear()
     yield
-    members.load_member.cache_clear()
+    build_subjects.load_member.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh_members")
-def test_a_subject_that_fails_on_one_picture(
+def test_a_subject_that_fails_on_one_image(
     tmp_path: Path, tasks_file: Path, whole: DatabaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = whole.pairs(["pair_id", "sha256"]).to_pylist()[41]
 
     class Allergic(ClassicalVlm):
         def answer(self, frame: Frame, task: str) -> str:
-            if picture_hash(frame.rgb) == pair["sha256"]:
-                raise ZeroDivisionError("of all pictures\nthis one")
+            if image_hash(frame.rgb) == pair["sha256"]:
+                raise ZeroDivisionError("of all images\nthis one")
             return super().answer(frame, task)
 
-    monkeypatch.setattr(members, "make_vlm", lambda *_: Allergic())
+    monkeypatch.setattr(build_subjects, "make_vlm", lambda *_: Allergic())
     summary = build_photos(tmp_path / "db", tasks_file)
     assert summary.steps[Step.ANNOTATE].failures == {VLM: 1}
     assert summary.record.counts["failures"] == {VLM: 1}
@@ -126,7 +126,7 @@ def test_a_subject_that_fails_on_one_picture(
     rows = [row for part in store.annotation_parts(VLM) for row in part.to_pylist()]
     failed = [row for row in rows if row["error"] is not None]
     assert [(row["pair_id"], row["error"]) for row in failed] == [
-        (pair["pair_id"], "ZeroDivisionError: of all pictures")
+        (pair["pair_id"], "ZeroDivisionError: of all images")
     ]
     columns = ["pair_id", "score"]
     ours, theirs = (

@@ -32,7 +32,7 @@ def _copy(store: DatabaseStore, to: Path) -> DatabaseStore:
 
 
 @pytest.mark.parametrize("table", ["references", "pairs"])
-def test_another_picture_under_the_same_name_is_refused(
+def test_another_image_under_the_same_name_is_refused(
     tmp_path: Path, pair: tuple[DatabaseStore, DatabaseStore], table: str
 ) -> None:
     other = _copy(pair[1], tmp_path / "b")
@@ -40,7 +40,7 @@ def test_another_picture_under_the_same_name_is_refused(
     wrong = pa.array(["f" * 64] * rows.num_rows, rows.schema.field("sha256").type)
     rows = rows.set_column(rows.schema.get_field_index("sha256"), "sha256", wrong)
     write_table(getattr(other, f"{table}_file"), rows, {"references": REFERENCES, "pairs": PAIRS}[table])
-    with pytest.raises(InputError, match="is another picture in"):
+    with pytest.raises(InputError, match="is another image in"):
         merge_databases(pair[0], other, tmp_path / "both")
 
 

@@ -18,10 +18,10 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.attributes import QualityLimits, attributes_of, rejection_reason
-from embodied_iqa.data.database.building.members import frames_for
+from embodied_iqa.data.database.building.build_subjects import frames_for
 from embodied_iqa.data.database.building.merge import merge_databases
 from embodied_iqa.data.database.check import check_database
-from embodied_iqa.data.database.execution import joined_execution
+from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
@@ -161,7 +161,7 @@ def test_sql_reads_every_table(
     assert "available: refs, tasks, pairs, scores, annotations, opinions" in capsys.readouterr().err
 
 
-def test_show_draws_reference_and_distorted_picture(
+def test_show_draws_reference_and_distorted_image(
     tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "sample.png"
@@ -200,7 +200,7 @@ def test_build_command_reports_its_work(tmp_path: Path, capsys: pytest.CaptureFi
     assert not (tmp_path / "x").exists()
 
 
-def test_attributes_of_known_pictures() -> None:
+def test_attributes_of_known_images() -> None:
     gray = np.full((100, 120, 3), 128, np.uint8)
     flat = attributes_of(gray)
     assert flat.luminance == pytest.approx(128 / 255)
@@ -219,7 +219,7 @@ def test_attributes_of_known_pictures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "picture"),
+    ("kind", "image"),
     [
         ("too small", np.full((90, 200, 3), 128, np.uint8)),
         ("too dark", np.zeros((100, 120, 3), np.uint8)),
@@ -228,15 +228,15 @@ def test_attributes_of_known_pictures() -> None:
         ("blurred", np.tile(np.linspace(60, 190, 120, dtype=np.uint8)[None, :, None], (100, 1, 3))),
     ],
 )
-def test_reasons_to_reject(kind: str, picture: np.ndarray) -> None:
-    reason = rejection_reason(picture, attributes_of(picture))
+def test_reasons_to_reject(kind: str, image: np.ndarray) -> None:
+    reason = rejection_reason(image, attributes_of(image))
     assert reason is not None
     assert reason.startswith(f"{kind}: ")
     limits = QualityLimits(1, (0.0, 1.0), 0.0, 0.0)
-    assert rejection_reason(picture, attributes_of(picture), limits) is None
+    assert rejection_reason(image, attributes_of(image), limits) is None
 
 
-def test_every_subject_is_shown_the_picture() -> None:
+def test_every_subject_is_shown_the_image() -> None:
     frames = {
         view: Frame(view, 0, np.full((2, 2, 3), index, np.uint8), Intrinsics(2, 2, 1, 1, 1, 1), np.eye(4))
         for index, view in enumerate((View.WRIST, View.TOP))

@@ -31,12 +31,12 @@ from studio_client import client_of
 
 @pytest.fixture
 def judged(tmp_path: Path) -> DatabaseStore:
-    store = write_database(tmp_path / "made", references=3, pictures=True)
+    store = write_database(tmp_path / "made", references=3, images=True)
     assert main(["db", "judge", str(store.path), "--calibration", str(write_exposure_gate(store))]) == 0
     return store
 
 
-def test_dark_pictures_are_held_and_the_studio_selects_them(judged: DatabaseStore) -> None:
+def test_dark_images_are_held_and_the_studio_selects_them(judged: DatabaseStore) -> None:
     exposures = exposures_of(judged)
     level = np.median(list(exposures.values()))
     dark = {name for name, exposure in exposures.items() if exposure < level}
@@ -64,26 +64,26 @@ def test_without_verdicts_there_is_no_column(tmp_path: Path) -> None:
     assert "Gate" not in client.get("/db/made").text
 
 
-def test_verdicts_on_other_pictures_do_not_count(judged: DatabaseStore) -> None:
+def test_verdicts_on_other_images_do_not_count(judged: DatabaseStore) -> None:
     rows = rows_of(Pair, judged.pairs())
     write_table(judged.pairs_file, table_of(Pair, [replace(rows[0], sha256="1" * 64), *rows[1:]]), PAIRS)
     row = Overview(judged).rows("SELECT verdict FROM overview WHERE pair_id = ?", [rows[0].pair_id])[0]
     assert row["verdict"] is None
-    assert "1 verdicts are on other pictures: judge again" in check_database(judged, pictures=False).remarks
+    assert "1 verdicts are on other pictures: judge again" in check_database(judged, images=False).remarks
 
 
 def test_the_check_knows_the_table(judged: DatabaseStore, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    main(["db", "check", str(judged.path), "--no-pictures", "--json"])
+    main(["db", "check", str(judged.path), "--no-images", "--json"])
     report = json.loads(capsys.readouterr().out)
     assert report["counts"]["verdicts"] == len(exposures_of(judged))
     assert not [line for line in report["errors"] if "verdict" in line]
     judged.verdicts_file.write_bytes(judged.verdicts_file.read_bytes() + b" ")
-    assert any("verdicts.parquet" in line for line in check_database(judged, pictures=False).errors)
+    assert any("verdicts.parquet" in line for line in check_database(judged, images=False).errors)
 
 
-def test_a_merged_database_keeps_the_verdicts_on_its_pictures(judged: DatabaseStore, tmp_path: Path) -> None:
-    """A pair that both have judged keeps the verdict of the first; one on another picture is left out."""
+def test_a_merged_database_keeps_the_verdicts_on_its_images(judged: DatabaseStore, tmp_path: Path) -> None:
+    """A pair that both have judged keeps the verdict of the first; one on another image is left out."""
     other = tmp_path / "other"
     shutil.copytree(judged.path, other)
     judge_pairs(DatabaseStore(other), Gatekeeper(StatisticsJudge(()), GateOptions()), "none")
@@ -97,11 +97,11 @@ def test_a_merged_database_keeps_the_verdicts_on_its_pictures(judged: DatabaseSt
         (row.pair_id for row in rows), "gate.yaml, statistics"
     ) | {rows[0].pair_id: "none", rows[1].pair_id: "none"}
     assert [found[row.pair_id] for row in rows[2:]] == rows[2:]
-    report = check_database(DatabaseStore(merged), pictures=False)
+    report = check_database(DatabaseStore(merged), images=False)
     assert not [line for line in (*report.errors, *report.remarks) if "verdict" in line]
 
 
 def test_databases_without_verdicts_merge_to_one_without(tmp_path: Path) -> None:
-    stores = [write_database(tmp_path / name, references=1, pictures=True) for name in ("a", "b")]
+    stores = [write_database(tmp_path / name, references=1, images=True) for name in ("a", "b")]
     merge_verdicts(stores, stores[0])
     assert not stores[0].verdicts_file.exists()

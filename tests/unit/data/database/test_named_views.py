@@ -77,4 +77,4 @@ def test_a_gate_knows_them_and_names_them(
     wanted = ("gate", "check", recording, "--calibration", gate, "--view")
     assert printed(capsys, *wanted, "left_wrist")["counts"] == {"pass": FRAMES, "hold": 0, "reject": 0}
     assert main([*map(str, wanted), "top"]) == 1
-    assert "no pictures of this camera; got 'top'; available: front, left_wrist" in capsys.readouterr().err
+    assert "no images of this camera; got 'top'; available: front, left_wrist" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.recording.writer import TrialWriter
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.models.subjects.registry import VLAS, VLMS
@@ -29,22 +29,22 @@ TYPES = 30
 
 @cache
 def scene(number: int, view: View) -> NDArray[np.uint8]:
-    """What the simulated cell shows: pictures that are fit to be references."""
+    """What the simulated cell shows: images that are fit to be references."""
     return SimulationSource(3, WIDTH_PX, HEIGHT_PX).read(number).frames[view].rgb
 
 
 class LargeRecorder(Recorder):
-    """Its pictures are large enough for a database."""
+    """Its images are large enough for a database."""
 
     def camera(self, view: View, run: int, frame: int, *, pose_late: bool) -> NDArray[np.uint8]:
         rgb = scene(2 * run + frame // 2, view)
-        add_picture(self.writer, view, stamp_ns(run, frame), rgb)
+        add_image(self.writer, view, stamp_ns(run, frame), rgb)
         topic = f"/camera/{view}/pose"
         self.send(topic, "geometry_msgs/msg/PoseStamped", stamp_ns(run, frame), pose=self.pose(0.5))
         return rgb
 
 
-def add_picture(writer: TrialWriter, view: View, stamp: int, rgb: NDArray[np.uint8]) -> None:
+def add_image(writer: TrialWriter, view: View, stamp: int, rgb: NDArray[np.uint8]) -> None:
     types, topic = type_store(), f"/camera/{view}"
     k = [140.0, 0.0, 79.5, 0.0, 140.0, 59.5, 0.0, 0.0, 1.0]
     kind = "sensor_msgs/msg/CameraInfo"
@@ -88,7 +88,7 @@ def test_a_trial_becomes_a_whole_database(tmp_path: Path, capsys: pytest.Capture
             TASK,
             "recording",
         )
-        np.testing.assert_array_equal(read_picture(store.path / row["picture"]), scene(number, View.TOP))
+        np.testing.assert_array_equal(read_image(store.path / row["picture"]), scene(number, View.TOP))
         assert row["gripper"] == 0.25
         assert row["T_base_tool"][3] == pytest.approx(0.3)
     tasks = store.tasks().to_pylist()
@@ -106,7 +106,7 @@ def test_any_recording_becomes_a_whole_database_with_a_file_of_tasks(tmp_path: P
     recording = tmp_path / "kitchen.mcap"
     with TrialWriter(recording, types=type_store()) as writer:
         for number in range(4):
-            add_picture(writer, View.WRIST, 1000 * number, scene(number, View.WRIST))
+            add_image(writer, View.WRIST, 1000 * number, scene(number, View.WRIST))
     tasks = tmp_path / "tasks.csv"
     lines = [
         "# embodied-iqa-tasks 1",
@@ -119,7 +119,7 @@ def test_any_recording_becomes_a_whole_database_with_a_file_of_tasks(tmp_path: P
     store, references = built(tmp_path / "db", "--from-bag", str(recording), "--tasks", str(tasks))
     first, second = references
     for row, number in ((first, 1), (second, 3)):
-        np.testing.assert_array_equal(read_picture(store.path / row["picture"]), scene(number, View.WRIST))
+        np.testing.assert_array_equal(read_image(store.path / row["picture"]), scene(number, View.WRIST))
         assert (row["view"], row["stamp_ns"]) == ("wrist", 1000 * number)
     assert [first[name] for name in ("main_object", "background", "real")] == ["toy", "wood", False]
     assert [second[name] for name in ("main_object", "background", "real")] == [None, None, True]
@@ -145,7 +145,7 @@ def test_pose_of_nan_leaves_the_image_out_by_name(tmp_path: Path, capsys: pytest
         writer.add_channel("/camera/wrist/pose", kind)
         for number in range(2):
             stamp = 1000 * (number + 1)
-            add_picture(writer, View.WRIST, stamp, scene(number, View.WRIST))
+            add_image(writer, View.WRIST, stamp, scene(number, View.WRIST))
             turn = types.new("geometry_msgs/msg/Quaternion", x=0.0, y=0.0, z=0.0, w=float(number))
             pose = types.new(
                 "geometry_msgs/msg/Pose", position=types.new("geometry_msgs/msg/Point"), orientation=turn

@@ -11,7 +11,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.recording.bag_camera import BagCamera
 from embodied_iqa.imaging.images.frame import Frame, View
-from trial_recording import TASK, picture, stamp_ns, write_trial
+from trial_recording import TASK, image, stamp_ns, write_trial
 
 
 def test_decisions_of_a_trial_become_references(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_decisions_of_a_trial_become_references(tmp_path: Path) -> None:
     for candidate, (run, frame) in zip(found, [(0, 0), (0, 2), (1, 0), (1, 2)], strict=True):
         shown = candidate.frames[candidate.view]
         assert shown.stamp_ns == stamp_ns(run, frame)
-        assert np.array_equal(shown.rgb, picture(candidate.view, frame, run))
+        assert np.array_equal(shown.rgb, image(candidate.view, frame, run))
         assert [(task.rank, task.text) for task in candidate.tasks] == [(1, TASK)]
         assert np.array_equal(candidate.T_base_tool[3], [0, 0, 0, 1])
     assert len({candidate.reference_id for candidate in found}) == 4
@@ -38,7 +38,7 @@ def test_frames_that_a_task_file_lists(tmp_path: Path) -> None:
     source = RecordingSource(recording, tasks)
     candidate = source.read(0)
     assert source.count == 1
-    assert np.array_equal(candidate.frames[View.WRIST].rgb, picture(View.WRIST, 1))
+    assert np.array_equal(candidate.frames[View.WRIST].rgb, image(View.WRIST, 1))
     assert [(task.rank, task.text) for task in candidate.tasks] == [(2, "lift the left toy")]
     tasks.write_text(f"{head},trial.mcap,{stamp_ns(0, 1) + 1},top,1,lift it,pick\n", encoding="utf-8")
     with pytest.raises(InputError, match="no frame: camera top has none"):
@@ -64,7 +64,7 @@ def test_references_in_order_are_read_in_one_pass_and_found_in_any_order(
     again = RecordingSource(copy)
     for index in range(4):
         again.read(index)
-    assert len(reads) == len(set(reads)), "a picture was read twice"
+    assert len(reads) == len(set(reads)), "an image was read twice"
     for index in (3, 0, 2, 2, 1):
         found = again.read(index)
         assert found.view == in_order[index].view

@@ -79,7 +79,7 @@ def test_out_and_in(store: DatabaseStore, file: Path, tmp_path: Path) -> None:
     write_in(file, FOURTH, "push the cube", "tidy up")
     write_in(file, FIRST, background="wood")
     done = import_tasks(store, file, "ben")
-    assert (done.pictures, done.edits, done.conflicts) == (3, 2, ())
+    assert (done.images, done.edits, done.conflicts) == (3, 2, ())
     assert texts(store, FOURTH) == ["push the cube", "tidy up"]
     assert texts(store, FIRST) == ["pick the blue cube"]
     assert [edit.person for edit in Journal(store.path).view().edits] == ["anna"] * 3 + ["ben"] * 2
@@ -102,8 +102,8 @@ def test_a_file_of_another_database_is_compared_with_what_was_built(
     assert texts(twin, FIRST) == texts(store, FIRST)
     exported = tmp_path / "twin.yaml"
     export_tasks(twin, exported)
-    pictures = yaml.safe_load(exported.read_text("utf-8"))["pictures"]
-    assert [item for item in pictures if SECOND not in item["picture"]] == (
+    images = yaml.safe_load(exported.read_text("utf-8"))["pictures"]
+    assert [item for item in images if SECOND not in item["picture"]] == (
         yaml.safe_load(file.read_text("utf-8"))["pictures"]
     )
     assert import_tasks(store, exported, "ben").edits == 0, "same content, whatever its journal"
@@ -155,7 +155,7 @@ def test_errors_leave_no_edit(store: DatabaseStore, file: Path) -> None:
     write_in(file, FOURTH, "push the cube")
     good = file.read_text("utf-8")
     for bad, error in (
-        (good.replace("pictures/references/", "elsewhere/", 1), "1 pictures that are not references"),
+        (good.replace("pictures/references/", "elsewhere/", 1), "1 images that are not references"),
         (good.replace("journal: ", "journal: x"), "bad journal"),
         (good.replace("rank: 1", "rank: 9", 1), "rank"),
     ):

@@ -16,7 +16,7 @@ from database_folders import write_database, write_experiment
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.database.execution import join_execution
+from embodied_iqa.data.database.joined_runs import join_execution
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES
 from embodied_iqa.data.database.splits import SPLIT_SEEDS, training_references
 from embodied_iqa.data.database.store import DatabaseStore
@@ -24,13 +24,13 @@ from embodied_iqa.data.export import exporting
 from embodied_iqa.data.export.exporting import ExportFormat, export_database
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
     folder = tmp_path_factory.mktemp("export")
-    store = write_database(folder / "db", references=5, pictures=True)
+    store = write_database(folder / "db", references=5, images=True)
     join_execution(store, [write_experiment(folder / "exp")])
     return store
 
@@ -52,7 +52,7 @@ def test_984_of_1230_references_are_for_training() -> None:
         assert one < set(names)
 
 
-def test_pyiqa_reads_meta_files_splits_and_pictures(store: DatabaseStore, tmp_path: Path) -> None:
+def test_pyiqa_reads_meta_files_splits_and_images(store: DatabaseStore, tmp_path: Path) -> None:
     """As its BaseIQADataset does: pandas, columns named by `split_index`, paths under the two roots."""
     out = tmp_path / "out"
     assert main(["export", str(store.path), "--format", "pyiqa", "--out", str(out)]) == 0
@@ -63,8 +63,8 @@ def test_pyiqa_reads_meta_files_splits_and_pictures(store: DatabaseStore, tmp_pa
     assert len(meta) == len(expected)
     seen = {}
     for ref_name, dist_name, mos, std in meta.iloc[:, :4].itertuples(index=False):
-        picture = (out / "pictures" / "pairs" / dist_name).read_bytes()
-        seen[hashlib.sha256(picture).hexdigest()] = mos, std, ref_name
+        image = (out / "pictures" / "pairs" / dist_name).read_bytes()
+        seen[hashlib.sha256(image).hexdigest()] = mos, std, ref_name
         assert (out / "pictures" / "references" / ref_name).is_file()
     for pair_id, row in pairs.iterrows():
         mos, std, _ = seen[hashlib.sha256((store.path / row["picture"]).read_bytes()).hexdigest()]
@@ -97,7 +97,7 @@ def test_hugging_face_datasets_loads_the_folder_offline(
     for row in pairs.select(range(0, len(pairs), 37)):
         assert row["cognition_mean"] == pytest.approx(expected["mean"][row["pair_id"]])
         np.testing.assert_array_equal(
-            np.asarray(row["image"]), read_picture(store.path / rows.loc[row["pair_id"], "picture"])
+            np.asarray(row["image"]), read_image(store.path / rows.loc[row["pair_id"], "picture"])
         )
     assert len(pairs.filter(lambda row: row["split_seed0"] == "train")) == 4 * 30
     for name, table in (
@@ -154,32 +154,32 @@ def test_mean_opinions_are_of_subjects_that_are_at_home(tmp_path: Path) -> None:
 
 
 def seeded(path: Path) -> DatabaseStore:
-    """A database whose distorted pictures are not stored."""
-    store = write_database(path, references=2, pictures=True)
+    """A database whose distorted images are not stored."""
+    store = write_database(path, references=2, images=True)
     references = {row["reference_id"]: row for row in store.references().to_pylist()}
     rows = []
     for pair in store.pairs().to_pylist():
         (store.path / pair["picture"]).unlink()
         reference = references[pair["reference_id"]]
         spec = DistortionSpec(pair["distortion_id"], pair["level"], pair["seed"])
-        rgb = read_picture(store.path / reference["picture"])
+        rgb = read_image(store.path / reference["picture"])
         made = FrameDistorter(spec).apply(rgb, reference["view"], reference["stamp_ns"])
         rows.append(pair | {"picture": None, "sha256": hashlib.sha256(made.tobytes()).hexdigest()})
     write_table(store.pairs_file, pa.Table.from_pylist(rows, schema=PAIRS), PAIRS)
     return store
 
 
-def test_pictures_are_made_again_from_their_seeds(tmp_path: Path) -> None:
+def test_images_are_made_again_from_their_seeds(tmp_path: Path) -> None:
     store = seeded(tmp_path / "db")
     export_database(store, tmp_path / "out", ExportFormat.PYIQA)
     files = sorted((tmp_path / "out" / "pictures" / "pairs").iterdir())
     assert len(files) == 60
-    hashes = {hashlib.sha256(read_picture(file).tobytes()).hexdigest() for file in files}
+    hashes = {hashlib.sha256(read_image(file).tobytes()).hexdigest() for file in files}
     assert hashes == {row["sha256"] for row in store.pairs().to_pylist()}
 
 
 @pytest.mark.parametrize("form", [ExportFormat.PYIQA, ExportFormat.HUGGING_FACE])
-def test_another_picture_than_the_scored_one_ends_the_export_without_a_trace(
+def test_another_image_than_the_scored_one_ends_the_export_without_a_trace(
     tmp_path: Path, form: ExportFormat
 ) -> None:
     store = seeded(tmp_path / "db")
@@ -220,7 +220,7 @@ def test_a_folder_with_something_in_it_and_odd_licences_are_refused(
     assert main(["export", str(tmp_path), "--format", "csv", "--out", str(tmp_path / "x")]) == 1
 
 
-def test_drawn_pictures_alone_have_the_licence_of_what_drew_them(tmp_path: Path) -> None:
+def test_drawn_images_alone_have_the_licence_of_what_drew_them(tmp_path: Path) -> None:
     store = write_database(tmp_path / "db", references=3)
     table = store.references()
     drawn = pa.array([False] * table.num_rows)

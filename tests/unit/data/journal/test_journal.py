@@ -31,7 +31,7 @@ from embodied_iqa.data.journal.journal import ConflictError, Journal, unchanged_
 from embodied_iqa.data.journal.log import MAX_LINE_BYTES, JournalFile
 from embodied_iqa.data.journal.reservations import LIFETIME_S, Reservations
 from embodied_iqa.data.journal.view import Verification
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.tasks.vocabulary import Verb
 from live_process import running_program
 

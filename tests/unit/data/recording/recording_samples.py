@@ -36,7 +36,7 @@ def type_store() -> TypeStore:
 
 @cache
 def samples(count: int) -> tuple[Written, ...]:
-    """Pictures, small and large against a chunk of 2 kB, and events, `count` of each."""
+    """Images, small and large against a chunk of 2 kB, and events, `count` of each."""
     random = np.random.default_rng(3)
     types = type_store()
     made = []

@@ -1,4 +1,4 @@
-"""A recording as a camera: pictures, intrinsics and poses as they were."""
+"""A recording as a camera: images, intrinsics and poses as they were."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Bag:
         self.writer.add_channel(topic, type_name)
         self.writer.write(topic, self.types.serialise(self.types.new(type_name, **fields)), time_ns)
 
-    def pictures(self, count: int = 3) -> None:
+    def images(self, count: int = 3) -> None:
         self.writer.add_channel("/camera/top/image_raw", IMAGE_TYPE)
         for index, stamp_ns in enumerate(STAMPS_NS[:count]):
             cdr = image_to_cdr(pixels(index), stamp_ns, "top_camera_optical_frame")
@@ -66,7 +66,7 @@ class Bag:
         self.put("/camera/top/camera_info", "sensor_msgs/msg/CameraInfo", 1_001, width=width, height=4, k=k)
 
     def poses(self, *, wrong: dict[int, float] | None = None) -> None:
-        """Write a pose for each picture; `wrong` gives the numbers of a quaternion, and NaN those of all."""
+        """Write a pose for each image; `wrong` gives the numbers of a quaternion, and NaN those of all."""
         for index, stamp_ns in enumerate(STAMPS_NS):
             point, quaternion = parts(transform(index))
             if wrong and index in wrong:
@@ -117,7 +117,7 @@ def bag(path: Path) -> Bag:
 
 
 def test_frames_come_back_as_they_were(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.info()
     bag.poses()
     bag.writer.close()
@@ -135,7 +135,7 @@ def test_frames_come_back_as_they_were(path: Path, bag: Bag) -> None:
 
 
 def test_pose_from_a_chain_of_transforms(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.info()
     bag.tf("/tf_static", "tool0", "top_camera_optical_frame", 0, transform(9))
     for index, stamp_ns in enumerate(STAMPS_NS):
@@ -149,7 +149,7 @@ def test_pose_from_a_chain_of_transforms(path: Path, bag: Bag) -> None:
 
 
 def test_looping_stamps_go_on_growing(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.writer.close()
     options = BagCameraOptions(intrinsics=INTRINSICS, T_base_camera=np.eye(4), loop=True)
     with closing(BagCamera(path, View.TOP, options)) as camera:
@@ -163,7 +163,7 @@ def test_looping_stamps_go_on_growing(path: Path, bag: Bag) -> None:
 
 
 def test_stamps_from_a_clock_and_another_topic(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.writer.close()
     options = BagCameraOptions(
         topic="/camera/top/image_raw",
@@ -178,9 +178,9 @@ def test_stamps_from_a_clock_and_another_topic(path: Path, bag: Bag) -> None:
 
 
 def test_what_is_missing_is_told(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.writer.close()
-    with pytest.raises(RecordingReadError, match="no such picture topic; got '/camera/side/image_raw'"):
+    with pytest.raises(RecordingReadError, match="no such image topic; got '/camera/side/image_raw'"):
         BagCamera(path, View.SIDE)
     with pytest.raises(RecordingReadError, match=r"no intrinsics of camera top.*/camera/top/camera_info"):
         BagCamera(path, View.TOP)
@@ -188,8 +188,8 @@ def test_what_is_missing_is_told(path: Path, bag: Bag) -> None:
         BagCamera(path, View.TOP, BagCameraOptions(intrinsics=INTRINSICS))
 
 
-def test_picture_of_another_size_is_told(path: Path, bag: Bag) -> None:
-    bag.pictures()
+def test_image_of_another_size_is_told(path: Path, bag: Bag) -> None:
+    bag.images()
     bag.info(width=6)
     bag.poses()
     bag.writer.close()
@@ -212,7 +212,7 @@ def test_transform_tree_takes_the_newest_that_is_not_in_the_future() -> None:
 
 @pytest.mark.parametrize(("count", "period_ns"), [(2, 100), (3, 105)])
 def test_a_loop_begins_a_period_after_its_end(path: Path, bag: Bag, count: int, period_ns: int) -> None:
-    bag.pictures(count)
+    bag.images(count)
     bag.writer.close()
     options = BagCameraOptions(intrinsics=INTRINSICS, T_base_camera=np.eye(4), loop=True)
     with closing(BagCamera(path, View.TOP, options)) as camera:
@@ -222,7 +222,7 @@ def test_a_loop_begins_a_period_after_its_end(path: Path, bag: Bag, count: int, 
 
 
 def test_base_beside_the_camera_under_a_common_frame(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.info()
     bag.tf("/tf_static", "base_link", "base", 0, transform(7))
     bag.tf("/tf_static", "base_link", "top_camera_optical_frame", 0, transform(9))
@@ -236,8 +236,8 @@ def test_base_beside_the_camera_under_a_common_frame(path: Path, bag: Bag) -> No
 
 
 @pytest.mark.parametrize("optional", [False, True])
-def test_wrong_pose_is_named_when_its_picture_comes(path: Path, bag: Bag, *, optional: bool) -> None:
-    bag.pictures()
+def test_wrong_pose_is_named_when_its_image_comes(path: Path, bag: Bag, *, optional: bool) -> None:
+    bag.images()
     bag.info()
     bag.poses(wrong={2: 0.0})
     bag.writer.close()
@@ -249,7 +249,7 @@ def test_wrong_pose_is_named_when_its_picture_comes(path: Path, bag: Bag, *, opt
 
 
 def test_wrong_transform_is_named_with_its_frames(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.info()
     bag.tf("/tf_static", "tool0", "top_camera_optical_frame", 0, transform(9))
     bag.tf("/tf", "base", "tool0", 0, transform(1), wrong=True)
@@ -270,7 +270,7 @@ def test_wrong_transform_is_named_with_its_frames(path: Path, bag: Bag) -> None:
 
 @pytest.mark.parametrize("said", [True, False])
 def test_what_is_not_known_stays_unknown_or_is_refused(path: Path, bag: Bag, *, said: bool) -> None:
-    bag.pictures()
+    bag.images()
     if said:
         bag.info(scale=0.0)
         bag.poses(wrong=dict.fromkeys(range(3), math.nan))
@@ -290,7 +290,7 @@ def test_what_is_not_known_stays_unknown_or_is_refused(path: Path, bag: Bag, *, 
 
 
 def test_wrong_intrinsics_are_never_unknown(path: Path, bag: Bag) -> None:
-    bag.pictures()
+    bag.images()
     bag.info(scale=-1.0)
     bag.poses()
     bag.writer.close()

@@ -1,4 +1,4 @@
-"""The fast path for pictures against the decoders of rosbags and mcap-ros2."""
+"""The fast path for images against the decoders of rosbags and mcap-ros2."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ stamps = st.integers(-(2**31) * 10**9, 2**31 * 10**9 - 1)
 
 
 def message(rows: NDArray[np.uint8], width: int, encoding: str, frame_id: str = "f", stamp_ns: int = 5):
-    """An Image message whose rows may be longer than the picture is wide; rosbags' own class."""
+    """An Image message whose rows may be longer than the image is wide; rosbags' own class."""
     types = JAZZY.types
     sec, nanosec = divmod(stamp_ns, 10**9)
     header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](sec, nanosec), frame_id)
@@ -93,7 +93,7 @@ def test_rgb_pixels_are_not_copied() -> None:
     assert np.shares_memory(image_from_cdr(cdr).rgb, np.frombuffer(cdr, np.uint8))
 
 
-def test_pictures_that_are_not_contiguous_can_be_written() -> None:
+def test_images_that_are_not_contiguous_can_be_written() -> None:
     rgb = np.random.default_rng(1).integers(0, 256, (6, 8, 3), dtype=np.uint8)[::2, ::-1]
     assert np.array_equal(image_from_cdr(image_to_cdr(rgb, 1)).rgb, rgb)
 

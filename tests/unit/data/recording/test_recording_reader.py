@@ -83,14 +83,14 @@ def test_decoded_messages_can_be_written_again(path: Path) -> None:
             assert types.serialise(reader.decode(message)) == message.cdr
 
 
-def test_pictures_equal_those_of_an_independent_decoder(path: Path) -> None:
+def test_images_equal_those_of_an_independent_decoder(path: Path) -> None:
     with path.open("rb") as file, TrialReader(path) as reader:
         other = make_reader(file, decoder_factories=[DecoderFactory()])
-        pairs = zip(reader.pictures(), other.iter_decoded_messages([IMAGE_TOPIC]), strict=True)
+        pairs = zip(reader.images(), other.iter_decoded_messages([IMAGE_TOPIC]), strict=True)
         for recorded, (*_, expected) in pairs:
-            assert recorded.picture.rgb.tobytes() == bytes(expected.data)
-            assert recorded.picture.rgb.shape == (expected.height, expected.width, 3)
-            assert recorded.picture.frame_id == "top_frame"
+            assert recorded.image.rgb.tobytes() == bytes(expected.data)
+            assert recorded.image.rgb.shape == (expected.height, expected.width, 3)
+            assert recorded.image.frame_id == "top_frame"
 
 
 def test_reads_a_bag_of_rosbags(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_reads_a_bag_of_rosbags(tmp_path: Path) -> None:
             writer.write(connection, index, image_to_cdr(rgb, index))
     with TrialReader(tmp_path / "bag") as reader:
         assert reader.path == tmp_path / "bag" / "bag.mcap"
-        found = [recorded.picture for recorded in reader.pictures()]
-        assert [picture.stamp_ns for picture in found] == [0, 1, 2]
-        assert all(np.array_equal(picture.rgb, rgb) for picture in found)
+        found = [recorded.image for recorded in reader.images()]
+        assert [image.stamp_ns for image in found] == [0, 1, 2]
+        assert all(np.array_equal(image.rgb, rgb) for image in found)
         message = next(reader.messages())
         assert np.array_equal(reader.decode(message).data, rgb.reshape(-1))
 
@@ -118,7 +118,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             writer.write(IMAGE_TOPIC, cdr, index)
     tracemalloc.start()
     with TrialReader(tmp_path / "large.mcap") as reader:
-        assert sum(1 for _ in reader.pictures()) == 200
+        assert sum(1 for _ in reader.images()) == 200
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20 * len(cdr)
@@ -192,7 +192,7 @@ def test_damaged_index_is_told(share: float, flip: int) -> None:
         assert report.output is not None
 
 
-def test_other_profile_no_index_no_pictures_no_topic(tmp_path: Path) -> None:
+def test_other_profile_no_index_no_images_no_topic(tmp_path: Path) -> None:
     other = tmp_path / "other.mcap"
     with other.open("wb") as file:
         writer = LibraryWriter(file)
@@ -212,8 +212,8 @@ def test_other_profile_no_index_no_pictures_no_topic(tmp_path: Path) -> None:
     with TrialWriter(events, types=type_store()) as trial:
         trial.add_channel(EVENT_TOPIC, EVENT_TYPE)
     with TrialReader(events) as reader:
-        with pytest.raises(RecordingReadError, match="holds no pictures; available: /trial/events"):
-            list(reader.pictures())
+        with pytest.raises(RecordingReadError, match="holds no images; available: /trial/events"):
+            list(reader.images())
         with pytest.raises(RecordingReadError, match="no such topic; got '/x'; available: /trial/events"):
             list(reader.messages(["/x"]))
         assert list(reader.messages()) == []
@@ -230,10 +230,10 @@ def test_an_index_beyond_every_file_is_damage(path: Path, tmp_path: Path, high_b
         TrialReader(tmp_path / "far.mcap")
 
 
-def test_a_damaged_picture_is_named_with_its_topic(tmp_path: Path) -> None:
+def test_a_damaged_image_is_named_with_its_topic(tmp_path: Path) -> None:
     path = tmp_path / "damaged.mcap"
     with TrialWriter(path, types=type_store()) as writer:
         writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
         writer.write(IMAGE_TOPIC, samples(1)[0].cdr[:40], 1)
     with TrialReader(path) as reader, pytest.raises(RecordingReadError, match=f"topic {IMAGE_TOPIC}: "):
-        list(reader.pictures())
+        list(reader.images())

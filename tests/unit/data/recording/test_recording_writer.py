@@ -259,7 +259,7 @@ def fill_disk(path: Path, spare_bytes: int) -> None:
     path.write_bytes(bytes(free - spare_bytes))
 
 
-def write_pictures(writer: TrialWriter, count: int) -> None:
+def write_images(writer: TrialWriter, count: int) -> None:
     for index in range(count):
         writer.write(IMAGE_TOPIC, bytes(100_000), index)
 
@@ -271,7 +271,7 @@ def test_a_full_disk_is_named_and_the_file_is_finished_all_the_same(tmp_path: Pa
         writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
         fill_disk(disk / "other", 300_000)
         with pytest.raises(RecordingWriteError, match=rf"the disk at {disk} is full \(\d\.\d of 4 MB free\)"):
-            write_pictures(writer, 100)
+            write_images(writer, 100)
         messages = writer.status.messages
         assert messages > 0
         assert shutil.disk_usage(disk).free < 150_000
@@ -288,7 +288,7 @@ def test_without_space_for_the_index_a_recording_is_recovered_on_another_disk(tm
         path = disk / "trial.mcap"
         writer = TrialWriter(path, types=type_store(), options=WriterOptions(compression=Compression.NONE))
         writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
-        write_pictures(writer, 3)
+        write_images(writer, 3)
         cut = disk / "cut.mcap"  # as a kill leaves it
         cut.write_bytes(path.read_bytes())
         writer.close()

@@ -18,7 +18,7 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
 from trial_recording import NOISE, OURS, TASK, Recorder
 
@@ -55,7 +55,7 @@ class Tape(Recorder):
     def tool_at(self, stamp: int, x: float) -> None:
         self.send("/arm/tool_pose", "geometry_msgs/msg/PoseStamped", stamp, pose=self.pose(x))
 
-    def picture_at(self, stamp: int) -> None:
+    def image_at(self, stamp: int) -> None:
         k = [60.0, 0.0, 31.5, 0.0, 60.0, 23.5, 0.0, 0.0, 1.0]
         self.send("/camera/top/camera_info", "sensor_msgs/msg/CameraInfo", stamp, k=k, width=64, height=48)
 
@@ -75,8 +75,8 @@ def test_messages_at_the_ends_of_a_run_are_its_own_and_those_beyond_are_not(tape
         tape.chunk_at(stamp)
         tape.verdict_at(stamp, mode=2 if stamp < start_ns else 1)
         tape.tool_at(stamp, x=float(stamp))
-        tape.picture_at(stamp)
-    tape.picture_at(start_ns + 5)
+        tape.image_at(stamp)
+    tape.image_at(start_ns + 5)
     tape.writer.close()
     (run,) = read_trial(tape.path).runs
     inside = [start_ns, end_ns]
@@ -154,7 +154,7 @@ def test_a_run_without_an_end_ends_with_its_last_verdict(tape: Tape) -> None:
     tape.verdict_at(1_300)
     tape.answer_at(1_400)
     tape.answer_at(1_401)
-    tape.picture_at(1_350)
+    tape.image_at(1_350)
     tape.writer.close()
     (run,) = read_trial(tape.path).runs
     assert (run.end_ns, run.outcome, run.reason) == (1_400, None, "")

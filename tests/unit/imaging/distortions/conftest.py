@@ -1,4 +1,4 @@
-"""Pictures that the tests of distortions share."""
+"""Images that the tests of distortions share."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def crop_4_3(image: Image, width_px: int) -> Image:
 
 @pytest.fixture(scope="session")
 def photographs() -> list[Image]:
-    """Four natural pictures, 320 x 240."""
+    """Four natural images, 320 x 240."""
     return [crop_4_3(load(), 320) for load in (data.astronaut, data.chelsea, data.coffee, data.rocket)]
 
 
 @pytest.fixture(scope="session")
 def photograph(photographs: list[Image]) -> Image:
-    picture = photographs[2]
-    picture.flags.writeable = False
-    return picture
+    image = photographs[2]
+    image.flags.writeable = False
+    return image
 
 
 @pytest.fixture(scope="session")
 def flat() -> Image:
     """Middle gray, large enough for statistics."""
-    picture = np.full((400, 500, 3), 128, np.uint8)
-    picture.flags.writeable = False
-    return picture
+    image = np.full((400, 500, 3), 128, np.uint8)
+    image.flags.writeable = False
+    return image

@@ -23,7 +23,7 @@ from embodied_iqa.imaging.distortions import manifest as manifest_module
 from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
 from embodied_iqa.imaging.distortions.references import read_reference
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 
 
@@ -31,8 +31,8 @@ from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 def folder(tmp_path: Path, photographs: list[Image]) -> Path:
     root = tmp_path / "in"
     (root / "sub").mkdir(parents=True)
-    for name, picture in zip(("a.png", "b.png", "sub/c.png"), photographs, strict=False):
-        cv2.imwrite(str(root / name), picture[::2, ::2, ::-1])
+    for name, image in zip(("a.png", "b.png", "sub/c.png"), photographs, strict=False):
+        cv2.imwrite(str(root / name), image[::2, ::2, ::-1])
     return root
 
 
@@ -50,12 +50,12 @@ def test_any_number_of_workers_makes_the_same_folder(folder: Path, tmp_path: Pat
     assert len(first) == 30 * 2 * 3 + 2
 
 
-def test_a_picture_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: Path, tmp_path: Path):
+def test_an_image_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: Path, tmp_path: Path):
     out = tmp_path / "out"
     assert main(["distort", "--type", "15:4", "--seed", "3", str(folder / "a.png"), "--out", str(out)]) == 0
-    made = read_picture(out / "15_4" / "a.png")
+    made = read_image(out / "15_4" / "a.png")
     spec = DistortionSpec("15", 4, 3)
-    assert np.array_equal(made, FrameDistorter(spec).apply(read_picture(folder / "a.png"), "a", 0))
+    assert np.array_equal(made, FrameDistorter(spec).apply(read_image(folder / "a.png"), "a", 0))
     (record,) = json.loads((out / "manifest.json").read_text())["pictures"]
     assert record["parameters"] == {"variance": 0.02}
     assert (record["type"], record["name"], record["level"], record["seed"]) == (
@@ -144,7 +144,7 @@ def test_a_manifest_that_could_not_be_read_again_is_not_written(
 
 
 def test_a_region_takes_two_levels(folder: Path, tmp_path: Path):
-    out, reference = tmp_path / "out", read_picture(folder / "a.png")
+    out, reference = tmp_path / "out", read_image(folder / "a.png")
     mask = np.zeros(reference.shape[:2], np.uint8)
     mask[40:90, 50:120] = 255
     cv2.imwrite(str(tmp_path / "roi.png"), mask)
@@ -152,7 +152,7 @@ def test_a_region_takes_two_levels(folder: Path, tmp_path: Path):
     assert main([*command, "--inside", "4", "--outside", "1", "--out", str(out)]) == 0
     rng = frame_generator(DistortionSpec("12", 4), "a", 0)
     expected = distort_region(reference, "12", mask, inside=4, outside=1, rng=rng)
-    assert np.array_equal(read_picture(out / "12_4in_1out" / "a.png"), expected)
+    assert np.array_equal(read_image(out / "12_4in_1out" / "a.png"), expected)
 
 
 def test_a_recording_is_distorted_as_it_was_live(tmp_path: Path, photographs: list[Image]):
@@ -165,7 +165,7 @@ def test_a_recording_is_distorted_as_it_was_live(tmp_path: Path, photographs: li
     assert main(["distort", str(bag), "--type", "12:5", "--seed", "9", "--out", str(out)]) == 0
     live = FrameDistorter(DistortionSpec("12", 5, 9))
     for stamp_ns in (10**18 + 1, 10**18 + 2):
-        frame = read_picture(out / "12_5" / "camera-wrist-image_raw" / f"{stamp_ns}.png")
+        frame = read_image(out / "12_5" / "camera-wrist-image_raw" / f"{stamp_ns}.png")
         assert np.array_equal(frame, live.apply(photographs[0], "wrist", stamp_ns))
 
 
@@ -191,7 +191,7 @@ def test_random_levels_depend_on_seed_and_name_only(folder: Path, tmp_path: Path
         (["{in}", "--type", "01", "--inside", "1", "--out", "o"], 2, "region"),
         (["{in}", "--type", "01:1", "--workers", "0", "--out", "o"], 2, "workers"),
         (["list", "--workers", "2"], 2, "not an option for list"),
-        (["sheet", "--out", "sheet.xyz"], 2, "a sheet is a picture"),
+        (["sheet", "--out", "sheet.xyz"], 2, "a sheet is an image"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(
@@ -212,7 +212,7 @@ def test_mistakes_are_reported_in_one_line(
     assert not (tmp_path / "o").exists()
 
 
-def test_two_pictures_of_one_name_are_left_out_and_the_others_done(
+def test_two_images_of_one_name_are_left_out_and_the_others_done(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     (folder / "a.jpg").write_bytes((folder / "a.png").read_bytes())
@@ -250,7 +250,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 }
 
 
-def test_bad_pictures_are_listed_with_their_reasons_and_the_others_are_made(
+def test_bad_images_are_listed_with_their_reasons_and_the_others_are_made(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
     out = tmp_path / "o"
@@ -280,7 +280,7 @@ def test_bad_pictures_are_listed_with_their_reasons_and_the_others_are_made(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
-def test_pictures_and_folders_without_permission_are_listed(
+def test_images_and_folders_without_permission_are_listed(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     (folder / "a.png").chmod(0)
@@ -294,7 +294,7 @@ def test_pictures_and_folders_without_permission_are_listed(
     (folder / "sub").chmod(0o700)
 
 
-def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished_picture(
+def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished_image(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     out = tmp_path / "o"
@@ -344,7 +344,7 @@ def test_the_list_is_complete(capsys: pytest.CaptureFixture[str]):
 def test_the_sheet_has_a_row_for_each_type(folder: Path, tmp_path: Path):
     command = ["distort", "sheet", "--reference", str(folder / "a.png"), "--out"]
     assert main([*command, str(tmp_path / "sheet.png")]) == 0
-    sheet = read_picture(tmp_path / "sheet.png")
+    sheet = read_image(tmp_path / "sheet.png")
     assert sheet.shape[1] == 6 * 160
     assert sheet.shape[0] == 22 + 30 * (120 + 22)
     assert main([*command, str(tmp_path / "classes"), "--all-miqd"]) == 0
@@ -370,13 +370,13 @@ def test_a_manifest_in_an_impossible_place_is_one_line(tmp_path: Path):
         Manifest(tmp_path / "file" / "out").begin()
 
 
-def test_a_picture_that_was_turned_by_its_camera_is_read_upright(tmp_path: Path):
+def test_an_image_that_was_turned_by_its_camera_is_read_upright(tmp_path: Path):
     turned = np.zeros((40, 60, 3), np.uint8)
     turned[:, :20] = 255
     exif = Image_.Exif()
     exif[0x0112] = 6  # orientation: a quarter turn to the right
     Image_.fromarray(turned).save(tmp_path / "turned.png", exif=exif)
-    picture = read_reference(tmp_path / "turned.png")
-    assert picture.shape == (60, 40, 3)
-    assert (picture[:20] == 255).all()
-    assert not picture[20:].any()
+    image = read_reference(tmp_path / "turned.png")
+    assert image.shape == (60, 40, 3)
+    assert (image[:20] == 255).all()
+    assert not image[20:].any()

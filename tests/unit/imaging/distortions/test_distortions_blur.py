@@ -16,8 +16,8 @@ from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.imaging.distortions.miqd_blur import defocus_kernel, trail_kernel
 
 
-def correlate(picture: Image, kernel: NDArray[np.float32]) -> NDArray[np.float64]:
-    channels = [ndimage.correlate(picture[..., c].astype(float), kernel.astype(float)) for c in range(3)]
+def correlate(image: Image, kernel: NDArray[np.float32]) -> NDArray[np.float64]:
+    channels = [ndimage.correlate(image[..., c].astype(float), kernel.astype(float)) for c in range(3)]
     return np.stack(channels, axis=-1)
 
 

@@ -85,8 +85,8 @@ def test_calibration_aligns_the_levels_on_a_small_recipe(photographs: list[Image
             assert curve.reached[level - 1] == pytest.approx(outcome.targets[level - 1], rel=0.4), curve.id
 
 
-def test_calibration_needs_pictures_and_steps():
-    with pytest.raises(UsageError, match="pictures"):
+def test_calibration_needs_images_and_steps():
+    with pytest.raises(UsageError, match="images"):
         calibrate([], 9, print)
 
 

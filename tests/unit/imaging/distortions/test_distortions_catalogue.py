@@ -69,7 +69,7 @@ def test_an_error_lists_what_exists(word: str, message: str):
 
 
 @pytest.mark.parametrize(
-    ("picture", "message"),
+    ("image", "message"),
     [
         (np.zeros((32, 32, 3), np.float32), "uint8"),
         (np.zeros((32, 32), np.uint8), r"\(H, W, 3\)"),
@@ -78,9 +78,9 @@ def test_an_error_lists_what_exists(word: str, message: str):
         ([[1, 2], [3, 4]], "numpy array"),
     ],
 )
-def test_what_is_not_a_picture_is_refused(picture: Any, message: str):
+def test_what_is_not_an_image_is_refused(image: Any, message: str):
     with pytest.raises(InputError, match=message):
-        distort(picture, "01", 1, np.random.default_rng(0))
+        distort(image, "01", 1, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("level", [0, 6, -1])

@@ -130,7 +130,7 @@ def test_contrast_passes_its_five_points(amount: float):
 
 def test_sharpening_adds_what_smoothing_takes_away(photograph: Image):
     (amount,) = entry("29").parameters[0]
-    before, after = (lab_of(picture)[..., 0] for picture in (photograph, distort(photograph, "29", 1, RNG)))
+    before, after = (lab_of(image)[..., 0] for image in (photograph, distort(photograph, "29", 1, RNG)))
     from scipy.ndimage import gaussian_filter
 
     expected = np.clip(before + amount * (before - gaussian_filter(before, 3.0)), 0, 100)

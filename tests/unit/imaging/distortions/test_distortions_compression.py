@@ -18,8 +18,8 @@ from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.quality.metrics import psnr
 
 
-def opencv_bytes(picture: Image, suffix: str, option: int, value: int) -> bytes:
-    return cv2.imencode(suffix, picture[..., ::-1], [option, value])[1].tobytes()
+def opencv_bytes(image: Image, suffix: str, option: int, value: int) -> bytes:
+    return cv2.imencode(suffix, image[..., ::-1], [option, value])[1].tobytes()
 
 
 @pytest.mark.parametrize("level", range(1, 6))
@@ -62,7 +62,7 @@ def test_jpeg2000_keeps_its_ratio_and_looks_as_openjpegs_own(level: int, photogr
     assert psnr(photograph, ours) == pytest.approx(psnr(photograph, peer), abs=2.0)
 
 
-def test_jpeg2000_of_the_smallest_pictures(photograph: Image):
+def test_jpeg2000_of_the_smallest_images(photograph: Image):
     small = np.ascontiguousarray(photograph[100:116, 100:120])
     out = jpeg2000(small, np.random.default_rng(0), 4.0)
     assert out.shape == small.shape
@@ -83,8 +83,8 @@ def test_levels_of_jpeg2000_rise_at_small_sizes_too(size: tuple[int, int], photo
 def test_the_number_of_threads_does_not_show_in_jpeg2000(photograph: Image, monkeypatch: pytest.MonkeyPatch):
     large = np.tile(photograph, (2, 2, 1))
     assert int(os.environ["OPJ_NUM_THREADS"]) >= 1
-    pictures = []
+    images = []
     for threads in ("1", "4"):
         monkeypatch.setenv("OPJ_NUM_THREADS", threads)
-        pictures.append(distort(large, "09", 2, np.random.default_rng(0)))
-    assert np.array_equal(*pictures)
+        images.append(distort(large, "09", 2, np.random.default_rng(0)))
+    assert np.array_equal(*images)

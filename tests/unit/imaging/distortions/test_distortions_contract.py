@@ -1,4 +1,4 @@
-"""Properties of every distortion: shape, type, unmodified input, the same picture from the same seed."""
+"""Properties of every distortion: shape, type, unmodified input, the same image from the same seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDS = [line.id for line in (*catalogue(), *miqd_catalogue())]
 KINDS = ("noise", "black", "white", "gray-looking", "ramp")
 
 
-def make_picture(kind: str, height: int, width: int, seed: int) -> np.ndarray:
+def make_image(kind: str, height: int, width: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     if kind == "noise":
         return rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
@@ -42,16 +42,16 @@ def make_picture(kind: str, height: int, width: int, seed: int) -> np.ndarray:
 def test_shape_type_input_and_determinism(
     distortion_id: str, *, kind: str, height: int, width: int, level: int, seed: int
 ):
-    picture = make_picture(kind, height, width, seed)
-    before = picture.copy()
-    picture.flags.writeable = False
-    first = distort(picture, distortion_id, level, np.random.default_rng(seed))
-    again = distort(picture, distortion_id, level, np.random.default_rng(seed))
-    assert first.shape == picture.shape
+    image = make_image(kind, height, width, seed)
+    before = image.copy()
+    image.flags.writeable = False
+    first = distort(image, distortion_id, level, np.random.default_rng(seed))
+    again = distort(image, distortion_id, level, np.random.default_rng(seed))
+    assert first.shape == image.shape
     assert first.dtype == np.uint8
     assert first.flags.c_contiguous
-    assert not np.shares_memory(first, picture)
-    assert np.array_equal(picture, before)
+    assert not np.shares_memory(first, image)
+    assert np.array_equal(image, before)
     assert np.array_equal(first, again)
 
 
@@ -77,10 +77,10 @@ def test_no_level_is_an_identity_and_nothing_global_is_drawn(distortion_id: str,
 
 
 @pytest.mark.parametrize("distortion_id", IDS)
-def test_pictures_of_4k(distortion_id: str):
-    picture = make_picture("ramp", 2160, 3840, 0)
-    out = distort(picture, distortion_id, 2, np.random.default_rng(0))
-    assert out.shape == picture.shape
+def test_images_of_4k(distortion_id: str):
+    image = make_image("ramp", 2160, 3840, 0)
+    out = distort(image, distortion_id, 2, np.random.default_rng(0))
+    assert out.shape == image.shape
 
 
 RANDOM = ["03", "05", "12", "13", "14", "15", "16", "17", "22", "23", "24", "25", "26"]
@@ -107,10 +107,10 @@ class Wall:
 sys.meta_path.insert(0, Wall())
 import numpy as np
 from embodied_iqa.imaging.distortions import catalogue, distort
-picture = np.full((64, 64, 3), 99, np.uint8)
+image = np.full((64, 64, 3), 99, np.uint8)
 for line in catalogue():
     if line.id != "17":
-        distort(picture, line.id, 3, np.random.default_rng(0))
+        distort(image, line.id, 3, np.random.default_rng(0))
 print("fine")
 """
 

@@ -43,7 +43,7 @@ def quads_of(image: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def denoised_in_integers(image: Image, sigma: float) -> Image:
-    """Return what the shipped network makes of a picture with even sides, with sums in 64-bit integers."""
+    """Return what the shipped network makes of an image with even sides, with sums in 64-bit integers."""
     margin = [(CONTEXT_PX, CONTEXT_PX)] * 2 + [(0, 0)]
     planes = quads_of(np.pad(image, margin, mode="reflect").astype(np.int64))
     level = np.full((1, *planes.shape[1:]), noise_level(sigma))
@@ -62,10 +62,10 @@ def denoised_in_integers(image: Image, sigma: float) -> Image:
 @pytest.mark.parametrize(("variance", "gain_db"), [(0.002, 2.0), (0.01, 5.0), (0.04, 7.0)])
 def test_the_shipped_network_removes_noise(variance: float, gain_db: float, photographs: list[Image]):
     gains = []
-    for picture in photographs:
-        noisy = white_noise(picture, np.random.default_rng(1), variance)
+    for image in photographs:
+        noisy = white_noise(image, np.random.default_rng(1), variance)
         clean = shipped_denoiser().denoise(noisy, variance**0.5)
-        gains.append(psnr(picture, clean) - psnr(picture, noisy))
+        gains.append(psnr(image, clean) - psnr(image, noisy))
     assert np.mean(gains) > gain_db
 
 
@@ -126,8 +126,8 @@ def test_training_learns_repeats_and_round_trips(tmp_path: Path, photographs: li
     assert psnr(photographs[0], clean) > psnr(photographs[0], noisy)
 
 
-def test_unusable_pictures_recipes_and_files_are_refused(tmp_path: Path):
-    with pytest.raises(UsageError, match="no picture to train on"):
+def test_unusable_images_recipes_and_files_are_refused(tmp_path: Path):
+    with pytest.raises(UsageError, match="no image to train on"):
         train_denoiser([np.zeros((20, 20, 3), np.uint8)], TrainingRecipe(steps=1), lambda _step, _error: None)
     with pytest.raises(UsageError, match="recipe"):
         TrainingRecipe(steps=0)

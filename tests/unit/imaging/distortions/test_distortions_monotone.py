@@ -1,4 +1,4 @@
-"""Levels rank: over natural pictures the mean PSNR falls from level to level."""
+"""Levels rank: over natural images the mean PSNR falls from level to level."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def test_mean_psnr_falls_strictly_with_the_level(line: Entry, photographs: list[
     means = []
     for level in range(1, 6):
         values = [
-            psnr(picture, distort(picture, line.id, level, np.random.default_rng(number)))
-            for number, picture in enumerate(photographs)
+            psnr(image, distort(image, line.id, level, np.random.default_rng(number)))
+            for number, image in enumerate(photographs)
         ]
         means.append(np.mean(values))
     assert np.all(np.diff(means) < 0), means
@@ -29,8 +29,8 @@ def test_mean_psnr_of_the_machine_vision_types_falls(line: Entry, photographs: l
     means = []
     for level in range(1, 6):
         values = [
-            psnr(picture, distort(picture, line.id, level, np.random.default_rng(number)))
-            for number, picture in enumerate(photographs)
+            psnr(image, distort(image, line.id, level, np.random.default_rng(number)))
+            for number, image in enumerate(photographs)
         ]
         means.append(np.mean(values))
     assert np.all(np.diff(means) < 0), means

@@ -87,7 +87,7 @@ def test_masks_come_from_segmentations_and_files(tmp_path: Path):
     assert mask_of_labels(labels, [0, 2]).tolist() == [[False, True], [True, True]]
     cv2.imwrite(str(tmp_path / "mask.png"), box().astype(np.uint8) * 255)
     assert np.array_equal(read_mask(tmp_path / "mask.png"), box())
-    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "text.png").write_text("no image")
     with pytest.raises(InputError, match="is not an image"):
         read_mask(tmp_path / "text.png")
     with pytest.raises(InputError, match="cannot be read"):

@@ -16,17 +16,17 @@ from embodied_iqa.imaging.distortions.image import Image
 RNG = np.random.default_rng(0)
 
 
-def blocks_of(picture: Image, side_px: int) -> list[bytes]:
-    rows, columns = picture.shape[0] // side_px, picture.shape[1] // side_px
-    cut = picture[: rows * side_px, : columns * side_px].reshape(rows, side_px, columns, side_px, 3)
+def blocks_of(image: Image, side_px: int) -> list[bytes]:
+    rows, columns = image.shape[0] // side_px, image.shape[1] // side_px
+    cut = image[: rows * side_px, : columns * side_px].reshape(rows, side_px, columns, side_px, 3)
     return [cut[row, :, column].tobytes() for row in range(rows) for column in range(columns)]
 
 
 @pytest.mark.parametrize("level", range(1, 6))
 def test_exchange_is_a_permutation_of_blocks_that_stay_near(level: int):
-    picture = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
-    out = distort(picture, "23", level, np.random.default_rng(2))
-    before, after = blocks_of(picture, 16), blocks_of(out, 16)
+    image = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
+    out = distort(image, "23", level, np.random.default_rng(2))
+    before, after = blocks_of(image, 16), blocks_of(out, 16)
     assert Counter(before) == Counter(after)
     where = {block: index for index, block in enumerate(before)}
     distances = [
@@ -38,28 +38,28 @@ def test_exchange_is_a_permutation_of_blocks_that_stay_near(level: int):
 
 @pytest.mark.parametrize("level", range(1, 6))
 def test_lost_blocks_are_flat_and_as_many_as_they_should_be(level: int):
-    picture = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
+    image = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
     (fraction,) = entry("24").parameters[level - 1]
-    out = distort(picture, "24", level, np.random.default_rng(2))
-    changed = [new for old, new in zip(blocks_of(picture, 32), blocks_of(out, 32), strict=True) if old != new]
+    out = distort(image, "24", level, np.random.default_rng(2))
+    changed = [new for old, new in zip(blocks_of(image, 32), blocks_of(out, 32), strict=True) if old != new]
     assert len(changed) == max(1, round(fraction * 192))
     assert all(len(set(zip(block[::3], block[1::3], block[2::3], strict=True))) == 1 for block in changed)
 
 
 @pytest.mark.parametrize("level", range(1, 6))
-def test_repeated_blocks_repeat_a_block_of_the_picture(level: int):
-    picture = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
+def test_repeated_blocks_repeat_a_block_of_the_image(level: int):
+    image = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
     (fraction,) = entry("26").parameters[level - 1]
-    out = distort(picture, "26", level, np.random.default_rng(2))
-    before, after = blocks_of(picture, 32), blocks_of(out, 32)
+    out = distort(image, "26", level, np.random.default_rng(2))
+    before, after = blocks_of(image, 32), blocks_of(out, 32)
     assert set(after) <= set(before)
     assert sum(old != new for old, new in zip(before, after, strict=True)) == max(1, round(fraction * 192))
 
 
 def test_interpolation_restores_what_is_linear_along_rows_and_columns():
     x = np.linspace(0, 255, 128)[None, :, None]
-    picture = np.broadcast_to(x, (128, 128, 3)).astype(np.uint8)
-    picture = np.maximum(picture, picture.transpose(1, 0, 2))
+    image = np.broadcast_to(x, (128, 128, 3)).astype(np.uint8)
+    image = np.maximum(image, image.transpose(1, 0, 2))
     ramp = np.ascontiguousarray(np.broadcast_to(np.rint(x), (128, 128, 3)).astype(np.uint8))
     grid = BlockGrid(32, 4, 4)
     hidden = ramp.copy()
@@ -69,12 +69,12 @@ def test_interpolation_restores_what_is_linear_along_rows_and_columns():
 
 
 def test_interpolation_uses_received_pixels_only():
-    picture = np.full((128, 128, 3), 90, np.uint8)
+    image = np.full((128, 128, 3), 90, np.uint8)
     grid = BlockGrid(32, 4, 4)
-    hole = picture.copy()
+    hole = image.copy()
     hole[32:96, 32:96] = 255
     lost = np.array([5, 6, 9, 10])
-    assert np.array_equal(interpolated(hole, grid, lost), picture)
+    assert np.array_equal(interpolated(hole, grid, lost), image)
     everything = interpolated(hole, grid, np.arange(16))
     assert np.ptp(everything) == 0
 

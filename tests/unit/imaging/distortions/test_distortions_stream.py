@@ -21,8 +21,8 @@ STAMP_NS = 1_700_000_000_123_456_789
 
 
 def test_no_distortion_passes_the_same_array_through():
-    picture = np.zeros((20, 20, 3), np.uint8)
-    assert FrameDistorter(None).apply(picture, View.TOP, 5) is picture
+    image = np.zeros((20, 20, 3), np.uint8)
+    assert FrameDistorter(None).apply(image, View.TOP, 5) is image
 
 
 def test_every_part_of_the_key_matters(photograph: Image):
@@ -41,7 +41,7 @@ def test_a_frozen_pattern_stays_the_same_from_frame_to_frame(photograph: Image):
 
 
 @pytest.mark.parametrize("distortion_id", ["03", "05", "miqd:motion-blur"])
-def test_views_share_what_sets_the_look_of_the_whole_picture(distortion_id: str, photograph: Image):
+def test_views_share_what_sets_the_look_of_the_whole_image(distortion_id: str, photograph: Image):
     distorter = FrameDistorter(DistortionSpec(distortion_id, 5, 1))
     top, side = (distorter.apply(photograph, view, STAMP_NS) for view in ("top", "side"))
     assert np.array_equal(top, side)
@@ -53,21 +53,21 @@ import sys
 from hashlib import sha256
 import numpy as np
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter, catalogue
-picture = np.random.default_rng(5).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+image = np.random.default_rng(5).integers(0, 256, (96, 128, 3), dtype=np.uint8)
 for line in catalogue():
-    out = FrameDistorter(DistortionSpec(line.id, 4, 11)).apply(picture, "wrist", int(sys.argv[1]))
+    out = FrameDistorter(DistortionSpec(line.id, 4, 11)).apply(image, "wrist", int(sys.argv[1]))
     print(line.id, sha256(out).hexdigest())
 """
 
 
 def test_another_process_makes_the_same_bytes():
-    picture = np.random.default_rng(5).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+    image = np.random.default_rng(5).integers(0, 256, (96, 128, 3), dtype=np.uint8)
     command = [sys.executable, "-c", PROGRAM, str(STAMP_NS)]
     environment = {"PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     other = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
     for line in other.splitlines():
         distortion_id, digest = line.split()
-        here = FrameDistorter(DistortionSpec(distortion_id, 4, 11)).apply(picture, "wrist", STAMP_NS)
+        here = FrameDistorter(DistortionSpec(distortion_id, 4, 11)).apply(image, "wrist", STAMP_NS)
         assert sha256(here).hexdigest() == digest, distortion_id
 
 
@@ -89,7 +89,7 @@ def test_an_unknown_distortion_is_refused_at_once():
     ],
 )
 def test_the_stream_is_that_of_the_hashed_key_for_ever(spec: DistortionSpec, key: str, draws: list[int]):
-    """Numbers that were drawn once: stored pictures are made again from the seed alone."""
+    """Numbers that were drawn once: stored images are made again from the seed alone."""
     assert frame_generator(spec, "wrist", STAMP_NS).integers(0, 2**32, 3).tolist() == draws
     entropy = int.from_bytes(blake2b(key.encode(), digest_size=16).digest(), "little")
     assert np.random.Generator(np.random.PCG64(entropy)).integers(0, 2**32, 3).tolist() == draws
@@ -104,21 +104,21 @@ SCHEDULES = (
 
 
 @given(st.sampled_from(SCHEDULES), st.integers(0, 2**62), st.integers(-(10**8), 10**10), st.integers(1, 5))
-def test_a_level_of_a_schedule_gives_the_picture_of_that_level_alone(
+def test_a_level_of_a_schedule_gives_the_image_of_that_level_alone(
     schedule: str, origin_ns: int, elapsed_ns: int, level: int
 ) -> None:
-    """It depends on the time since the origin; level 0 is the untouched picture itself."""
-    picture = np.full((16, 16, 3), 90, np.uint8)
+    """It depends on the time since the origin; level 0 is the untouched image itself."""
+    image = np.full((16, 16, 3), 90, np.uint8)
     spec = DistortionSpec("12", level, 7, schedule=schedule)
     distorter = FrameDistorter(spec, origin_ns)
     stamp_ns = origin_ns + elapsed_ns
     now = distorter.level_at(stamp_ns)
     assert now == spec.level_at(elapsed_ns) == FrameDistorter(spec, 0).level_at(elapsed_ns)
-    made = distorter.apply(picture, "top", stamp_ns)
+    made = distorter.apply(image, "top", stamp_ns)
     if now == 0:
-        assert made is picture
+        assert made is image
     else:
-        alone = FrameDistorter(DistortionSpec("12", now, 7)).apply(picture, "top", stamp_ns)
+        alone = FrameDistorter(DistortionSpec("12", now, 7)).apply(image, "top", stamp_ns)
         assert made.tobytes() == alone.tobytes()
 
 

@@ -26,7 +26,7 @@ def add(frames: FrameAssembler, stamp_ns: int, part: str, view: View = View.TOP)
         frames.add_pose(view, stamp_ns, stamp_ns * np.eye(4))
     else:
         source = Source[part.upper()]
-        frames.add_picture(view, source, stamp_ns, rgb((stamp_ns + 100 * source) % 256))
+        frames.add_image(view, source, stamp_ns, rgb((stamp_ns + 100 * source) % 256))
 
 
 @given(st.permutations(["info", "pose", "raw", "distorted"]))

@@ -122,12 +122,12 @@ def test_depth_is_in_millimetres(order: int, byte_order: str) -> None:
 @pytest.mark.parametrize(
     ("encoding", "size", "step", "said"),
     [
-        ("16UC1", (2, 2), 4, "a depth image is no picture"),
-        ("bayer_rggb16", (2, 2), 4, "unknown picture encoding"),
-        ("yuv422", (2, 3), 6, "odd width of a yuv422 picture"),
+        ("16UC1", (2, 2), 4, "a depth image is no image"),
+        ("bayer_rggb16", (2, 2), 4, "unknown image encoding"),
+        ("yuv422", (2, 3), 6, "odd width of a yuv422 image"),
         ("bayer_rggb8", (2, 4), 4, "at least 3 x 3"),
-        ("bgr8", (2, 2), 5, "picture size and data disagree"),
-        ("mono8", (0, 2), 2, "empty picture"),
+        ("bgr8", (2, 2), 5, "image size and data disagree"),
+        ("mono8", (0, 2), 2, "empty image"),
         ("mono8", (2**32 - 1, 2**32 - 1), 2**32 - 1, "disagree"),
     ],
 )
@@ -211,12 +211,12 @@ def test_jpeg_gray_alpha_and_16_bits() -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ("h264", "unknown format of a compressed picture.*got 'h264'"),
+        ("h264", "unknown format of a compressed image.*got 'h264'"),
         ("", "unknown format"),
         ("rgb8;", "unknown format"),
         ("16UC1; png compressed 16UC1", "a depth topic without compression"),
         ("16UC1; compressedDepth png", "unknown format"),
-        ("bayer_rggb8; png compressed bayer_rggb8", "mosaic is no picture"),
+        ("bayer_rggb8; png compressed bayer_rggb8", "mosaic is no image"),
     ],
 )
 def test_other_formats_are_named(form: str, said: str) -> None:

@@ -15,7 +15,7 @@ from PIL import ImageOps
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.distortions.region import read_mask
-from embodied_iqa.imaging.images.codecs import decode_rgb, read_picture
+from embodied_iqa.imaging.images.codecs import decode_rgb, read_image
 from embodied_iqa.imaging.images.header_size import jpeg_damage
 
 SCENE = cv2.resize(np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8), (320, 240))
@@ -37,7 +37,7 @@ def test_an_image_is_turned_upright_as_pillow_turns_it(tmp_path: Path, orientati
     path = tmp_path / f"image.{kind.lower()}"
     Pillow.fromarray(SCENE).save(path, kind, exif=exif)
     with Pillow.open(path) as image:
-        assert np.array_equal(read_picture(path), np.asarray(ImageOps.exif_transpose(image).convert("RGB")))
+        assert np.array_equal(read_image(path), np.asarray(ImageOps.exif_transpose(image).convert("RGB")))
 
 
 @pytest.mark.parametrize("options", FORMS)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.header_size import claims_too_much
 
 PARAMETERS = {
@@ -49,7 +49,7 @@ def test_a_file_that_claims_too_much_is_refused_before_it_is_decoded(
     path.write_bytes(data)
     monkeypatch.setattr(cv2, "imdecode", lambda *_: pytest.fail("it was decoded"))
     with pytest.raises(InputError, match="damaged"):
-        read_picture(path)
+        read_image(path)
 
 
 def test_a_chunk_that_claims_too_much_is_refused() -> None:

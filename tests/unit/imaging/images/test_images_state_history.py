@@ -1,4 +1,4 @@
-"""The arm's state in a picture does not depend on what has arrived since."""
+"""The arm's state in an image does not depend on what has arrived since."""
 
 from hypothesis import given
 from hypothesis import strategies as st

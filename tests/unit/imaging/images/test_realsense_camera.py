@@ -36,7 +36,7 @@ START_NS = 1_000_000 * MS
 POSE = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
-def pictures(number: int) -> tuple[np.ndarray, np.ndarray]:
+def images(number: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(number)
     return (
         rng.integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8),
@@ -73,7 +73,7 @@ def read_in_vain(
 
 
 def feed(source: SoftwareRealSense, number: int, **how: object) -> None:
-    source.feed(*pictures(number), number, number * 1e3 / RATE, **how)
+    source.feed(*images(number), number, number * 1e3 / RATE, **how)
 
 
 def test_pixels_depth_intrinsics_and_stamps() -> None:
@@ -85,7 +85,7 @@ def test_pixels_depth_intrinsics_and_stamps() -> None:
         clock.now_ns = START_NS + round(number * 1e9 / RATE) + (number % 7) * MS
         both = camera.read_rgbd(2.0)
         assert both is not None
-        rgb, depth = pictures(number)
+        rgb, depth = images(number)
         assert np.array_equal(both.frame.rgb, rgb)
         assert np.array_equal(both.sensor_depth, depth)
         assert both.frame.rgb.flags.c_contiguous
@@ -103,7 +103,7 @@ def test_pixels_depth_intrinsics_and_stamps() -> None:
         camera.read(0.0)
 
 
-def test_pictures_of_the_simulated_cell_come_through_unchanged() -> None:
+def test_images_of_the_simulated_cell_come_through_unchanged() -> None:
     from embodied_iqa.world.scenes.scene import make_scene
     from embodied_iqa.world.simulation.renderer import SceneRenderer, intrinsics_of
     from embodied_iqa.world.simulation.world import World
@@ -140,13 +140,13 @@ def test_a_feeding_thread_and_a_reading_one_lose_nothing() -> None:
         both = camera.read_rgbd(5.0)
         taken.release()
         assert both is not None
-        assert np.array_equal(both.frame.rgb, pictures(number)[0]), number
+        assert np.array_equal(both.frame.rgb, images(number)[0]), number
     feeder.join(5.0)
     assert camera.lost == 0
     camera.close()
 
 
-def test_lost_pictures_are_counted() -> None:
+def test_lost_images_are_counted() -> None:
     source = SoftwareRealSense("A", LENS, RATE)
     camera = camera_of(source)
     for number in (0, 1, 5, 6):
@@ -190,7 +190,7 @@ def test_it_gives_up_on_a_camera_that_stays_away() -> None:
     camera.close()
 
 
-def test_old_pictures_are_not_returned_as_new() -> None:
+def test_old_images_are_not_returned_as_new() -> None:
     source, clock, time = SoftwareRealSense("A", LENS, RATE), Clock(), ManualClock()
     restarted = threading.Event()
 
@@ -209,7 +209,7 @@ def test_old_pictures_are_not_returned_as_new() -> None:
     camera.close()
 
 
-def test_a_picture_without_a_known_pose_is_left_out_and_counted() -> None:
+def test_an_image_without_a_known_pose_is_left_out_and_counted() -> None:
     source, time, looked = SoftwareRealSense("A", LENS, RATE), ManualClock(), threading.Event()
     camera = camera_of(source, pose_at=lambda _stamp: looked.set(), time=time)
     feed(source, 0)
@@ -241,7 +241,7 @@ def test_three_cameras_by_serial() -> None:
             View.SIDE, serial, SETTINGS, lambda _: POSE, Clock(), devices=lambda: devices, clock=ManualClock()
         )
         feed(source, ord(serial))
-        assert np.array_equal(camera.read(2.0).rgb, pictures(ord(serial))[0])
+        assert np.array_equal(camera.read(2.0).rgb, images(ord(serial))[0])
         camera.close()
     with pytest.raises(InputError, match="expected serial number X; available: A, B, C"):
         find_device(devices, "X")
@@ -273,7 +273,7 @@ def test_a_distorted_lens_is_reported_in_pixels() -> None:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve pictures recorded by librealsense."""
+    """Twelve images recorded by librealsense."""
     path = tmp_path_factory.mktemp("realsense") / "twelve.db3"
     source = SoftwareRealSense("A", LENS, RATE)
     recorder = rs.recorder(str(path), source.device)
@@ -292,7 +292,7 @@ def test_a_recording_is_played_whole_and_bit_for_bit(recording: Path) -> None:
     with pytest.raises(EndOfFramesError, match="were shown"):
         camera.read_rgbd(PATIENCE_S)
     for number, both in enumerate(got):
-        rgb, depth = pictures(number)
+        rgb, depth = images(number)
         assert np.array_equal(both.frame.rgb, rgb)
         assert np.array_equal(both.sensor_depth, depth)
     stamps = np.array([both.frame.stamp_ns for both in got])

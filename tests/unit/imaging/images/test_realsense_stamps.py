@@ -17,7 +17,7 @@ ROS_ZERO_NS = 1_700_000_000_000_000_000
 
 
 def arrivals(delays_ns: np.ndarray, drift_ppm: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Stamps by the camera's clock, true times and arrivals of pictures with these delays."""
+    """Stamps by the camera's clock, true times and arrivals of images with these delays."""
     device = 5_000 * MS + PERIOD_NS * np.arange(len(delays_ns), dtype=np.int64)
     true = ROS_ZERO_NS + (device * (1 + drift_ppm * 1e-6)).astype(np.int64)
     return device, true, true + delays_ns.astype(np.int64)
@@ -35,7 +35,7 @@ def mapped(device: np.ndarray, arrival: np.ndarray, mapper: StampMapper | None =
 )
 def test_stamps_rise_and_are_never_after_their_arrival(delays: list[int], drift_ppm: float) -> None:
     device, _, arrival = arrivals(np.array(delays), drift_ppm)
-    arrival = np.maximum.accumulate(arrival)  # pictures come in order
+    arrival = np.maximum.accumulate(arrival)  # images come in order
     stamps = mapped(device, arrival)
     assert (np.diff(stamps) > 0).all()
     assert (stamps <= arrival + np.arange(len(stamps))).all()  # a nanosecond each where arrivals coincide
@@ -89,7 +89,7 @@ def test_clock_domains() -> None:
         check_domains(host, host, allow_host_stamps=False)
 
 
-def test_each_colour_picture_once_with_the_depth_of_its_time() -> None:
+def test_each_colour_image_once_with_the_depth_of_its_time() -> None:
     pairing = Pairing(33.3, with_depth=True)
     sets = [
         (0, 0.0, 0.0),

@@ -17,9 +17,9 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError, FileCamera
-from embodied_iqa.imaging.images.frame import Frame, View, picture_frame
+from embodied_iqa.imaging.images.frame import Frame, View, image_frame
 from embodied_iqa.imaging.images.hand_eye import fixed_pose
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.live.cameras.camera_rig import CameraRig
@@ -93,7 +93,7 @@ def opened() -> Iterator[Callable[..., LiveCameras]]:
 def test_images_depth_counts_and_remarks_are_passed_on(opened: Callable[..., LiveCameras]) -> None:
     out, camera = Published(), QueueCamera(View.SIDE)
     feed = opened(out, camera, depth=True)
-    frame = picture_frame(RGB, View.SIDE)
+    frame = image_frame(RGB, View.SIDE)
     camera.shows.put(RgbdFrame(frame, np.full((4, 6), 700, np.uint16), None, 0.001))
     assert out.frames.get(timeout=PATIENCE_S) is frame
     assert out.depths.get(timeout=PATIENCE_S).encoding == "16UC1"
@@ -113,7 +113,7 @@ def test_a_camera_that_fails_is_closed_and_reported_and_the_others_go_on(
     top.shows.put(InputError("the cable is loose"))
     assert top.closed.wait(PATIENCE_S)
     assert (feed.health().level, feed.health().message) == (DiagnosticStatus.ERROR, "the cable is loose")
-    frame = picture_frame(RGB, View.WRIST)
+    frame = image_frame(RGB, View.WRIST)
     wrist.shows.put(RgbdFrame(frame))
     assert out.frames.get(timeout=PATIENCE_S) is frame
     wrist.shows.put(EndOfFramesError("all were shown"))
@@ -182,7 +182,7 @@ def test_recordings_are_closed_where_a_view_is_not_in_them(
 ) -> None:
     closed: list[View] = []
     monkeypatch.setattr(FileCamera, "close", lambda camera: closed.append(camera.view))
-    write_picture(tmp_path / "top" / "1.png", RGB)
+    write_image(tmp_path / "top" / "1.png", RGB)
     (tmp_path / "wrist").mkdir()
     config = CameraParameters(source=CameraSource.FILES, path=str(tmp_path), views=(View.TOP, View.WRIST))
     with pytest.raises(InputError, match="no "):

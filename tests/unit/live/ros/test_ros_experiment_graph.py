@@ -7,7 +7,7 @@ import pytest
 from embodied_iqa.live.ros.experiment_session import graph_of
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.runs.experiment.arms import GateArm, parse_arms
-from embodied_iqa.runs.experiment.plan import ExperimentTask, RunKey
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentTask, RunKey
 from embodied_iqa.runs.graph.node_table import resolve
 
 

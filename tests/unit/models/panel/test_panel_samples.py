@@ -1,4 +1,4 @@
-"""Training samples of the panel: labels agree with pictures, tasks with scenes, wording with the parser."""
+"""Training samples of the panel: labels agree with images, tasks with scenes, wording with the parser."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.panel.answers import object_marks, visible_things
 from embodied_iqa.models.panel.evaluation.clean_scenes import drawn_scene, succeeds
-from embodied_iqa.models.panel.picture_formats import SMALL_CLOSE
+from embodied_iqa.models.panel.image_formats import SMALL_CLOSE
 from embodied_iqa.models.panel.samples.draw_samples import (
     RANKED_A_SCENE,
     draw_part,
@@ -22,6 +21,7 @@ from embodied_iqa.models.panel.samples.draw_samples import (
 )
 from embodied_iqa.models.panel.samples.paraphrases import reworded
 from embodied_iqa.models.panel.samples.sample_files import load_samples, ranked_file
+from embodied_iqa.models.panel.true_answers import object_marks, visible_things
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.resolver import resolve_plan
 from embodied_iqa.world.scenes.scene import draw_instruction
@@ -109,9 +109,9 @@ def test_a_part_is_stored_and_read_back_the_same(tmp_path: Path) -> None:
     one, two = (
         load_samples(tmp_path / name, (View.WRIST, View.SIDE), SMALL_CLOSE) for name in ("one", "two")
     )
-    assert one.pictures[0].shape == (6, 180, 240, 3)
+    assert one.images[0].shape == (6, 180, 240, 3)
     assert one.thing_mark.shape[2] == 2
-    for first, second in zip(one.pictures, two.pictures, strict=True):
+    for first, second in zip(one.images, two.images, strict=True):
         np.testing.assert_array_equal(first, second)
     assert one.tasks == two.tasks
     for scene in range(6):

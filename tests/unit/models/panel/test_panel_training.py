@@ -12,8 +12,8 @@ import torch
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.panel.members import RECIPES, Augmentation, Recipe, quick, recipe_of
-from embodied_iqa.models.panel.picture_formats import FORMATS, SMALL_CLOSE, SMALL_WHOLE, PictureFormat
+from embodied_iqa.models.panel.image_formats import FORMATS, SMALL_CLOSE, SMALL_WHOLE, ImageFormat
+from embodied_iqa.models.panel.panel_members import RECIPES, Augmentation, Recipe, quick, recipe_of
 from embodied_iqa.models.panel.samples.sample_files import (
     MAX_THINGS,
     Samples,
@@ -41,30 +41,30 @@ COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
 ORIGIN = SampleOrigin(1, 2, (480, 360), "test", quick=True)
 
 
-def _samples(n: int, seed: int = 0, kind_of_picture: PictureFormat | None = None) -> Samples:
+def _samples(n: int, seed: int = 0, kind_of_image: ImageFormat | None = None) -> Samples:
     """Painted scenes: a red and a blue square, and one task for each; as the simulator would store them."""
     rng = np.random.default_rng(seed)
     width, height = 640, 480
-    pictures = np.full((n, height, width, 3), 120, np.uint8)
+    images = np.full((n, height, width, 3), 120, np.uint8)
     kind, colour = np.full((n, MAX_THINGS), -1), np.full((n, MAX_THINGS), -1)
     place = np.zeros((n, MAX_THINGS, 3), np.float32)
     mark = np.full((n, MAX_THINGS, len(CELL_VIEWS), 2), -1.0, np.float32)
     for scene in range(n):
         for index, (name, rgb) in enumerate(COLOURS.items()):
-            u, v = rng.uniform(0.25, 0.6), rng.uniform(0.55, 0.85)  # in the pictures of all formats
+            u, v = rng.uniform(0.25, 0.6), rng.uniform(0.55, 0.85)  # in the images of all formats
             x, y = int(u * width), int(v * height)
-            pictures[scene, y - 20 : y + 20, x - 20 : x + 20] = rgb
+            images[scene, y - 20 : y + 20, x - 20 : x + 20] = rgb
             kind[scene, index], colour[scene, index] = list(Kind).index(Kind.BALL), list(Colour).index(name)
             place[scene, index] = -0.68 + 0.3 * v, 0.25 - 0.5 * u, 0.0
             mark[scene, index] = u, v
     ball, none = list(Kind).index(Kind.BALL), [-1] * 6
     wanted = np.array([[list(Colour).index(name), ball, *none] for name in COLOURS])
     shown: tuple[np.ndarray, ...] = ()
-    if kind_of_picture is not None:
-        shown = tuple(_formatted(pictures, view, kind_of_picture) for view in CELL_VIEWS)
+    if kind_of_image is not None:
+        shown = tuple(_formatted(images, view, kind_of_image) for view in CELL_VIEWS)
     return Samples(
         views=CELL_VIEWS,
-        pictures=shown,
+        images=shown,
         tasks=tuple(("pick the red ball", "pick the blue ball") for _ in range(n)),
         verb=np.full((n, 2), list(Verb).index(Verb.PICK)),
         target=np.tile([0, 1], (n, 1)),
@@ -76,12 +76,12 @@ def _samples(n: int, seed: int = 0, kind_of_picture: PictureFormat | None = None
         thing_size=np.full_like(kind, -1),
         thing_place=place,
         thing_mark=mark,
-        framing=Framing.WHOLE if kind_of_picture is None else kind_of_picture.framing,
+        framing=Framing.WHOLE if kind_of_image is None else kind_of_image.framing,
     )
 
 
-def _formatted(pictures: np.ndarray, view: View, kind: PictureFormat) -> np.ndarray:
-    return np.stack([framed(picture, view, kind.framing, kind.size_px) for picture in pictures])
+def _formatted(images: np.ndarray, view: View, kind: ImageFormat) -> np.ndarray:
+    return np.stack([framed(image, view, kind.framing, kind.size_px) for image in images])
 
 
 def _recipe(name: str, **changes: object) -> Recipe:
@@ -93,7 +93,7 @@ def _recipe(name: str, **changes: object) -> Recipe:
 def _save(n: int, part: Path, seed: int = 0) -> None:
     """Store a part with tasks of rank 2 for every camera: the red ball, by what stands beside it."""
     samples = _samples(n, seed)
-    shown = {(view, kind): _samples(n, seed, kind).pictures[CELL_VIEWS.index(view)] for view, kind in FORMATS}
+    shown = {(view, kind): _samples(n, seed, kind).images[CELL_VIEWS.index(view)] for view, kind in FORMATS}
     save_samples(samples, shown, part)
     ranked = TaskLabels(
         tuple(("pick the ball beside the blue one",) for _ in range(n)),
@@ -104,10 +104,10 @@ def _save(n: int, part: Path, seed: int = 0) -> None:
 
 
 def _data(recipe: Recipe, n: int) -> TrainingData:
-    samples = _samples(n, kind_of_picture=recipe.pictures)
+    samples = _samples(n, kind_of_image=recipe.pictures)
     order = [CELL_VIEWS.index(view) for view in recipe.views]
-    pictures, marks = tuple(samples.pictures[i] for i in order), samples.thing_mark[:, :, order]
-    own = dataclasses.replace(samples, views=recipe.views, pictures=pictures, thing_mark=marks)
+    images, marks = tuple(samples.images[i] for i in order), samples.thing_mark[:, :, order]
+    own = dataclasses.replace(samples, views=recipe.views, images=images, thing_mark=marks)
     return TrainingData(own, recipe.style)
 
 
@@ -126,7 +126,7 @@ def test_it_overfits_a_few_scenes(tmp_path: Path) -> None:
     assert results[-1].loss < 0.5 * results[0].loss
     batch = data.batch(np.arange(8), np.tile([0, 1], (8, 1)))
     with torch.no_grad():
-        said = network(batch.pictures, batch.tasks)
+        said = network(batch.images, batch.tasks)
     assert bool(((said.more > 0).sum(1) == batch.length).all())
 
 
@@ -188,8 +188,8 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
     network, _ = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
     batch = data.batch(np.array([3]), np.array([[1]]))
     with torch.no_grad():
-        said = network(batch.pictures, batch.tasks)
-    plan = LearnedVla(folders.models, recipe.name).plan([data.samples.pictures[0][3]], "pick the blue ball")
+        said = network(batch.images, batch.tasks)
+    plan = LearnedVla(folders.models, recipe.name).plan([data.samples.images[0][3]], "pick the blue ball")
     seen = float(said.seen.sigmoid()[0])
     assert plan.seen == pytest.approx(seen, abs=2e-3), "but for weights in half precision"
 
@@ -255,7 +255,7 @@ def test_each_object_is_found_once() -> None:
     assert float(away) > 0.04
 
 
-def test_an_object_that_a_picture_does_not_show_is_nothing() -> None:
+def test_an_object_that_an_image_does_not_show_is_nothing() -> None:
     samples = _data(_recipe("panel-vla-object"), 2).samples
     samples.thing_mark[0, 0] = -1.0
     batch = TrainingData(samples, None).batch(np.arange(2), np.zeros((2, 1), np.int64))
@@ -263,15 +263,15 @@ def test_an_object_that_a_picture_does_not_show_is_nothing() -> None:
     assert batch.seen.tolist() == [False, True]
 
 
-def test_augmentation_changes_pictures_but_not_the_originals() -> None:
-    pictures = _samples(4, kind_of_picture=SMALL_WHOLE).pictures[0]
-    before = pictures.copy()
-    changed = augment(pictures, Augmentation.STRONG, np.random.default_rng(0))
-    again = augment(pictures, Augmentation.STRONG, np.random.default_rng(0))
-    assert np.array_equal(pictures, before)
+def test_augmentation_changes_images_but_not_the_originals() -> None:
+    images = _samples(4, kind_of_image=SMALL_WHOLE).images[0]
+    before = images.copy()
+    changed = augment(images, Augmentation.STRONG, np.random.default_rng(0))
+    again = augment(images, Augmentation.STRONG, np.random.default_rng(0))
+    assert np.array_equal(images, before)
     assert np.array_equal(changed, again)
-    assert (changed != pictures).mean() > 0.3
-    assert augment(pictures, Augmentation.NONE, np.random.default_rng(0)) is pictures
+    assert (changed != images).mean() > 0.3
+    assert augment(images, Augmentation.NONE, np.random.default_rng(0)) is images
 
 
 def test_parts_are_read_in_order_and_up_to_a_limit(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.models.scoring.execution import Outcome, score_execution
+from embodied_iqa.models.scoring.execution_score import Outcome, score_execution
 
 
 @pytest.mark.parametrize("distance_m", [None, 0.0, 0.3])

@@ -12,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.models.subjects.actions.statistics import Statistics, checked_statistics, load_statistics
+from embodied_iqa.models.subjects.actions.action_statistics import (
+    Statistics,
+    checked_statistics,
+    load_statistics,
+)
 from embodied_iqa.models.subjects.actions.table import convention_of
 from embodied_iqa.models.subjects.backends.policies import statistics_for, with_statistics
 from embodied_iqa.models.subjects.catalogue import Role, StatisticsKind, SubjectEntry, entries
-from embodied_iqa.models.subjects.options import PolicyOptions
+from embodied_iqa.models.subjects.subject_options import PolicyOptions
 
 
 @given(st.lists(st.floats(-5, 5), min_size=7, max_size=7), st.booleans())

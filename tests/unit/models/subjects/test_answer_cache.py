@@ -89,7 +89,7 @@ def test_all_that_an_answer_depends_on_is_in_the_hash() -> None:
     }
     assert len(hashes) == 7
     assert question_hash(INFO, replace(frame, stamp_ns=99), "pick") in hashes, (
-        "the same picture at another time"
+        "the same image at another time"
     )
 
 

@@ -37,14 +37,14 @@ def realistic_frame(scene: Scene) -> Frame:
         return cameras.frame(View.TOP, cameras.take(World(scene).snapshot()))
 
 
-@pytest.mark.parametrize("picture", [top_frame, realistic_frame], ids=["ideal", "d455"])
+@pytest.mark.parametrize("image", [top_frame, realistic_frame], ids=["ideal", "d455"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_object_of_a_clean_picture_is_seen_where_it_is(
-    seed: int, picture: Callable[[Scene], Frame]
+def test_every_object_of_a_clean_image_is_seen_where_it_is(
+    seed: int, image: Callable[[Scene], Frame]
 ) -> None:
     """Marked or not, small or large, also beside another one of its colour."""
     scene = make_scene(seed)
-    seen = see(picture(scene))
+    seen = see(image(scene))
     assert len(seen) == len(scene.objects)
     for item in scene.objects:
         found = min(seen, key=lambda one: np.hypot(one.fits[0].x_m - item.x_m, one.fits[0].y_m - item.y_m))
@@ -65,12 +65,12 @@ def test_another_resolution_sees_the_same():
 
 
 def test_what_is_seen_depends_on_the_pixels_alone():
-    """The picture of another scene with this one's camera gives the other scene's objects."""
+    """The image of another scene with this one's camera gives the other scene's objects."""
     one, other = top_frame(make_scene(1)), top_frame(make_scene(2))
     assert see(with_pixels(one, other.rgb)) == see(other)
 
 
-def test_a_black_a_grey_and_a_noise_picture_show_nothing_known():
+def test_a_black_a_grey_and_a_noise_image_show_nothing_known():
     frame = top_frame(make_scene(1), 320, 240)
     noise = np.random.default_rng(0).integers(0, 256, frame.rgb.shape, dtype=np.uint8)
     grey = np.repeat(frame.rgb.mean(axis=2, keepdims=True), 3, axis=2).astype(np.uint8)
@@ -79,7 +79,7 @@ def test_a_black_a_grey_and_a_noise_picture_show_nothing_known():
     assert all(item.kind is None for item in see(with_pixels(frame, noise)))
 
 
-def test_a_moved_picture_moves_what_is_seen():
+def test_a_moved_image_moves_what_is_seen():
     scene = make_scene(4)
     frame = top_frame(scene)
     shifted = {item.colour: item for item in see(with_pixels(frame, np.roll(frame.rgb, 30, axis=1)))}

@@ -106,7 +106,7 @@ def test_another_kind_of_the_same_colour_is_not_taken_for_the_target():
     assert "looks like a bowl" in chunk.reason
 
 
-def test_a_moved_picture_misleads():
+def test_a_moved_image_misleads():
     observation = first_look(RED_CUBE, 5)
     moved = np.roll(observation.frames[View.TOP].rgb, 25, axis=1)
     clean, misled = ClassicalVla().act(observation), ClassicalVla().act(with_pixels(observation, moved))
@@ -214,7 +214,7 @@ def test_the_vlm_names_the_target_its_place_and_what_to_do():
     assert beside.groups() == (nearest.colour, nearest.kind)
 
 
-def test_the_vlm_says_left_and_right_as_the_picture_shows_it():
+def test_the_vlm_says_left_and_right_as_the_image_shows_it():
     frame = first_look(RED_CUBE, 5).frames[View.TOP]
     mirrored = Frame(
         frame.view, 0, np.ascontiguousarray(frame.rgb[:, ::-1]), frame.intrinsics, frame.T_base_camera

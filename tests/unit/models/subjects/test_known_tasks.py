@@ -8,7 +8,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import VLAS, VLMS
-from embodied_iqa.runs.experiment.plan import TASKS
+from embodied_iqa.runs.experiment.experiment_plan import TASKS
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
 
 FREE = ("open the microwave", "öffne die Tür", "把杯子放进微波炉", "red cube")

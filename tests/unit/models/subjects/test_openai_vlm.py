@@ -20,7 +20,10 @@ from vlm_frames import frame_of
 from chat_server import MODEL, ChatServer, Handler, completion
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.models.subjects.backends.openai import OpenAiVlm, make
-from embodied_iqa.models.subjects.options import (
+from embodied_iqa.models.subjects.prompt import QUESTION_PROMPT
+from embodied_iqa.models.subjects.reference import parse_vlm
+from embodied_iqa.models.subjects.registry import make_vlm
+from embodied_iqa.models.subjects.subject_options import (
     CacheOptions,
     DecodingOptions,
     LoadingOptions,
@@ -28,9 +31,6 @@ from embodied_iqa.models.subjects.options import (
     VlmOptions,
     VlmRequest,
 )
-from embodied_iqa.models.subjects.prompt import QUESTION_PROMPT
-from embodied_iqa.models.subjects.reference import parse_vlm
-from embodied_iqa.models.subjects.registry import make_vlm
 from embodied_iqa.models.subjects.wire.errors import WireError
 from manual_clock import PATIENCE_S, ManualClock
 
@@ -67,7 +67,7 @@ def with_server(**changes: object) -> VlmOptions:
     return replace(OPTIONS, server=replace(OPTIONS.server, **changes))
 
 
-def test_a_question_without_words_around_it_stands_behind_its_picture(server: ChatServer) -> None:
+def test_a_question_without_words_around_it_stands_behind_its_image(server: ChatServer) -> None:
     vlm = reach(server, prompt=QUESTION_PROMPT)
     assert vlm.info.version != reach(server).info.version
     vlm.answer(frame_of(3), "Question: where?\nA. left\nAnswer with a letter.")
@@ -76,15 +76,15 @@ def test_a_question_without_words_around_it_stands_behind_its_picture(server: Ch
     assert content[1]["text"] == "Question: where?\nA. left\nAnswer with a letter."
 
 
-def test_the_question_is_as_the_protocol_says_and_the_picture_whole(server: ChatServer) -> None:
+def test_the_question_is_as_the_protocol_says_and_the_image_whole(server: ChatServer) -> None:
     vlm, frame = reach(server), frame_of(3)
     assert vlm.answer(frame, TASK) == "a red cube"
     (body,) = server.requests
     assert (body["model"], body["max_tokens"], body["temperature"]) == (MODEL, 20, 0.0)
-    text, picture = body["messages"][0]["content"]
+    text, image = body["messages"][0]["content"]
     assert TASK in text["text"]
     assert "10 words" in text["text"]
-    head, _, data = picture["image_url"]["url"].partition(",")
+    head, _, data = image["image_url"]["url"].partition(",")
     assert head == "data:image/png;base64"
     decoded = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR_RGB)
     assert np.array_equal(decoded, frame.rgb)
@@ -153,7 +153,7 @@ def test_a_key_that_is_not_there_is_told_without_telling_it(
 
 def test_a_public_service_takes_consent_and_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(UsageError, match=r"sends pictures to https://api\.openai\.com/v1.*allow_network"):
+    with pytest.raises(UsageError, match=r"sends images to https://api\.openai\.com/v1.*allow_network"):
         make_vlm(parse_vlm("gpt-4o"), OPTIONS)
     with pytest.raises(UsageError, match="OPENAI_API_KEY holds no token"):
         make_vlm(parse_vlm("gpt-4o"), replace(OPTIONS, loading=LoadingOptions(allow_network=True)))
@@ -227,7 +227,7 @@ def speak_otherwise(handler: Handler) -> None:
         (lambda handler: handler.say(200, {"choices": []}), "gives no chat completion"),
         (lambda handler: handler.say(200, completion(17)), "gives no chat completion"),
         (lambda handler: handler.say(200, completion("word " * 500)), "does not keep to 20 tokens"),
-        (lambda handler: handler.say(400, {"error": {"message": "no\npictures"}}), "status 400: no pictures"),
+        (lambda handler: handler.say(400, {"error": {"message": "no\npictures"}}), "status 400: no images"),
         (lambda handler: handler.say(404, b""), "status 404"),
     ],
 )

@@ -14,9 +14,9 @@ import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
-from embodied_iqa.models.subjects.options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.wire.errors import (
     ConnectionLostError,
     ProtocolError,
@@ -101,8 +101,8 @@ def test_every_form_of_answer_is_understood(answer: object):
     assert path == "/act"
     assert body["instruction"] == "pick the red cube"
     assert body["unnorm_key"] == "bridge_orig"
-    picture = np.frombuffer(base64.b64decode(body["image"]["__numpy__"]), body["image"]["dtype"])
-    assert picture.reshape(body["image"]["shape"]).shape == (224, 224, 3)
+    image = np.frombuffer(base64.b64decode(body["image"]["__numpy__"]), body["image"]["dtype"])
+    assert image.reshape(body["image"]["shape"]).shape == (224, 224, 3)
 
 
 def test_oft_gets_both_cameras_and_the_state_and_gives_a_chunk():

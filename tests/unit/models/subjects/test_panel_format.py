@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.panel.answers import Style, VisibleThing, true_answer
 from embodied_iqa.models.panel.criterion import TOLERANCE_MM, plan_error, would_succeed
+from embodied_iqa.models.panel.true_answers import Style, VisibleThing, true_answer
 from embodied_iqa.models.subjects.backends.panel.format import (
     BEGIN,
     END,
@@ -58,25 +58,25 @@ def test_an_answer_survives_its_words() -> None:
     assert words.decode(numbers[1:]) == text
 
 
-def test_a_picture_is_shrunk_by_averaging() -> None:
+def test_an_image_is_shrunk_by_averaging() -> None:
     rng = np.random.default_rng(0)
-    picture = rng.integers(0, 256, (360, 480, 3), dtype=np.uint8)
-    small = shrink(picture, SMALL_PX)
+    image = rng.integers(0, 256, (360, 480, 3), dtype=np.uint8)
+    small = shrink(image, SMALL_PX)
     assert small.shape == (SMALL_PX[1], SMALL_PX[0], 3)
-    block = picture[10:12, 20:22].reshape(4, 3).mean(axis=0)
+    block = image[10:12, 20:22].reshape(4, 3).mean(axis=0)
     np.testing.assert_allclose(small[5, 10], block, atol=1)
     assert shrink(small, SMALL_PX) is small
 
 
 @pytest.mark.parametrize("view", CELL_VIEWS)
-def test_a_close_picture_is_the_part_where_objects_are(view: View) -> None:
+def test_a_close_image_is_the_part_where_objects_are(view: View) -> None:
     rng = np.random.default_rng(1)
-    picture = rng.integers(0, 256, (480, 640, 3), dtype=np.uint8)
+    image = rng.integers(0, 256, (480, 640, 3), dtype=np.uint8)
     left, top, right, bottom = region_of(view, Framing.CLOSE)
-    close = framed(picture, view, Framing.CLOSE, SMALL_PX)
-    cut = picture[round(480 * top) : round(480 * bottom), round(640 * left) : round(640 * right)]
+    close = framed(image, view, Framing.CLOSE, SMALL_PX)
+    cut = image[round(480 * top) : round(480 * bottom), round(640 * left) : round(640 * right)]
     np.testing.assert_array_equal(close, shrink(cut, SMALL_PX))
-    np.testing.assert_array_equal(framed(picture, view, Framing.WHOLE, SMALL_PX), shrink(picture, SMALL_PX))
+    np.testing.assert_array_equal(framed(image, view, Framing.WHOLE, SMALL_PX), shrink(image, SMALL_PX))
 
 
 @pytest.mark.parametrize("style", Style)
@@ -91,7 +91,7 @@ def test_answers_have_about_ten_words_and_depend_on_places(style: Style, verb: V
     assert len(answer_words(left)) <= MAX_ANSWER_WORDS
 
 
-def test_what_the_picture_does_not_show_is_said_to_be_missing() -> None:
+def test_what_the_image_does_not_show_is_said_to_be_missing() -> None:
     task = Instruction(Verb.PICK, RED_CUBE)
     answer = true_answer(task, [_seen(RED_CUBE, -0.2, 0.5), _seen(BLUE_BOWL, 0.5, 0.5)], Style.PLACE)
     assert answer == "I see no red cube in this picture."

@@ -1,4 +1,4 @@
-"""The members that ship with the package: there, honest, repeatable, and hurt by bad pictures."""
+"""The members that ship with the package: there, honest, repeatable, and hurt by bad images."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from embodied_iqa.base.kinematics import chain_increments
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.panel.criterion import plan_error, would_succeed
 from embodied_iqa.models.panel.evaluation.clean_scenes import HOME_POSE
-from embodied_iqa.models.panel.members import VLA_NAMES, VLM_NAMES, members_in
+from embodied_iqa.models.panel.panel_members import VLA_NAMES, VLM_NAMES, members_in
 from embodied_iqa.models.panel.samples.draw_samples import sample_scene
-from embodied_iqa.models.subjects.backends.panel.members import (
+from embodied_iqa.models.subjects.backends.panel.shipped_members import (
     MODELS,
     card_of,
 )
@@ -105,9 +105,9 @@ def test_strong_blur_costs_success(name: str, stages: Stages) -> None:
     vla = LearnedVla(MODELS, name)
     clean = blurred = 0
     for task, frames, expert, verb, kind in stages:
-        pictures = [frames[view].rgb for view in vla.info.views]
-        foggy = [cv2.GaussianBlur(picture, (0, 0), 25.0) for picture in pictures]
-        for shots, sharp in ((pictures, True), (foggy, False)):
+        images = [frames[view].rgb for view in vla.info.views]
+        foggy = [cv2.GaussianBlur(image, (0, 0), 25.0) for image in images]
+        for shots, sharp in ((images, True), (foggy, False)):
             plan = vla.plan(shots, task)
             error = plan_error(plan.waypoints, expert) if plan.acts else None
             done = would_succeed(verb, kind, error)  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ def test_strong_blur_costs_success(name: str, stages: Stages) -> None:
 
 
 @pytest.mark.parametrize("name", VLMS)
-def test_answers_change_with_the_picture_and_are_repeatable(name: str, stages: Stages) -> None:
+def test_answers_change_with_the_image_and_are_repeatable(name: str, stages: Stages) -> None:
     vlm = LearnedVlm(MODELS, name)
     view = vlm.info.views[0]
     changed = 0

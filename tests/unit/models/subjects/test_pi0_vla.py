@@ -15,9 +15,9 @@ from embodied_iqa.base.kinematics import HOME_Q_RAD, TOOL_2F140_M, Kinematics, p
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.backends.transformers.pi0 import Pi0Vla
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
-from embodied_iqa.models.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaOptions
 from embodied_iqa.world.protocols import ChunkStatus, Vla, VlaObservation
 from tiny_pi0 import save_tiny_pi0
 
@@ -53,7 +53,7 @@ def seen(seed: int = 0, words: str = "pick the red cube") -> VlaObservation:
     return VlaObservation(frames, words, T, 0.0, 0)
 
 
-def test_the_same_observation_gives_the_same_chunk_and_another_picture_another(pi0: Vla, folder: Path):
+def test_the_same_observation_gives_the_same_chunk_and_another_image_another(pi0: Vla, folder: Path):
     first, again = pi0.act(seen()), pi0.act(seen())
     assert first.status is ChunkStatus.ACT
     assert first.increments.shape == (6, 7)
@@ -222,7 +222,7 @@ def test_pickled_weights_are_refused(tmp_path: Path):
         make_vla(parse_vla(f"transformers:{tmp_path}"), RAW)
 
 
-def test_its_vision_tower_shows_what_the_policy_sees_of_a_picture(pi0: Pi0Vla) -> None:
+def test_its_vision_tower_shows_what_the_policy_sees_of_an_image(pi0: Pi0Vla) -> None:
     import torch
 
     first, other = (pi0.features(frame(view, 0)) for view in (View.TOP, View.SIDE))

@@ -1,4 +1,4 @@
-"""Planners: conversations with several pictures, through a server and through transformers."""
+"""Planners: conversations with several images, through a server and through transformers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ import pytest
 from chat_server import MODEL, ChatServer, Handler, completion
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.models.subjects.planner_cache import conversation_hash
 from embodied_iqa.models.subjects.reference import parse_planner, parse_reference, parse_vla
 from embodied_iqa.models.subjects.registry import PLANNER_OPTIONS, make_planner
+from embodied_iqa.models.subjects.subject_options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.models.subjects.wire.errors import ServerError
 from embodied_iqa.world.protocols import Message, Speaker, SubjectInfo, close_subject
 from tiny_vlms import save_tiny
 
 OPTIONS = replace(PLANNER_OPTIONS, cache=CacheOptions(enabled=False))
 SCHEMA = '{"type": "object"}'
-PICTURES = [np.random.default_rng(seed).integers(0, 256, (20, 30, 3), np.uint8) for seed in range(3)]
+IMAGES = [np.random.default_rng(seed).integers(0, 256, (20, 30, 3), np.uint8) for seed in range(3)]
 MESSAGES = [
     Message(Speaker.SYSTEM, ("the rules",)),
-    Message(Speaker.USER, ("before", PICTURES[0])),
+    Message(Speaker.USER, ("before", IMAGES[0])),
     Message(Speaker.ASSISTANT, ("an answer",)),
-    Message(Speaker.USER, ("front", PICTURES[1], "wrist", PICTURES[2])),
+    Message(Speaker.USER, ("front", IMAGES[1], "wrist", IMAGES[2])),
 ]
 
 
@@ -50,7 +50,7 @@ def test_a_conversation_reaches_the_server_whole(server: ChatServer) -> None:
     assert [part["type"] for part in parts] == ["text", "image_url", "text", "image_url"]
     data = parts[3]["image_url"]["url"].partition(",")[2]
     decoded = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR_RGB)
-    assert np.array_equal(decoded, PICTURES[2])
+    assert np.array_equal(decoded, IMAGES[2])
     assert body["response_format"]["json_schema"]["schema"] == json.loads(SCHEMA)
     assert planner.info.name == server.reference
     close_subject(planner)
@@ -93,8 +93,8 @@ def test_every_part_of_a_conversation_counts_in_its_hash() -> None:
     user = [Message(Speaker.USER, ("one", "two"))]
     joined = [Message(Speaker.USER, ("onetwo",))]
     other = [Message(Speaker.ASSISTANT, ("one", "two"))]
-    turned = [Message(Speaker.USER, (PICTURES[0].transpose(1, 0, 2),))]
-    plain = [Message(Speaker.USER, (PICTURES[0],))]
+    turned = [Message(Speaker.USER, (IMAGES[0].transpose(1, 0, 2),))]
+    plain = [Message(Speaker.USER, (IMAGES[0],))]
     hashes = {conversation_hash(info, one, "") for one in (user, joined, other, turned, plain)}
     hashes |= {conversation_hash(replace(info, version="2"), user, ""), conversation_hash(info, user, SCHEMA)}
     assert len(hashes) == 7
@@ -114,12 +114,12 @@ def test_a_vlm_of_the_catalogue_can_plan_and_a_vla_cannot() -> None:
         parse_planner("openpi://gpu:8000")
 
 
-def test_a_checkpoint_plans_from_every_picture(tmp_path: Path) -> None:
+def test_a_checkpoint_plans_from_every_image(tmp_path: Path) -> None:
     folder = save_tiny("qwen2_5_vl", tmp_path / "tiny")
     options = VlmOptions(cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=8))
     planner = make_planner(parse_planner(f"transformers:{folder}"), options)
     answer = planner.plan(MESSAGES, SCHEMA)
     assert answer == planner.plan(MESSAGES, "")
     assert answer
-    dark = Message(Speaker.USER, ("front", np.zeros_like(PICTURES[1]), "wrist", np.zeros_like(PICTURES[2])))
+    dark = Message(Speaker.USER, ("front", np.zeros_like(IMAGES[1]), "wrist", np.zeros_like(IMAGES[2])))
     assert answer != planner.plan([*MESSAGES[:-1], dark])

@@ -15,10 +15,10 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.batching import BatchVla
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.options import VlmOptions
 from embodied_iqa.models.subjects.readiness import check_readiness
 from embodied_iqa.models.subjects.reference import parse_reference, parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.models.subjects.subject_options import VlmOptions
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.world.protocols import ChunkStatus, Closable, VlaObservation
 

@@ -24,16 +24,16 @@ from openpi_client import msgpack_numpy
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
 from embodied_iqa.base.errors import InputError, UsageError, UserError
-from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, picture_frame
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, image_frame
 from embodied_iqa.models.subjects.actions.observation import frame_to_map, own_observation
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.reference_answers import reference_scenes
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.models.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.models.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
 from embodied_iqa.models.subjects.serving.server import ServingOptions
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.wire.errors import ProtocolError, ServerError
 from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
@@ -63,7 +63,7 @@ def reference_observations() -> tuple[VlaObservation, ...]:
         return tuple(observe(vla, world, renderer, str(task), 0) for task in tasks_of(scene))
 
 
-def picture(seed: int = 0, size: tuple[int, int] = (48, 64)) -> np.ndarray:
+def image(seed: int = 0, size: tuple[int, int] = (48, 64)) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 255, (*size, 3), dtype=np.uint8)
 
 
@@ -71,7 +71,7 @@ def observation(view: View = View.TOP, seed: int = 0, words: str = "pick the red
     T = np.eye(4)
     T[:3, 3] = -0.4, 0.0, 0.35
     T[1, 1] = T[2, 2] = -1.0
-    frame = Frame(view, 17, picture(seed), Intrinsics(64, 48, 50.0, 51.0, 31.5, 23.5), np.eye(4))
+    frame = Frame(view, 17, image(seed), Intrinsics(64, 48, 50.0, 51.0, 31.5, 23.5), np.eye(4))
     return VlaObservation({view: frame}, words, T, 0.25, 3)
 
 
@@ -196,7 +196,7 @@ def test_an_observation_arrives_as_it_was_sent():
 
 
 def test_what_is_not_known_of_a_camera_arrives_as_not_known():
-    sent = replace(observation(), frames={View.TOP: picture_frame(np.zeros((4, 5, 3), np.uint8), View.TOP)})
+    sent = replace(observation(), frames={View.TOP: image_frame(np.zeros((4, 5, 3), np.uint8), View.TOP)})
     packed = msgpack_numpy.unpackb(msgpack_numpy.packb(own_observation(sent)))
     frame = observation_from(packed, (View.TOP,)).frames[View.TOP]
     assert (frame.intrinsics, frame.T_base_camera, frame.size_px) == (None, None, (5, 4))
@@ -225,8 +225,8 @@ def changed_frame(**changes: object) -> dict:
         (changed(T_base_tool=np.eye(3)), "T_base_tool"),
         (changed(T_base_tool=2 * np.eye(4)), "rigid"),
         (changed(T_base_tool=np.full((4, 4), np.nan)), "rigid"),
-        (changed_frame(rgb=np.zeros((4, 4, 3))), "picture"),
-        (changed_frame(rgb=np.zeros((4, 4), np.uint8)), "picture"),
+        (changed_frame(rgb=np.zeros((4, 4, 3))), "image"),
+        (changed_frame(rgb=np.zeros((4, 4), np.uint8)), "image"),
         (changed_frame(rgb=np.zeros((0, 4, 3), np.uint8)), "size"),
         (changed_frame(intrinsics_px=[1.0, 2.0]), "intrinsics_px"),
         (changed_frame(T_base_camera=np.eye(3)), "T_base_camera"),
@@ -310,7 +310,7 @@ def test_questions_beyond_the_queue_are_refused_and_waiting_ones_are_answered_to
     assert len(good) == 4
     for number, answer in good.items():
         assert answer["reason"] == f"task {number}"
-        assert answer["actions"][0, 0] == picture(number).mean() / 1e4
+        assert answer["actions"][0, 0] == image(number).mean() / 1e4
         assert (answer["version"], answer["revision"]) == ("7", "abc123")
 
 

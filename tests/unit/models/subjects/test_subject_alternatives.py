@@ -14,20 +14,20 @@ from embodied_iqa.base.kinematics import TOOL_2F140_M
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.cli.subjects.calibrating import calibrate
-from embodied_iqa.data.database.building.members import load_member
-from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.data.database.building.build_subjects import load_member
+from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.models.subjects.actions.real_arm import check_real_arm
 from embodied_iqa.models.subjects.alternative_names import policies_in
 from embodied_iqa.models.subjects.backends.alternatives import Alternatives
 from embodied_iqa.models.subjects.catalogue import Backend, Role
-from embodied_iqa.models.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.readiness import check_readiness
 from embodied_iqa.models.subjects.reference import parse_reference, parse_vla, parse_vlm, role_of
 from embodied_iqa.models.subjects.registry import check_backend, make_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla
+from embodied_iqa.models.subjects.subject_options import VlaOptions, VlmOptions
 from embodied_iqa.quality.metrics.policy.distance import make as make_policy_distance
 from embodied_iqa.runs.graph.camera_parameters import cameras_of
-from embodied_iqa.suites.static_benchmark.vla_answers import vla_subject
+from embodied_iqa.suites.static_benchmark.vla.stored_chunks import vla_subject
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
 NAME = "panel-vla-query or panel-vla-side"
@@ -49,7 +49,7 @@ class Named:
 
 def showing(*views: View) -> VlaObservation:
     rgb = np.zeros((48, 64, 3), np.uint8)
-    return VlaObservation({view: picture_frame(rgb, view) for view in views}, "pick it", np.eye(4), 0.0, 0)
+    return VlaObservation({view: image_frame(rgb, view) for view in views}, "pick it", np.eye(4), 0.0, 0)
 
 
 def test_the_first_policy_whose_cameras_are_there_decides() -> None:

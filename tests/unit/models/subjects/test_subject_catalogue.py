@@ -46,7 +46,7 @@ def test_the_second_paper_is_there_in_whole() -> None:
     assert len(_labels(Role.VLA, Paper.STATIC_EMBODIED_BENCH)) == STATIC_VLAS
 
 
-def test_real_vlms_take_pictures_of_any_camera() -> None:
+def test_real_vlms_take_images_of_any_camera() -> None:
     for item in entries():
         assert item.any_view == (item.role is Role.VLM and item.backend is not Backend.EMBEDDED), item.name
     with pytest.raises(InternalError, match="cannot accept any"):

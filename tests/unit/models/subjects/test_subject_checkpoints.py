@@ -19,9 +19,9 @@ from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.checkpoints import Checkpoint, open_checkpoint
 from embodied_iqa.models.subjects.device import FreeMemory, check_fits, free_on_machine, needed_bytes
 from embodied_iqa.models.subjects.fingerprint import fingerprint_of
-from embodied_iqa.models.subjects.options import LoadingOptions, silent
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.safetensors_header import WeightsSize, read_size
+from embodied_iqa.models.subjects.subject_options import LoadingOptions, silent
 
 TRUSTING = LoadingOptions(trust_remote_code=True)
 NO_LOADING = LoadingOptions()

@@ -10,10 +10,10 @@ from test_openvla_http import deploy
 
 from chat_server import ChatServer
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
-from embodied_iqa.models.subjects.options import CacheOptions, PolicyOptions, VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.prompt import PROMPTS, prompt_of
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.models.subjects.subject_options import CacheOptions, PolicyOptions, VlaOptions, VlmOptions
 from embodied_iqa.world.protocols import VlaObservation
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from wire_servers import reference_server

@@ -17,7 +17,9 @@ from embodied_iqa.base.errors import InputError, MissingDependencyError
 from embodied_iqa.models.subjects.backends.transformers import loading as transformers_loading
 from embodied_iqa.models.subjects.backends.transformers.vlm import TransformersVlm
 from embodied_iqa.models.subjects.device import FreeMemory
-from embodied_iqa.models.subjects.options import (
+from embodied_iqa.models.subjects.reference import parse_vlm
+from embodied_iqa.models.subjects.registry import make_vlm
+from embodied_iqa.models.subjects.subject_options import (
     CacheOptions,
     DecodingOptions,
     Device,
@@ -25,8 +27,6 @@ from embodied_iqa.models.subjects.options import (
     Precision,
     VlmOptions,
 )
-from embodied_iqa.models.subjects.reference import parse_vlm
-from embodied_iqa.models.subjects.registry import make_vlm
 from tiny_vlms import KINDS, save_tiny
 
 PLAIN = VlmOptions(cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=12))
@@ -56,7 +56,7 @@ def load(folder: Path, options: VlmOptions = PLAIN) -> TransformersVlm:
 
 
 def next_word_chances(vlm: TransformersVlm, seed: int) -> NDArray[np.float32]:
-    """How likely the model finds each first word of its answer about a picture."""
+    """How likely the model finds each first word of its answer about an image."""
     import torch
 
     with torch.inference_mode():
@@ -65,7 +65,7 @@ def next_word_chances(vlm: TransformersVlm, seed: int) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_family_answers_about_the_picture(folders: dict[str, Path], kind: str) -> None:
+def test_each_family_answers_about_the_image(folders: dict[str, Path], kind: str) -> None:
     lines: list[str] = []
     vlm = make_vlm(parse_vlm(f"transformers:{folders[kind]}"), PLAIN, lines.append)
     assert isinstance(vlm, TransformersVlm)
@@ -79,7 +79,7 @@ def test_each_family_answers_about_the_picture(folders: dict[str, Path], kind: s
     assert alone == vlm.answer_batch(QUESTIONS), "company changes no answer"
     one, same, other = (next_word_chances(vlm, seed) for seed in (0, 0, 1))
     assert np.array_equal(one, same)
-    assert np.abs(one - other).max() > 1e-4, "words depend on the picture"
+    assert np.abs(one - other).max() > 1e-4, "words depend on the image"
 
 
 def test_the_version_changes_whenever_answers_can(folders: dict[str, Path], tmp_path: Path) -> None:

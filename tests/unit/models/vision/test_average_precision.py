@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coco_cases import Case, all_pictures, all_sets, instances
+from coco_cases import Case, all_images, all_sets, instances
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.vision.average_precision import average_precision, dataset_average_precision
 from embodied_iqa.models.vision.predictions import Instances
 
-PICTURES = all_pictures()
+IMAGES = all_images()
 ANSWERS = json.loads((Path(__file__).parent / "coco_average_precision.json").read_text())
 NOTHING = instances([])
 CUBE = (2.0, 2.0, 12.0, 12.0)
@@ -33,10 +33,10 @@ def both(predicted: Instances, truth: Instances) -> set[float]:
 
 
 @pytest.mark.parametrize("masks", [False, True])
-def test_pictures_equal_pycocotools(masks: bool) -> None:
-    """Random and adversarial pictures: ties, doubles, crowd regions, empty boxes, over 100 predictions."""
+def test_images_equal_pycocotools(masks: bool) -> None:
+    """Random and adversarial images: ties, doubles, crowd regions, empty boxes, over 100 predictions."""
     compared = 0
-    for case, answers in zip(PICTURES, ANSWERS["pictures"], strict=True):
+    for case, answers in zip(IMAGES, ANSWERS["pictures"], strict=True):
         if answers[masks] >= 0:
             assert average_precision(case.predicted, case.truth, masks=masks) == pytest.approx(
                 answers[masks], abs=1e-9
@@ -46,8 +46,8 @@ def test_pictures_equal_pycocotools(masks: bool) -> None:
 
 
 @pytest.mark.parametrize("masks", [False, True])
-def test_sets_of_pictures_equal_pycocotools(masks: bool) -> None:
-    """Predictions of several pictures are ranked together."""
+def test_sets_of_images_equal_pycocotools(masks: bool) -> None:
+    """Predictions of several images are ranked together."""
     for cases, answers in zip(all_sets(), ANSWERS["sets"], strict=True):
         found, truth = [case.predicted for case in cases], [case.truth for case in cases]
         precision = dataset_average_precision(found, truth, masks=masks)
@@ -66,7 +66,7 @@ def test_nothing_predicted() -> None:
 
 
 def test_the_truth_itself_is_exactly_one() -> None:
-    """Not 1 - 2e-16: labels of clean pictures are exactly 1."""
+    """Not 1 - 2e-16: labels of clean images are exactly 1."""
     truth = one(("cube", 1.0, CUBE), ("ball", 1.0, BALL), ("cube", 1.0, BALL))
     assert both(truth, truth) == {1.0}
 
@@ -156,10 +156,10 @@ def test_masks_must_be_there_and_agree_in_size() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, len(PICTURES) - 1), st.randoms(use_true_random=False), st.booleans())
+@given(st.integers(0, len(IMAGES) - 1), st.randoms(use_true_random=False), st.booleans())
 def test_only_the_ranking_counts(number: int, draw: object, masks: bool) -> None:
     """Scores that keep their order change nothing; the precision is in [0, 1]."""
-    case: Case = PICTURES[number]
+    case: Case = IMAGES[number]
     before = average_precision(case.predicted, case.truth, masks=masks)
     found = case.predicted
     scaled = Instances(found.labels, found.scores**3 / 2, found.boxes_px, found.masks, found.crowd)

@@ -1,4 +1,4 @@
-"""Labels of machine-vision quality: hand-computed cases, clean pictures, oracles, edge cases."""
+"""Labels of machine-vision quality: hand-computed cases, clean images, oracles, edge cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coco_cases import all_pictures, instances
+from coco_cases import all_images, instances
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.vision.labels import agreement, machine_labels, model_weights, pseudo_truth, weighted
 from embodied_iqa.models.vision.predictions import Classification, Instances, VisionTask
@@ -23,8 +23,8 @@ def one(*rows: tuple[str, float, tuple[float, float, float, float]]) -> Instance
     return instances([(*row, False) for row in rows])
 
 
-def test_three_pictures_by_hand() -> None:
-    """Two classifiers of performance .6 and .9 on three distorted pictures of a red cube."""
+def test_three_images_by_hand() -> None:
+    """Two classifiers of performance .6 and .9 on three distorted images of a red cube."""
     truth = Classification("cube")
     clean = [Classification("cube", 0.8), Classification("ball", 0.7)]
     predicted = [["cube", "ball"], ["ball", "ball"], ["ball", "cube"]]
@@ -46,7 +46,7 @@ def test_three_pictures_by_hand() -> None:
 
 
 def test_a_constant_model_is_consistent_and_mostly_wrong() -> None:
-    """Its consistency is 1 on every picture; its accuracy is the share of its class."""
+    """Its consistency is 1 on every image; its accuracy is the share of its class."""
     same = Classification("cube")
     truths = [Classification(label) for label in ("cube", "ball", "cup", "cube")]
     assert {agreement(same, pseudo_truth(same, CLS), CLS) for _ in truths} == {1.0}
@@ -55,9 +55,9 @@ def test_a_constant_model_is_consistent_and_mostly_wrong() -> None:
 
 @pytest.mark.parametrize("task", [DET, INS])
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9, 1.0])
-def test_the_clean_picture_is_exactly_consistent(task: VisionTask, threshold: float) -> None:
+def test_the_clean_image_is_exactly_consistent(task: VisionTask, threshold: float) -> None:
     """Whatever a model predicts: nothing, nothing certain, empty boxes, doubles, over 100 of a class."""
-    for case in all_pictures():
+    for case in all_images():
         clean = replace(case.predicted, crowd=None)
         assert agreement(clean, pseudo_truth(clean, task, threshold), task, threshold) == 1.0
 
@@ -65,7 +65,7 @@ def test_the_clean_picture_is_exactly_consistent(task: VisionTask, threshold: fl
 @pytest.mark.parametrize("task", [DET, INS])
 def test_an_oracle_is_exactly_accurate(task: VisionTask) -> None:
     """It predicts the truth, and nothing in crowd regions."""
-    for case in all_pictures():
+    for case in all_images():
         crowd = case.truth.crowd
         assert crowd is not None
         kept = [i for i in range(len(case.truth)) if not crowd[i]]
@@ -89,7 +89,7 @@ def test_uncertain_predictions_are_no_pseudo_truth() -> None:
 
 
 def test_without_a_reference_only_certain_predictions_are_wrong() -> None:
-    """A detector that is sure of nothing agrees with an empty picture."""
+    """A detector that is sure of nothing agrees with an empty image."""
     assert agreement(one(("cube", 0.2, CUBE)), NOTHING, DET) == 1.0
     assert agreement(one(("cube", 0.4, CUBE)), NOTHING, DET) == 0.0
     assert agreement(one(("cube", 0.4, CUBE)), NOTHING, DET, threshold=0.5) == 1.0

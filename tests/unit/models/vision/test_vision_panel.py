@@ -76,7 +76,7 @@ def test_objects_are_found_where_they_are(
             assert (made.scores >= LEAST_SCORE).all()
 
 
-def test_pictures_of_other_sizes(samples: list[VisionSample]) -> None:
+def test_images_of_other_sizes(samples: list[VisionSample]) -> None:
     (model,) = load_vision_models("panel:ins-plain-160")
     rgb = samples[0].rgb
     whole, half = model.predict([rgb, rgb[::2, ::2]])
@@ -100,7 +100,7 @@ def test_masks_stay_inside_their_boxes(samples: list[VisionSample]) -> None:
         assert columns.max() < np.ceil(box[2])
 
 
-def test_a_grey_picture_shows_nothing_for_certain(panel: list[VisionModel]) -> None:
+def test_a_grey_image_shows_nothing_for_certain(panel: list[VisionModel]) -> None:
     grey = np.full((480, 640, 3), 128, np.uint8)
     for model in panel:
         (made,) = model.predict([grey])

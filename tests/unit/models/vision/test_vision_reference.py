@@ -18,7 +18,7 @@ from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
 from embodied_iqa.models.vision.reference import VisionBackend, load_vision_models, parse_vision_reference
 
-PICTURE = np.zeros((12, 16, 3), np.uint8)
+IMAGE = np.zeros((12, 16, 3), np.uint8)
 NEEDED = (
     "import numpy as np\n"
     "from embodied_iqa.models.vision.model import VisionModelInfo\n"
@@ -26,22 +26,22 @@ NEEDED = (
     "class Constant:\n"
     "    def __init__(self, name):\n"
     "        self.info = VisionModelInfo(name, VisionTask.CLASSIFICATION, '1', ('cube',))\n"
-    "    def predict(self, pictures):\n"
-    "        return [Classification('cube', 0.5) for _ in pictures]\n"
+    "    def predict(self, images):\n"
+    "        return [Classification('cube', 0.5) for _ in images]\n"
 )
 
 
 class Scripted:
-    """A model that predicts what it is given, for at most so many pictures."""
+    """A model that predicts what it is given, for at most so many images."""
 
     def __init__(self, task: VisionTask, predict: Callable[[], object]) -> None:
         self.info = VisionModelInfo("mine", task, "1", ("cube", "ball"))
         self._predict = predict
         self.most = 100
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return the given prediction for each picture."""
-        return [self._predict() for _ in pictures[: self.most]]  # type: ignore[misc]  # wrong on purpose
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return the given prediction for each image."""
+        return [self._predict() for _ in images[: self.most]]  # type: ignore[misc]  # wrong on purpose
 
 
 def found(count: int, **changes: object) -> Instances:
@@ -56,7 +56,7 @@ def found(count: int, **changes: object) -> Instances:
 
 def predicted(task: VisionTask, predict: Callable[[], object]) -> Prediction:
     """Return the checked prediction."""
-    return CheckedModel(Scripted(task, predict)).predict([PICTURE])[0]
+    return CheckedModel(Scripted(task, predict)).predict([IMAGE])[0]
 
 
 CLS, DET, INS = VisionTask.CLASSIFICATION, VisionTask.DETECTION, VisionTask.SEGMENTATION
@@ -96,7 +96,7 @@ def test_the_users_own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.syspath_prepend(str(tmp_path))
     models = load_vision_models(["python:two_models:several"])
     assert [model.info.name for model in models] == ["a", "b"]
-    assert models[0].predict([PICTURE] * 2) == [Classification("cube", 0.5)] * 2
+    assert models[0].predict([IMAGE] * 2) == [Classification("cube", 0.5)] * 2
     with pytest.raises(UsageError, match=r"two vision models have the same name; .*'a'"):
         load_vision_models(["python:two_models:one", "python:two_models:several"])
 
@@ -191,12 +191,12 @@ def test_unusable_predictions_are_reported(
 
 
 def test_the_number_of_predictions_is_checked() -> None:
-    """One for each picture."""
+    """One for each image."""
     scripted = Scripted(CLS, lambda: Classification("cube"))
     scripted.most = 0
     model = CheckedModel(scripted)
     with pytest.raises(InputError, match="unusable number of predictions; expected 2; got 0"):
-        model.predict([PICTURE, PICTURE])
+        model.predict([IMAGE, IMAGE])
 
 
 def test_predicting_nothing_is_usable() -> None:

@@ -1,4 +1,4 @@
-"""Rendered pictures with exact truth."""
+"""Rendered images with exact truth."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_masks_are_those_of_the_visible_pixels_and_disjoint(sample: VisionSample
 
 
 def test_pixels_of_an_object_have_its_colour(sample: VisionSample) -> None:
-    """The mask is aligned with the picture: paint is more saturated than the rest of the picture."""
+    """The mask is aligned with the image: paint is more saturated than the rest of the image."""
     saturation = np.ptp(sample.rgb.astype(int), axis=2)
     inside = masks_of(sample).any(0)
     assert np.median(saturation[inside]) > 3 * np.median(saturation[~inside])
@@ -104,12 +104,12 @@ def test_hidden_pixels_are_outside_and_small_objects_are_marked() -> None:
     assert truth.crowd.tolist() == [False, True, False]
 
 
-def test_picture_without_objects_has_no_instances() -> None:
+def test_image_without_objects_has_no_instances() -> None:
     truth, objects = instances_of(np.full((8, 8), -1, np.int16), [])
     assert (len(truth), objects) == (0, ())
 
 
-def test_square_stays_in_the_picture() -> None:
+def test_square_stays_in_the_image() -> None:
     assert square_around((0, 0, 40, 20), 480, 640) == (0, 0, 80)
     assert square_around((600, 460, 640, 480), 480, 640) == (560, 400, 80)
     assert square_around((100, 100, 110, 110), 480, 640) == (81, 81, 48)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.models.subjects.options import Device, LoadingOptions
+from embodied_iqa.models.subjects.subject_options import Device, LoadingOptions
 from embodied_iqa.models.vision.backends.torchvision import TorchvisionModel
 from embodied_iqa.models.vision.model import VisionModel, VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, VisionTask
@@ -20,7 +20,7 @@ ON_CPU = LoadingOptions(device=Device.CPU)
 CLASSIFIER = "shufflenet_v2_x0_5"
 DETECTOR = "ssdlite320_mobilenet_v3_large"
 CLASSES = ["cube", "ball", "cup"]
-PICTURES = [np.random.default_rng(n).integers(0, 256, (40, 50 + n, 3), np.uint8) for n in range(2)]
+IMAGES = [np.random.default_rng(n).integers(0, 256, (40, 50 + n, 3), np.uint8) for n in range(2)]
 
 
 def save(name: str, file: Path, classes: list[str] | None, **options: Any) -> Path:
@@ -47,13 +47,13 @@ def test_a_classifier_with_the_users_weights(tmp_path: Path) -> None:
     file = save(CLASSIFIER, tmp_path / "own.safetensors", CLASSES, num_classes=3)
     model = only(f"torchvision:{CLASSIFIER},weights={file}")
     assert (model.info.task, model.info.classes) == (VisionTask.CLASSIFICATION, tuple(CLASSES))
-    for made in model.predict(PICTURES):
+    for made in model.predict(IMAGES):
         assert isinstance(made, Classification)
         assert made.label in CLASSES
 
 
 def test_a_detector_with_the_users_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its classes begin with the background; boxes are in pixels of the picture."""
+    """Its classes begin with the background; boxes are in pixels of the image."""
     import torchvision
 
     def keep_best(_boxes: Any, scores: Any, _iou: float) -> Any:
@@ -64,7 +64,7 @@ def test_a_detector_with_the_users_weights(tmp_path: Path, monkeypatch: pytest.M
     file = save(DETECTOR, tmp_path / "own.safetensors", classes, num_classes=4, weights_backbone=None)
     model = only(f"torchvision:{DETECTOR},weights={file}")
     assert (model.info.task, model.info.classes) == (VisionTask.DETECTION, tuple(CLASSES))
-    made = model.predict(PICTURES)[1]
+    made = model.predict(IMAGES)[1]
     assert isinstance(made, Instances)
     assert 0 < len(made) <= 100
     assert set(made.labels) <= set(CLASSES)
@@ -87,7 +87,7 @@ def test_weights_in_the_cache_of_torch(tmp_path: Path, monkeypatch: pytest.Monke
     torch.save(weights, folder / Path(usual.url).name)
     model = only(f"torchvision:{CLASSIFIER}")
     assert len(model.info.classes) > 900  # of ImageNet; two pairs have the same name
-    assert len(model.predict(PICTURES)) == 2
+    assert len(model.predict(IMAGES)) == 2
 
 
 def test_wrong_files_are_reported_in_one_line(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_models_of_other_tasks_are_refused(name: str) -> None:
 
 
 def test_masks_of_mask_rcnn_are_cut_at_one_half() -> None:
-    """It gives a soft mask of the size of the picture for each box."""
+    """It gives a soft mask of the size of the image for each box."""
     import torch
 
     soft = torch.zeros(1, 1, 4, 6)
@@ -128,15 +128,15 @@ def test_masks_of_mask_rcnn_are_cut_at_one_half() -> None:
     }
 
     class Fixed:
-        """Finds the same in every picture."""
+        """Finds the same in every image."""
 
         def parameters(self) -> Any:
             """Yield one, whose device counts."""
             yield soft
 
-        def __call__(self, pictures: list[Any]) -> list[Any]:
+        def __call__(self, images: list[Any]) -> list[Any]:
             """Return what is found."""
-            return [found for _ in pictures]
+            return [found for _ in images]
 
     info = VisionModelInfo("mask", VisionTask.SEGMENTATION, "1", ("cube",))
     made = TorchvisionModel(info, Fixed(), lambda tensor: tensor, ["__background__", "cube"]).predict(

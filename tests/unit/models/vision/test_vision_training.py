@@ -16,7 +16,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.onnx_session import open_session
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.panel.members import Augmentation
+from embodied_iqa.models.panel.panel_members import Augmentation
 from embodied_iqa.models.panel.training import onnx_export
 from embodied_iqa.models.panel.training.training_state import EpochResult
 from embodied_iqa.models.subjects.backends.panel.format import shrink
@@ -36,9 +36,9 @@ from embodied_iqa.models.vision.training import batches, train_vision
 from embodied_iqa.models.vision.training.batches import detection_batch
 from embodied_iqa.models.vision.training.classifiers import Classifier
 from embodied_iqa.models.vision.training.detectors import STRIDE
-from embodied_iqa.models.vision.training.export import export_network
 from embodied_iqa.models.vision.training.loop import Network, train_member
-from embodied_iqa.models.vision.training.members import RECIPES, VisionRecipe, recipes_of
+from embodied_iqa.models.vision.training.train_vision import export_network
+from embodied_iqa.models.vision.training.vision_members import RECIPES, VisionRecipe, recipes_of
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 pytestmark = pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
@@ -49,7 +49,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one part of 12 training samples."""
     folder = tmp_path_factory.mktemp("samples")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sample_store, "PART_PICTURES", 12)
+        patch.setattr(sample_store, "PART_IMAGES", 12)
         draw_part(folder / "part-0000", 70, 0, TRAINING)
     return folder
 
@@ -76,8 +76,8 @@ def test_samples_are_stored_with_their_truth(stored: Path) -> None:
     assert truth.crowd is not None
     np.testing.assert_array_equal(truth.boxes_px, sample.instances.boxes_px)
     np.testing.assert_array_equal(truth.masks, sample.instances.masks)
-    np.testing.assert_array_equal(store.picture(index), shrink(sample.rgb, (320, 240)))
-    rows = np.flatnonzero(store.picture_of == index)
+    np.testing.assert_array_equal(store.image(index), shrink(sample.rgb, (320, 240)))
+    rows = np.flatnonzero(store.image_of == index)
     assert COLOURED_CLASSES[store.coloured[rows[store.main[rows]]][0]] == sample.main_class
     part = store.instance_map(index)
     assert set(np.unique(part)) <= {*range(len(truth)), NO_INSTANCE}
@@ -86,7 +86,7 @@ def test_samples_are_stored_with_their_truth(stored: Path) -> None:
 def test_fewer_samples_are_the_first_ones(stored: Path) -> None:
     whole, few = SampleStore(stored), SampleStore(stored, 5)
     assert (len(whole), len(few)) == (12, 5)
-    np.testing.assert_array_equal(few.boxes, whole.boxes[whole.picture_of < 5])
+    np.testing.assert_array_equal(few.boxes, whole.boxes[whole.image_of < 5])
     assert [first for _, first in part_folders(stored, 61)] == [0, 30, 60]
 
 
@@ -98,7 +98,7 @@ def test_broken_samples_are_reported(stored: Path, tmp_path: Path, monkeypatch: 
     with pytest.raises(InputError, match="broken vision samples in"):
         SampleStore(tmp_path)
     (tmp_path / "file").touch()
-    monkeypatch.setattr(sample_store, "PART_PICTURES", 1)
+    monkeypatch.setattr(sample_store, "PART_IMAGES", 1)
     with pytest.raises(InputError, match="cannot write"):
         draw_part(tmp_path / "file" / "part-0000", 70, 0, TRAINING)
 
@@ -106,12 +106,12 @@ def test_broken_samples_are_reported(stored: Path, tmp_path: Path, monkeypatch: 
 def test_recipes() -> None:
     assert len(recipes_of(())) == 20
     assert len({recipe.seed for recipe in recipes_of(())}) == 20
-    (recipe,) = recipes_of(["det-plain-160"], pictures=40, seed=3)
+    (recipe,) = recipes_of(["det-plain-160"], images=40, seed=3)
     assert (recipe.pictures, recipe.seed) == (40, 3201)
     with pytest.raises(UsageError, match="unknown member of the vision panel; got 'nobody'; available"):
         recipes_of(["nobody"])
-    with pytest.raises(UsageError, match="wrong number of training pictures"):
-        recipes_of([], pictures=0)
+    with pytest.raises(UsageError, match="wrong number of training images"):
+        recipes_of([], images=0)
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -119,9 +119,9 @@ def test_targets_are_at_the_objects(stored: Path, mirrored: bool) -> None:
     recipe = small("ins-plain-160", augmentation=Augmentation.NONE)
     store = SampleStore(stored)
     rng = np.random.default_rng(1)
-    picture = batches._Picture(store, 1, recipe.input_px, mirror=mirrored)
-    centre, counted, kind, boxes = picture.targets()
-    for box, number, crowd in zip(picture.boxes, picture.kinds, picture.crowd, strict=True):
+    image = batches._Image(store, 1, recipe.input_px, mirror=mirrored)
+    centre, counted, kind, boxes = image.targets()
+    for box, number, crowd in zip(image.boxes, image.kinds, image.crowd, strict=True):
         column, row = ((box[:2] + box[2:]) / 2 // STRIDE).astype(int)
         if crowd:
             assert counted[row, column] == 0
@@ -150,9 +150,9 @@ def test_masks_to_learn_lie_where_the_objects_are(
     store = SampleStore(stored)
     masks = store.instances(1).masks
     assert masks is not None
-    picture = batches._Picture(store, 1, size_px, mirror=mirrored)
+    image = batches._Image(store, 1, size_px, mirror=mirrored)
     for number, mask in enumerate(masks):
-        covered = picture.coverage(number) / 255
+        covered = image.coverage(number) / 255
         places_px = [length / places for length, places in zip(mask.shape, covered.shape, strict=True)]
         assert covered.sum() * np.prod(places_px) == pytest.approx(mask.sum(), rel=0.02, abs=8)
         middle_px = _middle(covered) * places_px
@@ -171,7 +171,7 @@ def test_a_batch_learns_a_part_of_many_masks(stored: Path, monkeypatch: pytest.M
     monkeypatch.setattr(batches, "_MOST_MASKS", 10)
     part = detection_batch(store, np.arange(8), recipe, np.random.default_rng(1))
     assert len(whole.shapes) > len(part.shapes) == len(part.shape_cells) == 10
-    assert len(set(part.shape_cells[:, 0].tolist())) > 3  # of all pictures, not the first ones
+    assert len(set(part.shape_cells[:, 0].tolist())) > 3  # of all images, not the first ones
 
 
 @pytest.mark.parametrize("name", ["cls-residual-64", "cls-vit-64", "det-plain-160", "ins-residual-192"])
@@ -206,11 +206,11 @@ def test_the_exported_network_equals_the_trained_one(
     network, _ = trained(recipe, stored, tmp_path / "state")
     export_network(network, recipe.input_px, tmp_path / "network.onnx")
     session = open_session((tmp_path / "network.onnx").read_bytes(), name)
-    pictures = np.stack([shrink(store.picture(index), recipe.input_px) for index in (0, 4, 5)])
+    images = np.stack([shrink(store.image(index), recipe.input_px) for index in (0, 4, 5)])
     with torch.no_grad():
-        expected = network(torch.from_numpy(pictures))
+        expected = network(torch.from_numpy(images))
     expected = [expected] if isinstance(network, Classifier) else list(expected)
-    found = session.run(None, {"pictures": pictures})
+    found = session.run(None, {"pictures": images})
     assert len(found) == len(expected) == {"c": 1, "d": 3, "i": 4}[name[0]]
     rows = np.full(found[0].shape, fill_value=True)
     if len(found) > 1:  # where scores are equal, the order is not defined
@@ -227,10 +227,10 @@ def test_the_command(
     """Trains members, says how good they are, and does not train them again."""
     out = tmp_path / "out"
     shutil.copytree(stored / "part-0000", out / "train" / "seed-1" / "part-0000")
-    monkeypatch.setattr(sample_store, "PART_PICTURES", 6)
+    monkeypatch.setattr(sample_store, "PART_IMAGES", 6)
     draw_part(out / "held-out" / "seed-1" / "part-0000", 80, 0, HELD_OUT)
     words = ["train", "vision-panel", "--out", str(out), "--quick", "--samples", "6", "--json", "--members"]
-    monkeypatch.setattr(train_vision, "_HELD_OUT_PICTURES", 6)
+    monkeypatch.setattr(train_vision, "_HELD_OUT_IMAGES", 6)
     monkeypatch.setattr(train_vision, "_QUICK_HELD_OUT", 6)
     members = ["cls-plain-48", "det-plain-160", "ins-plain-160"]
     assert main([*words, ",".join(members)]) == 0

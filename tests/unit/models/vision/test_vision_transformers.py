@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError, UserError
-from embodied_iqa.models.subjects.options import Device, LoadingOptions, Precision
+from embodied_iqa.models.subjects.subject_options import Device, LoadingOptions, Precision
 from embodied_iqa.models.vision.labels import agreement, pseudo_truth
 from embodied_iqa.models.vision.model import VisionModel
 from embodied_iqa.models.vision.predictions import Classification, Instances, VisionTask
@@ -26,7 +26,7 @@ TASKS = {
 }
 ON_CPU = LoadingOptions(device=Device.CPU)
 DRAW = np.random.default_rng(0)
-PICTURES = [DRAW.integers(0, 256, size, np.uint8) for size in ((48, 64, 3), (48, 64, 3), (60, 40, 3))]
+IMAGES = [DRAW.integers(0, 256, size, np.uint8) for size in ((48, 64, 3), (48, 64, 3), (60, 40, 3))]
 
 
 def only(folder: Path) -> VisionModel:
@@ -36,13 +36,13 @@ def only(folder: Path) -> VisionModel:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_predicts(kind: str, tmp_path: Path) -> None:
-    """Pictures of two sizes; results have the form of the task and do not depend on the other pictures."""
+    """Images of two sizes; results have the form of the task and do not depend on the other images."""
     model = only(save_tiny_vision(kind, tmp_path / kind))
     assert model.info.task is TASKS[kind]
     assert model.info.classes == tuple(NAMES.values())
-    together = model.predict(PICTURES)
-    for picture, made in zip(PICTURES, together, strict=True):
-        alone = model.predict([picture])[0]
+    together = model.predict(IMAGES)
+    for image, made in zip(IMAGES, together, strict=True):
+        alone = model.predict([image])[0]
         if isinstance(made, Classification):
             assert isinstance(alone, Classification)
             assert alone.label == made.label
@@ -54,18 +54,18 @@ def test_every_kind_predicts(kind: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(alone.scores, made.scores, atol=1e-4)
         if TASKS[kind] is VisionTask.SEGMENTATION:
             assert made.masks is not None
-            assert made.masks.shape == (len(made), *picture.shape[:2])
-            assert made.boxes_px[:, 2].max() <= picture.shape[1]
+            assert made.masks.shape == (len(made), *image.shape[:2])
+            assert made.boxes_px[:, 2].max() <= image.shape[1]
     first = together[0]
     assert agreement(first, pseudo_truth(first, model.info.task), model.info.task) == 1.0
 
 
-def test_boxes_are_in_pixels_of_the_given_picture(tmp_path: Path) -> None:
-    """DETR gives centre and size as shares of the picture."""
+def test_boxes_are_in_pixels_of_the_given_image(tmp_path: Path) -> None:
+    """DETR gives centre and size as shares of the image."""
     model = only(save_tiny_vision("detr", tmp_path / "detr"))
-    picture = PICTURES[0]
-    small = model.predict([picture])[0]
-    large = model.predict([picture.repeat(2, axis=0).repeat(2, axis=1)])[0]
+    image = IMAGES[0]
+    small = model.predict([image])[0]
+    large = model.predict([image.repeat(2, axis=0).repeat(2, axis=1)])[0]
     assert isinstance(small, Instances)
     assert isinstance(large, Instances)
     centres = [(one.boxes_px[:, :2] + one.boxes_px[:, 2:]).mean(axis=0) / 2 for one in (small, large)]
@@ -87,7 +87,7 @@ def test_half_precision_is_computed_in_float32(tmp_path: Path) -> None:
     chosen = LoadingOptions(device=Device.CPU, precision=Precision.BFLOAT16)
     model = load_vision_models([f"transformers:{folder}"], chosen)[0]
     assert model.info.version.endswith("-bfloat16")
-    assert isinstance(model.predict(PICTURES[:1])[0], Classification)
+    assert isinstance(model.predict(IMAGES[:1])[0], Classification)
 
 
 def test_weights_that_are_not_finite_are_reported(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_weights_that_are_not_finite_are_reported(tmp_path: Path) -> None:
     weights["class_labels_classifier.bias"] = np.full(4, np.nan, np.float32)
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError, match=r"detr: output that is not finite; .*'logits'"):
-        only(folder).predict(PICTURES[:1])
+        only(folder).predict(IMAGES[:1])
 
 
 def _rewrite(folder: Path, **changes: object) -> None:
@@ -137,4 +137,4 @@ def test_damaged_folders_are_reported_in_one_line(tmp_path: Path) -> None:
     _rewrite(folder, id2label={"7": "cube", "8": "ball", "9": "cup"})
     model = only(folder)
     with pytest.raises(InputError, match="vit: a predicted class has no name"):
-        model.predict(PICTURES)
+        model.predict(IMAGES)

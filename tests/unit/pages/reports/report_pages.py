@@ -12,7 +12,7 @@ from synthetic_trial import constants
 
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
-from embodied_iqa.pages.reports.trial.report import write_report
+from embodied_iqa.pages.reports.trial.trial_report import write_report
 from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext
 from embodied_iqa.runs.trial.scores import score_trial
 

@@ -73,7 +73,7 @@ def scenery(view: View, width_px: int, seed: int = 0) -> NDArray[np.uint8]:
 class Script:
     """A trial as it is written down, message by message.
 
-    Pictures, answers and so on that a test wants to be missing are simply not called for.
+    Images, answers and so on that a test wants to be missing are simply not called for.
     """
 
     path: Path
@@ -143,14 +143,14 @@ class Script:
             frames_published=frames,
         )
 
-    def pictures_only(self, stamp_ns: int) -> None:
+    def images_only(self, stamp_ns: int) -> None:
         for view in self.views:
             cdr = image_to_cdr(scenery(view, self.width_px), stamp_ns, "camera")
             self.writer.add_channel(f"/camera/{view}/image_raw", "sensor_msgs/msg/Image")
             self.writer.write(f"/camera/{view}/image_raw", cdr, stamp_ns + self.log_offset_ns)
 
-    def pictures(self, stamp_ns: int) -> None:
-        self.pictures_only(stamp_ns)
+    def images(self, stamp_ns: int) -> None:
+        self.images_only(stamp_ns)
         for view in self.views:
             intrinsics, T = camera(view, self.width_px)
             topic = f"/camera/{view}"
@@ -279,14 +279,14 @@ NOISY = RunPlan(DistortionSpec("12", 3, seed=3), EMERGENCY_STOP, "gripper touche
 
 
 def write_run(script: Script, index: int, plan: RunPlan, frames: int = 4) -> None:
-    """Write a whole run: pictures, verdicts, a question, a decision, a way, an end."""
+    """Write a whole run: images, verdicts, a question, a decision, a way, an end."""
     start_ns = (100 * index + 100) * SECOND_NS
     script.run_start(index, start_ns, plan.spec)
     script.sequence += 1
     for frame in range(frames):
         stamp_ns = start_ns + frame * PERIOD_NS
         if frame < 2:
-            script.pictures(stamp_ns)
+            script.images(stamp_ns)
         for view in script.views:
             verdict = plan.verdicts[frame % len(plan.verdicts)]
             script.verdict(stamp_ns, view, verdict, "" if verdict is Verdict.PASS else f"{view}: too blurred")

@@ -17,7 +17,7 @@ from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.predictions import VisionTask
-from embodied_iqa.pages.reports.experiment.report import write_experiment_report
+from embodied_iqa.pages.reports.experiment.experiment_report import write_experiment_report
 from embodied_iqa.pages.reports.stored import write_report
 from embodied_iqa.runs.experiment.gate_arms import compare_arms
 from embodied_iqa.suites.miqa.evaluation.evaluating import EvaluationPlan, evaluate

@@ -17,11 +17,11 @@ from chromium_pipe import chromium, executable
 from embodied_iqa.base.records import read_json
 from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.analysis.published import published_metrics
+from embodied_iqa.data.analysis.published_results import published_metrics
 from embodied_iqa.data.database.schema import SCORES
 from embodied_iqa.pages.reports.benchmark.leaderboard import chapter
 from embodied_iqa.pages.reports.kit.figure import Dot
-from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
 
 METRICS = f"psnr,{TRUTH},train:{RECIPE}"
 

@@ -80,7 +80,7 @@ def test_the_two_schemes_differ(browser: Browser, page: Path) -> None:
     assert grounds[0] != grounds[1]
 
 
-def test_overlays_lie_exactly_on_their_pictures(browser: Browser, page: Path) -> None:
+def test_overlays_lie_exactly_on_their_images(browser: Browser, page: Path) -> None:
     browser.show(page, 390, "light")
     off = """Math.max(...[...document.querySelectorAll('.overlay')].map(item => {
       const a = item.getBoundingClientRect(), b = item.previousElementSibling.getBoundingClientRect();

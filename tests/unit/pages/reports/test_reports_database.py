@@ -26,7 +26,7 @@ from embodied_iqa.data.database.schema import SCHEMA_VERSION, SCORES
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export.opinions import opinions_of
 from embodied_iqa.data.export.plain import opinion_columns
-from embodied_iqa.pages.reports.database.report import write_database_report
+from embodied_iqa.pages.reports.database.database_report import write_database_report
 from page_checks import CONTRAST
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -132,12 +132,12 @@ def test_constant_and_missing_scores_are_reported(tmp_path: Path) -> None:
     assert "vla-0 gave every pair the same score" in text
     assert "90 pairs without the decision score of every VLA" in text
     assert "vla-1 scored no pair completely: not counted." in text
-    headline = r"3 VLMs rank the pictures of 3 references alike with SRCC 0\.\d\d \(95.% 0\.\d\d to 0\.\d\d\)"
+    headline = r"3 VLMs rank the images of 3 references alike with SRCC 0\.\d\d \(95.% 0\.\d\d to 0\.\d\d\)"
     assert re.search(headline + "; 2 VLAs scored", text)
     assert ">nan<" not in text.lower()
     one = write_database(tmp_path / "one", references=1)
     text = write_database_report(one).read_text(encoding="utf-8")
-    assert "(no interval: fewer than two references); 3 VLAs rank the pictures of 1 reference alike" in text
+    assert "(no interval: fewer than two references); 3 VLAs rank the images of 1 reference alike" in text
 
 
 def test_the_page_says_which_subjects_count_for_a_view(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_page_says_which_subjects_count_for_a_view(tmp_path: Path) -> None:
     assert main(["report", str(store.path), "--all-views"]) == 0
     text = (store.path / "report.html").read_text(encoding="utf-8")
     assert "without a cognition score" not in text
-    assert "VLMs also count for pictures of views that they are not made for" in text
+    assert "VLMs also count for images of views that they are not made for" in text
 
 
 def test_subjects_without_a_single_score_are_reported(tmp_path: Path) -> None:

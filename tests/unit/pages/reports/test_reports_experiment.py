@@ -12,12 +12,12 @@ import pytest
 from embodied_iqa.cli.experiment.table import ALL_DISTORTED, as_tree, print_gates
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.pages.reports.experiment.experiment_report import write_experiment_report
 from embodied_iqa.pages.reports.experiment.gate_arms import risk_against_availability
-from embodied_iqa.pages.reports.experiment.report import write_experiment_report
 from embodied_iqa.runs.experiment.arms import parse_arms
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, parse_distortions, parse_tasks
 from embodied_iqa.runs.experiment.folder import StoredExperiment
 from embodied_iqa.runs.experiment.gate_arms import ALL, Comparison, Measure, compare_arms
-from embodied_iqa.runs.experiment.plan import ExperimentPlan, parse_distortions, parse_tasks
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 
 

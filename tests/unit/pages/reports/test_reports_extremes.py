@@ -1,4 +1,4 @@
-"""The chapter with pictures of the worst and the best pairs."""
+"""The chapter with images of the worst and the best pairs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from embodied_iqa.pages.reports.kit.formatting import distortion_label
 
 
 @pytest.mark.parametrize(("part", "order"), [(0, "ASC"), (1, "DESC")])
-def test_pictures_are_those_of_the_extreme_pairs(tmp_path: Path, part: int, order: str) -> None:
+def test_images_are_those_of_the_extreme_pairs(tmp_path: Path, part: int, order: str) -> None:
     store = write_database(tmp_path / "made", references=2)
     add_cameras(store, 1)
     grid = load_grid(store)
-    cards = (
-        chapter(study(grid, load_attributes(store, grid.pairs), None, draws=2), store).parts[part].pictures
-    )
+    cards = chapter(study(grid, load_attributes(store, grid.pairs), None, draws=2), store).parts[part].images
     rows = query(store, f"FROM opinions ORDER BY decision_mean {order}, level DESC").to_pylist()
     first: dict[str, str] = {}
     for row in rows:
@@ -29,4 +27,4 @@ def test_pictures_are_those_of_the_extreme_pairs(tmp_path: Path, part: int, orde
         first.setdefault(label, f"{label}, level {row['level']}: {row['decision_mean']:.2f}")
     assert [card.title for card in cards] == list(first.values())[:6]
     assert all(card.uri.startswith("data:image/webp") for card in cards if "level 1" in card.title)
-    assert all("no picture of the" in card.lines[0] for card in cards if "level 2" in card.title)
+    assert all("no image of the" in card.lines[0] for card in cards if "level 2" in card.title)

@@ -125,7 +125,7 @@ def test_numbers_are_plotted() -> None:
     assert not plotted & set(words)
 
 
-def test_pictures_and_their_models_are_recorded() -> None:
+def test_images_and_their_models_are_recorded() -> None:
     shown = set()
     for panel in _panels("Image"):
         mode = panel["imageMode"]

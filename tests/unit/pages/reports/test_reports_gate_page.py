@@ -13,17 +13,17 @@ from test_reports_experiment import gate_runs, stored_gates
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors
 from embodied_iqa.cli.main import main, parse
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.pages.reports.experiment.experiment_report import build_page, write_experiment_report
 from embodied_iqa.pages.reports.experiment.gate_arms import TITLES
 from embodied_iqa.pages.reports.experiment.goals import goals_of, missed
-from embodied_iqa.pages.reports.experiment.report import build_page, write_experiment_report
 from embodied_iqa.pages.reports.kit.markdown import write_section
 from embodied_iqa.runs.experiment.arms import parse_arms
 from embodied_iqa.runs.experiment.command import command_of
+from embodied_iqa.runs.experiment.experiment_plan import parse_distortions
 from embodied_iqa.runs.experiment.folder import ExperimentFolder, StoredExperiment, read_experiment
 from embodied_iqa.runs.experiment.gate_arms import Measure, compare_arms
-from embodied_iqa.runs.experiment.plan import parse_distortions
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 from embodied_iqa.runs.peers.comparison import DetectorResult
 from embodied_iqa.runs.peers.stored import ComparedDetectors

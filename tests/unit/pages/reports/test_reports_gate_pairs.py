@@ -10,7 +10,7 @@ from report_pages import page_of, reported, words
 from synthetic_trial import BLURRED, REFERENCE, write_trial
 
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.reports.trial import header
 from embodied_iqa.pages.reports.trial.gate_pairs import gate_pairs, guarded_tasks
 from embodied_iqa.runs.offline.stored_run import ReportedTask, load_run

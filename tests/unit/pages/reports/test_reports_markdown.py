@@ -94,7 +94,7 @@ def test_the_image_of_a_chapter_is_linked_where_there_is_one(tmp_path: Path) -> 
     file = tmp_path / "page.md"
     write_section(file, "static", replace(PAGE, command="embodied-iqa evaluate static"))
     text = file.read_text(encoding="utf-8")
-    assert "The paper: Half.\n\n![Who hits?](pictures/static-hits.webp)\n\n**Hits.**" in text
+    assert "The paper: Half.\n\n![Who hits?](images/static-hits.webp)\n\n**Hits.**" in text
     assert "```\nembodied-iqa evaluate static\n```" in text
 
 

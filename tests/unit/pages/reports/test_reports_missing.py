@@ -28,7 +28,7 @@ from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.offline.stored_run import RunContext
 
 HOSTILE = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}\u202egnp.exe"
@@ -64,7 +64,7 @@ def test_only_a_start(tmp_path: Path) -> None:
     for sentence in (
         "No end recorded",
         "The recording has no end of this run",
-        "No picture of the start was recorded.",
+        "No image of the start was recorded.",
         "The gate judged no frame in this run.",
         "No answer was recorded.",
         "No decision was recorded.",
@@ -92,7 +92,7 @@ def test_one_kind_of_message_is_missing(
 
 
 @pytest.mark.parametrize("source", list(Source))
-def test_one_of_the_two_pictures_got_no_answer(
+def test_one_of_the_two_images_got_no_answer(
     recording: Path, record: TrialRecord, tmp_path: Path, source: Source
 ) -> None:
     answers = tuple(a for a in record.runs[1].answers if a.source is not source)
@@ -185,8 +185,8 @@ def test_a_distortion_that_is_not_known(recording: Path, record: TrialRecord, tm
 
 def test_recording_is_gone_or_cut_short(recording: Path, record: TrialRecord, tmp_path: Path) -> None:
     page = _page(tmp_path / "gone.mcap", record, tmp_path)
-    assert "Pictures cannot be read: " in words(page)
-    assert "Pictures cannot be read: 'gone.mcap': cannot be read" in words(page)
+    assert "Images cannot be read: " in words(page)
+    assert "Images cannot be read: 'gone.mcap': cannot be read" in words(page)
     assert str(tmp_path) not in words(page)
     cut = tmp_path / "cut.mcap"
     shutil.copy(recording, cut)
@@ -200,7 +200,7 @@ def test_recording_is_gone_or_cut_short(recording: Path, record: TrialRecord, tm
 def test_one_camera_without_model_and_pose(tmp_path: Path) -> None:
     script = Script(tmp_path / "trial.mcap")
     script.run_start(0, START_NS, None)
-    script.pictures_only(START_NS)
+    script.images_only(START_NS)
     script.decision(START_NS, Source.RAW, chunk())
     script.decision(START_NS, Source.DISTORTED, chunk())
     script.run_end(0, START_NS + SECOND_NS, REFERENCE, T_START, 2)
@@ -215,7 +215,7 @@ def test_cameras_that_are_not_triggered_together(tmp_path: Path) -> None:
     script.run_start(0, START_NS, None)
     for view, offset_ns in ((View.TOP, 0), (View.WRIST, 30_000_000), (View.SIDE, 400_000_000)):
         script.views = (view,)
-        script.pictures(START_NS + SECOND_NS + offset_ns)
+        script.images(START_NS + SECOND_NS + offset_ns)
         script.verdict(START_NS + SECOND_NS, view, Verdict.PASS)
     script.decision(START_NS + SECOND_NS, Source.RAW, chunk())
     script.decision(START_NS + SECOND_NS, Source.DISTORTED, chunk())
@@ -224,7 +224,7 @@ def test_cameras_that_are_not_triggered_together(tmp_path: Path) -> None:
     assert len(part.xpath(".//img")) == 2
     assert words(part).count("after the moment shown") == 1
     assert "Taken 0.030 s after the moment shown." in words(part).replace("\xa0", " ")
-    assert "No picture of this moment was recorded by: side." in words(part)
+    assert "No image of this moment was recorded by: side." in words(part)
 
 
 def test_late_messages_are_found(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_late_messages_are_found(tmp_path: Path) -> None:
     script = Script(tmp_path / "trial.mcap")
     script.run_start(0, START_NS, None)
     script.log_offset_ns = 10**18
-    script.pictures(START_NS)
+    script.images(START_NS)
     script.log_offset_ns = 0
     script.run_end(0, START_NS + PERIOD_NS, REFERENCE, T_START, 2)
     part = article(page_of([reported(script.close())], tmp_path), 0)

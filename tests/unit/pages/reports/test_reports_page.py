@@ -20,7 +20,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.pages.reports.trial.report import write_report
+from embodied_iqa.pages.reports.trial.trial_report import write_report
 from embodied_iqa.runs.offline.stored_run import ReportedTask
 from embodied_iqa.runs.trial.scores import RECIPES
 
@@ -56,7 +56,7 @@ def _gray(rgb: np.ndarray) -> np.ndarray:
 
 def test_the_verdict_is_one_sentence(page: lxml.html.HtmlElement) -> None:
     assert words(page.find(".//h1")) == (
-        "On clean pictures 1 of 1 task succeeded; under 2 distortions 0 of 2 runs succeeded, "
+        "On clean images 1 of 1 task succeeded; under 2 distortions 0 of 2 runs succeeded, "
         "and 1 ended in an emergency stop."
     )
 
@@ -102,7 +102,7 @@ def test_reference_stands_beside_distorted_for_every_view(page: lxml.html.HtmlEl
     assert all(image.get("alt").strip() for image in page.xpath("//img"))
 
 
-def test_the_pictures_are_the_recorded_and_the_distorted_ones(page: lxml.html.HtmlElement) -> None:
+def test_the_images_are_the_recorded_and_the_distorted_ones(page: lxml.html.HtmlElement) -> None:
     raw, distorted = article(page, 1).xpath(".//img")[:2]
     rgb = scenery(View.TOP, 160)
     # the decision frame is the second one of the run
@@ -286,6 +286,6 @@ def test_images_of_a_camera_that_is_not_distorted_have_level_0(tmp_path: Path) -
     write_trial(tmp_path / "trial.mcap", (REFERENCE, of_top))
     run = article(page_of([reported(tmp_path / "trial.mcap")], tmp_path), 1)
     _, top, raw, wrist = run.xpath(".//img")
-    assert "level 3 picture of the top camera" in top.get("alt")
-    assert "level 0 picture of the wrist camera" in wrist.get("alt")
+    assert "level 3 image of the top camera" in top.get("alt")
+    assert "level 0 image of the wrist camera" in wrist.get("alt")
     assert raw.get("src") == wrist.get("src")

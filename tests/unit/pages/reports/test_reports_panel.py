@@ -15,7 +15,7 @@ from embodied_iqa.models.panel.evaluation.task_ranks import RankedTask
 from embodied_iqa.models.subjects.model_card import ModelCard, load_card, save_card
 from embodied_iqa.pages.reports.kit.heat_map import heat_map
 from embodied_iqa.pages.reports.panel.cards import update_cards
-from embodied_iqa.pages.reports.panel.report import write_report
+from embodied_iqa.pages.reports.panel.panel_report import write_report
 from embodied_iqa.pages.reports.panel.summary import (
     agreement,
     criterion_check,
@@ -143,11 +143,11 @@ def test_cards_get_results_and_failures_as_found(tmp_path: Path) -> None:
     assert load_card(tmp_path / "panel-vlm-fine.json").results["bleu_clean"] == 1.0
 
 
-def test_the_page_names_weak_verbs_and_links_its_pictures(tmp_path: Path) -> None:
+def test_the_page_names_weak_verbs_and_links_its_images(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "panel.md"
     _cards(tmp_path / "models")
     evaluation = _evaluation({"01": (0.9, 0.7, 0.5, 0.3, 0.1)}, models=tmp_path / "models")
-    write_report(evaluation, page, tmp_path / "docs" / "pictures")
+    write_report(evaluation, page, tmp_path / "docs" / "images")
     text = page.read_text(encoding="utf-8")
     assert "`panel-vla-object` cover (0%)" in text
     assert "1 of 1 types" in text
@@ -156,8 +156,8 @@ def test_the_page_names_weak_verbs_and_links_its_pictures(tmp_path: Path) -> Non
     assert said in " ".join(text.split())
     assert all(len(line) <= 100 for line in text.splitlines() if line[:1] not in {"|", "!", "e"})
     for name in ("success", "cognition", "agreement-all", "agreement-within"):
-        assert f"pictures/panel-{name}.svg" in text
-        assert (tmp_path / "docs" / "pictures" / f"panel-{name}.svg").read_text().startswith("<svg")
+        assert f"images/panel-{name}.svg" in text
+        assert (tmp_path / "docs" / "images" / f"panel-{name}.svg").read_text().startswith("<svg")
 
 
 def test_a_heat_map_shows_every_number_and_greys_missing_ones() -> None:

@@ -23,7 +23,7 @@ from embodied_iqa.pages.reports.static.leaderboards import HERE, PUBLISHED
 from embodied_iqa.suites.static_benchmark.benchmark import write_benchmark
 from embodied_iqa.suites.static_benchmark.conditions import GREY_ITEMS
 from embodied_iqa.suites.static_benchmark.items import Dimension, Item, Person
-from embodied_iqa.suites.static_benchmark.published import published_tables
+from embodied_iqa.suites.static_benchmark.published_subjects import published_tables
 from embodied_iqa.suites.static_benchmark.static_to_simulated import Plcc, Relation, S2dRow, StaticScore
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
 from static_trajectories import write_trajectories
@@ -33,17 +33,17 @@ ITEMS = 12
 
 def _bench(path: Path, source: str = "made for a test") -> Path:
     rng = np.random.default_rng(0)
-    items, pictures = [], {}
+    items, images = [], {}
     for index in range(ITEMS):
         _, data = cv2.imencode(".png", rng.integers(0, 256, (30, 40, 3), dtype=np.uint8))
-        pictures[index] = base64.b64encode(data.tobytes()).decode("ascii")
+        images[index] = base64.b64encode(data.tobytes()).decode("ascii")
         options = ("the cube", "the <b>ball</b>", "the bowl")
         dimension, person = tuple(Dimension)[index % 3], tuple(Person)[index % 2]
         items.append(
             Item(index, index, "What is red?", options, "ABC"[index % 3], dimension=dimension, person=person)
         )
     write_trajectories(path, 5)
-    write_benchmark(path, ItemTable(tuple(items), pictures), source)
+    write_benchmark(path, ItemTable(tuple(items), images), source)
     return path
 
 
@@ -124,11 +124,11 @@ def test_a_markdown_page_has_published_rows_apart_and_no_single_tasks(results: P
     assert PUBLISHED not in own
     assert text.count(f"| {PUBLISHED} |") == 19 + 11
     assert "<summary>VLAs, published</summary>" in text
-    assert "Tasks on clean pictures" not in text
+    assert "Tasks on clean images" not in text
     assert "What does the text alone" not in text, "of benchmarks of grey items only"
 
 
-def test_grey_pictures_have_the_hits_of_answered_items_with_both_intervals(results: Path) -> None:
+def test_grey_images_have_the_hits_of_answered_items_with_both_intervals(results: Path) -> None:
     rows = {(row["subject"], row["dimension"]): row for row in _table(results, "vlm_grey")}
     cells = [
         (subject["subject"], one)
@@ -162,7 +162,7 @@ def test_vlas_equal_the_json_and_their_published_rows_too(results: Path) -> None
     assert sum(row["source"] == PUBLISHED for row in rows) == 11
 
 
-def test_items_that_every_subject_fails_are_shown_with_their_pictures(results: Path, page: str) -> None:
+def test_items_that_every_subject_fails_are_shown_with_their_images(results: Path, page: str) -> None:
     failed = json.loads((results / "vlm.json").read_text())["failed_by_all"]
     assert failed
     shown = [int(number) for number in re.findall(r'alt="Item (\d+)"', page)]
@@ -195,7 +195,7 @@ def test_without_the_benchmark_the_page_says_so(results: Path, tmp_path: Path) -
     finally:
         record.write_text(before)
     text = (tmp_path / "page.html").read_text()
-    assert "Pictures are left out" in text
+    assert "Images are left out" in text
     assert "data:image/webp" not in text
 
 

@@ -21,7 +21,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.trial_record import TrialRecord
-from embodied_iqa.pages.reports.trial.report import report_of_folder
+from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
 from embodied_iqa.runs.offline.stored_run import load_run, load_scores
 from embodied_iqa.runs.trial.scores import RECIPES, as_json
 
@@ -182,7 +182,7 @@ def test_a_killed_recorder_is_recovered_by_the_report(
     assert "pick: 'trial.mcap': is cut short" in words(page)
     assert "No end recorded" in words(page)
     assert "of 4 runs were recorded to their end" in words(page)
-    assert page.xpath("//img"), "pictures come from the recovered recording"
+    assert page.xpath("//img"), "images come from the recovered recording"
     assert recording.stat().st_size == size // 2, "the original stays as it is"
     page = {"report": str(interrupted / "report.html"), "kind": "run"}
     assert main(["report", str(interrupted), "--json"]) == 0
@@ -275,11 +275,11 @@ def test_the_python_interface_opens_a_run(single: Path) -> None:
     run = embodied_iqa.open_run(single)
     assert run.scores == reported(single / "trial.mcap").scores
     assert run.context.git_hash == "0123abc"
-    first = next(run.pictures(view="top"))
+    first = next(run.images(view="top"))
     assert first.topic == "/camera/top/image_raw"
-    assert first.picture.rgb.shape[2] == 3
+    assert first.image.rgb.shape[2] == 3
     with pytest.raises(UsageError, match="no such task; got 1"):
-        next(run.pictures(task=1))
+        next(run.images(task=1))
     script = source_checkout() / "examples" / "open_a_run.py"  # type: ignore[operator]
     done = subprocess.run(
         [sys.executable, str(script), str(single)], capture_output=True, text=True, check=False, timeout=100

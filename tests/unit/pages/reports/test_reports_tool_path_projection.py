@@ -1,4 +1,4 @@
-"""The tool's path in a picture, against OpenCV's projection."""
+"""The tool's path in an image, against OpenCV's projection."""
 
 from __future__ import annotations
 

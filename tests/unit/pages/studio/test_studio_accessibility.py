@@ -22,7 +22,7 @@ from embodied_iqa.data.journal.changes import (
     WrittenTask,
 )
 from embodied_iqa.data.journal.journal import Journal
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.people.judge_page import Connection
 from embodied_iqa.pages.studio.people.person import COOKIE
@@ -79,7 +79,7 @@ def judge() -> Judge:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, judge: Judge) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("studio")
-    add_cameras(write_database(folder / "made", references=3, subjects=2, pictures=True), 3)
+    add_cameras(write_database(folder / "made", references=3, subjects=2, images=True), 3)
     write_database(folder / "empty", references=1, subjects=1)
     (write_experiment(folder / "trials", distortions=("12",)) / "experiment.json").write_text("{}")
     (folder / "watch").mkdir()
@@ -96,7 +96,7 @@ def _work(journal: Journal) -> None:
     opinions = tuple(TaskVerdict(task.text, Verdict.UNCLEAR, "which cube?") for task in TASKS)
     journal.append(WriteTasks("r00000", TASKS), "ben", "test")
     journal.append(Verify("r00000", True, opinions), "cleo", "test")
-    journal.append(Reject("r00001", "two robots are in the picture"), "ben", "test")
+    journal.append(Reject("r00001", "two robots are in the image"), "ben", "test")
     journal.append(SpotCheck("r00000-12", "r00000/1", "vlm-0", 3), "ben", "test")
     journal.append(JudgeRun("t0", "pick the cube", 0, Outcome.FAILURE, 12.5, "it slipped"), "ben", "test")
     journal.append(Reject("r00002", "dark"), "ben", "test")

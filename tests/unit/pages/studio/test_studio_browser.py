@@ -25,7 +25,7 @@ FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame((
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("studio")
-    add_cameras(write_database(folder / "made", references=2, pictures=True), 2)
+    add_cameras(write_database(folder / "made", references=2, images=True), 2)
     (folder / "watch").mkdir()
     write_trial(folder / "watch" / "trial.mcap", (None, NOISE))
     with running_studio(folder) as address:
@@ -65,7 +65,7 @@ def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int,
         assert all(address.startswith((studio, "data:")) for address in addresses), page
 
 
-def test_slider_and_zoom_move_both_pictures(browser: Browser, studio: str) -> None:
+def test_slider_and_zoom_move_both_images(browser: Browser, studio: str) -> None:
     browser.size(1280, "light", reduced_motion=True)
     browser.open(f"{studio}/db/made/pair/r00000-12")
     assert browser.value("document.querySelector('[data-compare]').classList.contains('wipe')")

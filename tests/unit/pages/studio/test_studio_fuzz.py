@@ -78,7 +78,7 @@ async def _status(app: Any, scope: dict[str, Any], body: bytes) -> int:
 
 
 def test_no_request_ends_in_an_internal_error(tmp_path: Path) -> None:
-    write_database(tmp_path / "made", references=1, subjects=1, pictures=True)
+    write_database(tmp_path / "made", references=1, subjects=1, images=True)
     (tmp_path / "watch").mkdir()
     write_trial(tmp_path / "watch" / "trial.mcap")
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}

@@ -19,7 +19,7 @@ from embodied_iqa.pages.studio.watch import live
 from embodied_iqa.pages.studio.watch.recordings import OpenRun
 from recorder_process import recorder_process
 from studio_client import client_of
-from trial_recording import PERIOD_NS, picture, write_trial
+from trial_recording import PERIOD_NS, image, write_trial
 
 _CHANGING = {
     "os.remove",
@@ -90,7 +90,7 @@ def test_a_page_follows_a_recording_to_its_end(folder: Path) -> None:
         }
         recorder.frames(0, range(3, 5))
         gained = client.get(f"/run/run/0/0/live?after=0.14&position={lane['position']}").json()
-        assert gained["lane"]["frames"]["top"] == pytest.approx([0.2, 0.2667], abs=1e-3), "new pictures only"
+        assert gained["lane"]["frames"]["top"] == pytest.approx([0.2, 0.2667], abs=1e-3), "new images only"
         assert len(gained["lane"]["decisions"]) == 3
         assert 'data-verdict="top"' in gained["tracks"]
         recorder.do("end", 0, 5)
@@ -106,7 +106,7 @@ def test_a_page_follows_a_recording_to_its_end(folder: Path) -> None:
         assert "data-follow" not in client.get("/run/run/0/0").text
 
 
-def test_pictures_of_a_live_run_are_those_of_the_whole_one(folder: Path) -> None:
+def test_images_of_a_live_run_are_those_of_the_whole_one(folder: Path) -> None:
     with recorder_process(folder / "trial.mcap") as recorder:
         for run in range(2):
             recorder.do("start", run)
@@ -115,15 +115,15 @@ def test_pictures_of_a_live_run_are_those_of_the_whole_one(folder: Path) -> None
         found = OpenRun(folder, [folder / "trial.mcap"])
         found.update()
         growing = [
-            found.picture(0, 1, view, n, distorted=side)
+            found.image(0, 1, view, n, distorted=side)
             for view in (View.TOP, View.WRIST) for n in range(4) for side in (False, True)
         ]  # fmt: skip
         records = found.tasks[0].record.runs
         recorder.do("close")
     whole = OpenRun(folder)
-    assert np.array_equal(growing[4], picture(View.TOP, 2, 1))
+    assert np.array_equal(growing[4], image(View.TOP, 2, 1))
     finished = [
-        whole.picture(0, 1, view, n, distorted=side)
+        whole.image(0, 1, view, n, distorted=side)
         for view in (View.TOP, View.WRIST) for n in range(4) for side in (False, True)
     ]  # fmt: skip
     assert all(np.array_equal(a, b) for a, b in zip(growing, finished, strict=True))

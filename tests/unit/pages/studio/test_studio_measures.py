@@ -14,12 +14,12 @@ from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.schema import Pair
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.pages.studio.browse.browser_images import PairImages, Which
 from embodied_iqa.pages.studio.browse.lookup import pair_of
 from embodied_iqa.pages.studio.browse.measures import Measures, measures_of
 from embodied_iqa.pages.studio.browse.overview import Overview
-from embodied_iqa.pages.studio.browse.pictures import PairPictures, Which
-from embodied_iqa.quality.gate.statistics import Statistic, measure
-from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, Target
+from embodied_iqa.quality.gate.image_statistics import Statistic, measure
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import BenchmarkPlan, Target
 from embodied_iqa.quality.metrics.benchmark.runner import run_benchmark
 from embodied_iqa.quality.metrics.metric import MetricContext
 from embodied_iqa.quality.metrics.psnr import psnr
@@ -36,19 +36,19 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
     return store
 
 
-def _measures(store: DatabaseStore, pair_id: str) -> tuple[Measures, PairPictures]:
+def _measures(store: DatabaseStore, pair_id: str) -> tuple[Measures, PairImages]:
     overview = Overview(store)
     pair, reference = pair_of(overview, pair_id)
-    pictures = PairPictures(store.path, reference, pair)
-    return measures_of(overview, pictures), pictures
+    images = PairImages(store.path, reference, pair)
+    return measures_of(overview, images), images
 
 
 @pytest.mark.parametrize("place", [0, 130, -1])
 def test_values_of_a_benchmark_come_first(store: DatabaseStore, place: int) -> None:
     pair = rows_of(Pair, store.pairs())[place]
-    found, pictures = _measures(store, pair.pair_id)
+    found, images = _measures(store, pair.pair_id)
     rows = {row.name: row for row in found.metrics}
-    first, second = (pictures.rgb(which) for which in Which)
+    first, second = (images.rgb(which) for which in Which)
     assert rows["psnr"].value == pytest.approx(psnr(second, first))
     assert rows["psnr"].source == "bench"
     assert rows["psnr"].direction == "higher is better"
@@ -71,8 +71,8 @@ def test_a_benchmark_of_other_scores_does_not_count(store: DatabaseStore) -> Non
 def test_without_a_benchmark_the_cheap_metrics_are_computed(tmp_path: Path) -> None:
     store = write_database(tmp_path / "made", references=2)
     add_cameras(store, 1)
-    found, pictures = _measures(store, "r00000-12")
-    first, second = (pictures.rgb(which) for which in Which)
+    found, images = _measures(store, "r00000-12")
+    first, second = (images.rgb(which) for which in Which)
     assert {row.name: row.value for row in found.metrics}["psnr"] == pytest.approx(psnr(second, first))
     assert len(found.metrics) == 3
     assert [row.name for row in found.statistics] == [str(name) for name in Statistic]
@@ -85,4 +85,4 @@ def test_without_a_benchmark_the_cheap_metrics_are_computed(tmp_path: Path) -> N
     assert f"{psnr(second, first):.3f}" in page
     missing, _ = _measures(store, "r00001-01")
     assert missing.metrics == missing.statistics == ()
-    assert "no picture of the" in missing.remarks[0]
+    assert "no image of the" in missing.remarks[0]

@@ -1,4 +1,4 @@
-"""The page of a pair: answers, differences, actions, neighbours, pictures made from their seeds."""
+"""The page of a pair: answers, differences, actions, neighbours, images made from their seeds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, Annotation, Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.pages.studio.browse.answers import subject_views
+from embodied_iqa.pages.studio.browse.browser_images import ByteCache
 from embodied_iqa.pages.studio.browse.lookup import pair_of
 from embodied_iqa.pages.studio.browse.overview import Overview
-from embodied_iqa.pages.studio.browse.pictures import ByteCache
+from embodied_iqa.pages.studio.browse.pair_answers import subject_views
 from embodied_iqa.pages.studio.kit.sources import NotFoundError
 from embodied_iqa.world.protocols import ChunkStatus
 from studio_client import client_of
@@ -101,21 +101,21 @@ def test_the_page_shows_everything_escaped(store: DatabaseStore) -> None:
     assert client.get(f"/db/made/pair/{PAIR}?task=6").status_code == 400
     assert client.get("/db/made/pair/none").status_code == 404
     assert "sharpness" in client.get(f"/db/made/pair/{PAIR}/statistics").text
-    assert "no picture of the" in client.get("/db/made/pair/r00001-01/statistics").text
+    assert "no image of the" in client.get("/db/made/pair/r00001-01/statistics").text
 
 
-def test_a_picture_without_a_file_is_made_from_its_seed(store: DatabaseStore) -> None:
+def test_an_image_without_a_file_is_made_from_its_seed(store: DatabaseStore) -> None:
     client, studio = client_of(store.path)
     data = client.get(f"/db/made/pair/{PAIR}/distorted/full").content
     shown = cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
-    rgb = read_picture(store.path / rows_of(Reference, store.references())[0].picture)
+    rgb = read_image(store.path / rows_of(Reference, store.references())[0].picture)
     pair = next(row for row in rows_of(Pair, store.pairs()) if row.pair_id == PAIR)
     spec = DistortionSpec(pair.distortion_id, pair.level, pair.seed)
     assert np.array_equal(shown, FrameDistorter(spec).apply(rgb, View(View.WRIST), 0))
     assert studio.part(ByteCache).size == len(data)
 
 
-def test_pictures_outside_of_the_database_are_refused(tmp_path: Path) -> None:
+def test_images_outside_of_the_database_are_refused(tmp_path: Path) -> None:
     store = write_database(tmp_path / "made", references=1)
     (tmp_path / "secret.png").write_bytes(b"secret")
     rows = [replace(row, picture="../secret.png") for row in rows_of(Pair, store.pairs())]

@@ -30,7 +30,7 @@ from embodied_iqa.data.journal.changes import (
 )
 from embodied_iqa.data.journal.journal import Journal
 from embodied_iqa.data.journal.view import EditView
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.people.judge_page import Connection
@@ -75,17 +75,17 @@ class Someone:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with one VLM's answers."""
     path = tmp_path_factory.mktemp("whole") / "db"
-    store = write_database(path, references=3, subjects=1, pictures=True)
+    store = write_database(path, references=3, subjects=1, images=True)
     tasks = [row | {"text": f"pick the cube {row['rank']}"} for row in store.tasks().to_pylist()]
     write_table(store.tasks_file, pa.Table.from_pylist(tasks, schema=TASK_COLUMNS), TASK_COLUMNS)
     pairs = store.pairs(["reference_id", "pair_id"]).to_pylist()
-    pictures = {(row["reference_id"], pair) for row in pairs for pair in (row["pair_id"], None)}
+    images = {(row["reference_id"], pair) for row in pairs for pair in (row["pair_id"], None)}
     rows = [
         Annotation(
             "vlm-0", "1", Role.VLM, name, pair, f"{name}/{rank}", rank, "01", 1, True,
             f"answer on {pair}", None, None, None, None, None,
         )
-        for name, pair in sorted(pictures, key=str)
+        for name, pair in sorted(images, key=str)
         for rank in range(1, 6)
     ]  # fmt: skip
     write_table(store.annotation_part("vlm-0", 0), table_of(Annotation, rows), ANNOTATIONS)

@@ -27,7 +27,7 @@ PAGES = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("studio") / "made"
-    write_database(path, references=2, subjects=1, pictures=True)
+    write_database(path, references=2, subjects=1, images=True)
     return path
 
 

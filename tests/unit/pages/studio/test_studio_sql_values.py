@@ -8,11 +8,11 @@ import sys
 import duckdb
 import pytest
 
-from embodied_iqa.pages.studio.browse.sql_values import with_values
+from embodied_iqa.pages.studio.browse.overview import with_values
 
 WITHOUT_PANDAS = """
 import sys, duckdb
-from embodied_iqa.pages.studio.browse.sql_values import with_values
+from embodied_iqa.pages.studio.browse.overview import with_values
 duckdb.connect().execute(with_values("SELECT ?, ?", ["a", 1])).to_arrow_table()
 assert "pandas" not in sys.modules
 """

@@ -19,7 +19,7 @@ from studio_client import client_of
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
-    return write_database(tmp_path_factory.mktemp("studio") / "made", references=5, pictures=True)
+    return write_database(tmp_path_factory.mktemp("studio") / "made", references=5, images=True)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_wrong_filters_are_refused(overview: Overview, wrong: dict[str, str]) ->
 
 
 def test_the_page_shows_the_pairs_and_follows_the_files(tmp_path: Path) -> None:
-    store = write_database(tmp_path / "db", references=2, pictures=True)
+    store = write_database(tmp_path / "db", references=2, images=True)
     client, _ = client_of(tmp_path)
     text = client.get("/db/db?level=1").text
     assert "of 60 pairs" in re.sub(r"<.*?>", "", text)
@@ -111,7 +111,7 @@ def test_the_page_shows_the_pairs_and_follows_the_files(tmp_path: Path) -> None:
     assert client.get("/db/db").status_code == 400
 
 
-def test_pictures_stay_inside_the_database(tmp_path: Path, store: DatabaseStore) -> None:
+def test_images_stay_inside_the_database(tmp_path: Path, store: DatabaseStore) -> None:
     client, _ = client_of(store.path)
     pair = Overview(store).rows("SELECT pair_id FROM pairs LIMIT 1")[0]["pair_id"]
     answer = client.get(f"/db/made/pair/{pair}/distorted/full")

@@ -1,4 +1,4 @@
-"""The pages of a run: overview, player, its pictures, two runs beside each other."""
+"""The pages of a run: overview, player, its images, two runs beside each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.studio.watch.lanes import lane_of, tool_speed_mmps
 from embodied_iqa.pages.studio.watch.recordings import OpenRun
 from studio_client import client_of
-from trial_recording import NOISE, PERIOD_NS, picture, write_trial
+from trial_recording import NOISE, PERIOD_NS, image, write_trial
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,13 @@ def test_speed_of_the_tool() -> None:
     assert tool_speed_mmps(path[:1]).shape == (0, 2)
 
 
-def test_pictures_are_those_of_the_recording(run: Path) -> None:
+def test_images_are_those_of_the_recording(run: Path) -> None:
     found = OpenRun(run)
     track = found.track(0, 1)
     assert {view: len(places) for view, places in track.frames.items()} == {View.WRIST: 4, View.TOP: 4}
-    raw = found.picture(0, 1, View.TOP, 2, distorted=False)
-    assert np.array_equal(raw, picture(View.TOP, 2, 1))
-    seen = found.picture(0, 1, View.TOP, 2, distorted=True)
+    raw = found.image(0, 1, View.TOP, 2, distorted=False)
+    assert np.array_equal(raw, image(View.TOP, 2, 1))
+    seen = found.image(0, 1, View.TOP, 2, distorted=True)
     assert not np.array_equal(seen, raw)
     lane = lane_of(found.run(0, 1), track, "/run/run/0/1")
     assert lane.data["frames"]["top"] == pytest.approx([n * PERIOD_NS / 1e9 for n in range(4)], abs=1e-4)

@@ -19,8 +19,8 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
-from embodied_iqa.quality.gate.statistics import ImageStatistics, Statistic
-from embodied_iqa.quality.gate.statistics_judge import judge_picture
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
+from embodied_iqa.quality.gate.statistics_judge import judge_image
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
 
 
@@ -232,7 +232,7 @@ def test_tolerated_disturbances_pass_up_to_their_strength_but_not_what_resembles
     assert list(read.tolerated) == ["blur"]
 
     def passed(calibration: GateCalibration, frames: list[ImageStatistics]) -> float:
-        verdicts = [judge_picture(View.TOP, frame, calibration)[0] for frame in frames]
+        verdicts = [judge_image(View.TOP, frame, calibration)[0] for frame in frames]
         return float(np.mean([verdict is Verdict.PASS for verdict in verdicts]))
 
     fresh = clean_frames(400, seed=3)
@@ -263,7 +263,7 @@ def test_a_tolerance_names_distortions_at_all_levels_up_to_its_own() -> None:
     rgb = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     taken = [name for index in range(4) for name, _ in disturbed(rgb, index, tolerances)]
     assert taken == 2 * [one.name for one in tolerances]
-    for name, picture in disturbed(rgb, 0, tolerances):
+    for name, image in disturbed(rgb, 0, tolerances):
         number, level = name[:2], int(name[-1])
-        assert np.array_equal(picture, distort(rgb, number, level, np.random.default_rng(0)))
+        assert np.array_equal(image, distort(rgb, number, level, np.random.default_rng(0)))
     assert not list(disturbed(rgb, 0, ()))

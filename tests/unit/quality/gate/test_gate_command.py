@@ -1,4 +1,4 @@
-"""`embodied-iqa gate`: from pictures or a recording to a file, and from a file to verdicts."""
+"""`embodied-iqa gate`: from images or a recording to a file, and from a file to verdicts."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.recording.reader import RecordedPicture, TopicInfo
+from embodied_iqa.data.recording.reader import RecordedImage, TopicInfo
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.image_cdr import ImagePicture
+from embodied_iqa.imaging.images.image_cdr import StampedImage
 from embodied_iqa.quality.gate import stored_frames
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
 from embodied_iqa.quality.gate.stored_frames import open_frames
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
-def scene(seed: int, width: int = 96, height: int = 64) -> Picture:
+def scene(seed: int, width: int = 96, height: int = 64) -> Image:
     """Soft blobs with fine grain: every seed looks alike, none is equal to another."""
     generator = np.random.default_rng(seed)
     coarse = cv2.resize(generator.uniform(40, 215, (8, 12, 3)).astype(np.float32), (width, height))
     return np.clip(coarse + generator.normal(0, 3, coarse.shape), 0, 255).astype(np.uint8)
 
 
-def write(folder: Path, pictures: list[Picture]) -> Path:
+def write(folder: Path, images: list[Image]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    for index, picture in enumerate(pictures):
-        cv2.imwrite(str(folder / f"{index:03d}.png"), picture[..., ::-1])
+    for index, image in enumerate(images):
+        cv2.imwrite(str(folder / f"{index:03d}.png"), image[..., ::-1])
     return folder
 
 
-def test_pictures_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clean = write(tmp_path / "clean", [scene(seed) for seed in range(60)])
     output = tmp_path / "gate.yaml"
     assert main(["gate", "calibrate", str(clean), "--view", "top", "--output", str(output)]) == 0
@@ -108,7 +108,7 @@ def test_calibrating_again_writes_the_same_bytes(tmp_path: Path) -> None:
         (["calibrate", "{few}", "--view", "on roof", "--output", "{out}"], 2, "expected a letter"),
         (["calibrate", "{few}", "--view", "top", "--output", "{out}"], 1, "at least 20"),
         (["calibrate", "{few}", "--view", "top", "--soft", "9", "--output", "{out}"], 2, "--soft"),
-        (["calibrate", "{empty}", "--view", "top", "--output", "{out}"], 1, "no pictures"),
+        (["calibrate", "{empty}", "--view", "top", "--output", "{out}"], 1, "no images"),
         (["calibrate", "{empty}/absent.mcap", "--output", "{out}"], 1, "absent.mcap"),
         (["calibrate", "{bad}", "--view", "top", "--output", "{out}"], 1, "is not an image"),
         (["calibrate", "--sim", "--size", "huge", "--output", "{out}"], 2, "--size"),
@@ -127,7 +127,7 @@ def test_wrong_words_are_one_line_and_write_nothing(
         "empty": write(tmp_path / "empty", []),
         "bad": write(tmp_path / "bad", []),
     }
-    (places["bad"] / "0.png").write_bytes(b"no picture")
+    (places["bad"] / "0.png").write_bytes(b"no image")
     assert main(["gate", *(word.format(**places) for word in words)]) == code
     error = capsys.readouterr().err
     assert message in error
@@ -150,12 +150,12 @@ class OneTopicReader:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def picture_topics(self) -> tuple[str, ...]:
+    def image_topics(self) -> tuple[str, ...]:
         return tuple(self.topics)
 
-    def pictures(self, topics: tuple[str, ...]) -> list[RecordedPicture]:
+    def images(self, topics: tuple[str, ...]) -> list[RecordedImage]:
         return [
-            RecordedPicture(topic, 5, ImagePicture(stamp, "camera", "rgb8", scene(stamp)))
+            RecordedImage(topic, 5, StampedImage(stamp, "camera", "rgb8", scene(stamp)))
             for topic in topics
             for stamp in (1, 2)
         ]
@@ -168,7 +168,7 @@ class OneTopicReader:
         ([], {"/eye": View.WRIST}, [(View.WRIST, "/eye 1"), (View.WRIST, "/eye 2")]),
     ],
 )
-def test_recordings_give_the_pictures_of_their_topics(
+def test_recordings_give_the_images_of_their_topics(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     views: list[View],
@@ -184,7 +184,7 @@ def test_recordings_give_the_pictures_of_their_topics(
 
 def test_topics_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_frames, "TrialReader", OneTopicReader)
-    with pytest.raises(InputError, match=r"no pictures of this camera; got 'side'; available: top$"):
+    with pytest.raises(InputError, match=r"no images of this camera; got 'side'; available: top$"):
         open_frames(tmp_path / "trial.mcap", [View.SIDE], {})
     with pytest.raises(InputError, match="/nose"):
         open_frames(tmp_path / "trial.mcap", [], {"/nose": View.SIDE})
@@ -194,7 +194,7 @@ def test_a_recording_of_other_topics_needs_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class OtherTopicReader(OneTopicReader):
-        def picture_topics(self) -> list[str]:
+        def image_topics(self) -> list[str]:
             return ["/eye"]
 
     monkeypatch.setattr(stored_frames, "TrialReader", OtherTopicReader)

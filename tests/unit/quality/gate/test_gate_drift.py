@@ -1,4 +1,4 @@
-"""Drift: a warning exactly when live pictures are worse than the scenes of the calibration."""
+"""Drift: a warning exactly when live images are worse than the scenes of the calibration."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def watched(*qualities: ImageQuality) -> DriftWatch:
         ([quality(0.17)] * ENOUGH, "predicted worse than those of the calibration: 0.170 on average"),
         ([quality(0.17)] * (ENOUGH - 1), ""),
         ([quality(0.1), quality(0.1, Verdict.HOLD)] * ENOUGH, ""),
-        ([quality(0.1), *[quality(0.1, Verdict.HOLD)] * 2] * ENOUGH, "67% of the pictures of the top camera"),
+        ([quality(0.1), *[quality(0.1, Verdict.HOLD)] * 2] * ENOUGH, "67% of the images of the top camera"),
         ([*[quality(0.1)] * 49, quality(None)] * 4, ""),
-        ([*[quality(0.1)] * 30, quality(None, Verdict.REJECT)] * 5, "3% of the pictures of the top camera"),
-        ([quality(None, Verdict.REJECT)] * ENOUGH, "100% of the pictures"),
+        ([*[quality(0.1)] * 30, quality(None, Verdict.REJECT)] * 5, "3% of the images of the top camera"),
+        ([quality(None, Verdict.REJECT)] * ENOUGH, "100% of the images"),
         ([quality(0.9, Verdict.HOLD, View.SIDE)] * ENOUGH, ""),
         ([*[quality(0.9, Verdict.HOLD)] * ENOUGH, *[quality(0.1)] * 900], ""),
     ],
@@ -54,7 +54,7 @@ def test_a_warning_names_what_left_the_calibration(qualities: list[ImageQuality]
     assert words in warning
 
 
-def test_the_values_are_means_over_the_newest_pictures() -> None:
+def test_the_values_are_means_over_the_newest_images() -> None:
     watch = watched(quality(0.1), quality(0.3, Verdict.HOLD), quality(None, Verdict.REJECT))
     assert watch.values() == {"top mean prediction": 0.2, "top held": 0.6667}
     assert watched().values() == {}

@@ -1,4 +1,4 @@
-"""`embodied-iqa gate fit`: from recordings of clean pictures to a gate with a promise, and its parts."""
+"""`embodied-iqa gate fit`: from recordings of clean images to a gate with a promise, and its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fitted judges: their verdicts, their reasons, and that whatever fails lets no picture pass."""
+"""The fitted judges: their verdicts, their reasons, and that whatever fails lets no image pass."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.quality.gate.fitted import Networks, Ordinary
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind, Judgement, parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.second_stage import Prediction
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.learned import inputs
 from embodied_iqa.quality.metrics.policy.distance import PolicyDistance
@@ -42,19 +42,19 @@ PERIOD_NS = 66 * MS
 PASS, HOLD, REJECT = Verdict
 
 
-def picture(mean: int, width: int = WIDTH_PX, height: int = HEIGHT_PX) -> NDArray[np.uint8]:
+def image(mean: int, width: int = WIDTH_PX, height: int = HEIGHT_PX) -> NDArray[np.uint8]:
     spread = np.random.default_rng(mean).integers(-8, 9, (height, width, 3))
     return np.clip(mean + spread, 0, 255).astype(np.uint8)
 
 
-GOOD, DIM = picture(128), picture(50)
+GOOD, DIM = image(128), image(50)
 
 
 def judged(file: Path, rgb: NDArray[np.uint8] | None, view: View = View.TOP) -> Judgement:
     return Gatekeeper(load_judge(LEARNED, file), GateOptions()).judge_alone(view, rgb)
 
 
-def test_a_picture_is_held_for_its_expected_loss_and_the_reason_names_what_moved(tmp_path: Path) -> None:
+def test_an_image_is_held_for_its_expected_loss_and_the_reason_names_what_moved(tmp_path: Path) -> None:
     file = write_gate(tmp_path)
     good, dim = judged(file, GOOD), judged(file, DIM)
     assert (good.verdict, good.reason) == (PASS, "")
@@ -109,7 +109,7 @@ def test_where_nothing_is_unusual_the_reason_names_the_nearest_statistic(tmp_pat
     assert reason.endswith("to 0.100: too dark")
 
 
-def test_a_picture_in_which_nothing_is_unusual_is_predicted_like_a_clean_one(tmp_path: Path) -> None:
+def test_an_image_in_which_nothing_is_unusual_is_predicted_like_a_clean_one(tmp_path: Path) -> None:
     usual = calibration(exposure=Bounds(0.0, 0.1, 0.9, 1.0))
     limits = Ordinary(0.25, 0.05)
     held = judged(write_gate(tmp_path / "no limit", (usual,)), DIM)
@@ -131,8 +131,8 @@ def test_a_picture_in_which_nothing_is_unusual_is_predicted_like_a_clean_one(tmp
 
 def test_one_frame_above_the_threshold_shuts_the_gate_at_once(tmp_path: Path) -> None:
     keeper = Gatekeeper(load_judge(LEARNED, write_gate(tmp_path)), GateOptions())
-    pictures = [GOOD, GOOD, DIM, *[GOOD] * 5]
-    seen = [keeper.judge(View.TOP, k * PERIOD_NS, rgb, k * PERIOD_NS) for k, rgb in enumerate(pictures)]
+    images = [GOOD, GOOD, DIM, *[GOOD] * 5]
+    seen = [keeper.judge(View.TOP, k * PERIOD_NS, rgb, k * PERIOD_NS) for k, rgb in enumerate(images)]
     assert [lease.verdict for _, lease in seen] == [PASS, PASS, *[HOLD] * 5, PASS]
     assert all(quality.prediction is not None for quality, _ in seen)
 
@@ -141,10 +141,10 @@ def test_one_frame_above_the_threshold_shuts_the_gate_at_once(tmp_path: Path) ->
     ("rgb", "view", "words"),
     [
         (None, View.TOP, "cannot be measured"),
-        (picture(128, 15, 48), View.TOP, "cannot be measured"),
-        (picture(128, 96, 48), View.TOP, "not calibrated at 96x48"),
+        (image(128, 15, 48), View.TOP, "cannot be measured"),
+        (image(128, 96, 48), View.TOP, "not calibrated at 96x48"),
         (GOOD, View.SIDE, "the side camera is not calibrated"),
-        (np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8), View.TOP, "unlike every picture of the calibration: "),
+        (np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8), View.TOP, "unlike every image of the calibration: "),
     ],
 )
 def test_the_guard_rejects_what_no_network_has_seen(
@@ -230,7 +230,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("mode", [GateMode.ON, GateMode.SHADOW])
-def test_a_judge_that_raises_rejects_the_picture(mode: GateMode) -> None:
+def test_a_judge_that_raises_rejects_the_image(mode: GateMode) -> None:
     quality, lease = Gatekeeper(Broken(), GateOptions(mode=mode)).judge(View.TOP, MS, GOOD, MS)
     assert quality.verdict is REJECT
     assert lease.judged is REJECT
@@ -313,15 +313,15 @@ def test_a_metric_that_needs_a_reference_cannot_judge(tmp_path: Path) -> None:
         load_judge(parse_judge("metric:psnr"), file)
 
 
-def test_the_check_of_pictures_takes_a_judge_by_name(
+def test_the_check_of_images_takes_a_judge_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, folder = write_gate(tmp_path), tmp_path / "top"
     folder.mkdir()
     for name, rgb in (("a", GOOD), ("b", DIM)):
-        write_picture(folder / f"{name}.png", rgb)
+        write_image(folder / f"{name}.png", rgb)
     arguments = ["gate", "check", str(folder), "--view", "top", "--calibration", str(file), "--json"]
     assert main([*arguments, "--judge", "learned"]) == 0
-    pictures = json.loads(capsys.readouterr().out)["pictures"]
-    assert [one["verdict"] for one in pictures] == ["pass", "hold"]
-    assert "expected loss" in pictures[1]["reason"]
+    images = json.loads(capsys.readouterr().out)["pictures"]
+    assert [one["verdict"] for one in images] == ["pass", "hold"]
+    assert "expected loss" in images[1]["reason"]

@@ -16,10 +16,10 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
 from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
 from embodied_iqa.quality.gate.judgement import Judgement
-from embodied_iqa.quality.gate.statistics import ImageStatistics, Statistic
-from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, judge_picture
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, judge_image
 
 PASS, HOLD, REJECT = Verdict
 MS = 1_000_000
@@ -218,7 +218,7 @@ def test_a_stamp_from_the_future_does_not_lengthen_the_lease(mode: GateMode) -> 
 def test_what_cannot_be_judged_is_rejected(
     view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None, words: str
 ) -> None:
-    judgement = Judgement(*judge_picture(view, statistics, calibration), statistics)
+    judgement = Judgement(*judge_image(view, statistics, calibration), statistics)
     _, _, lease = step(GateState(), GateFrame(view, MS, MS, judgement), GateOptions())
     assert lease.verdict is REJECT
     assert words in lease.reason

@@ -29,7 +29,7 @@ UNCALIBRATED = Gatekeeper(StatisticsJudge(()), GateOptions())
 
 @pytest.fixture
 def store(tmp_path: Path) -> DatabaseStore:
-    return write_database(tmp_path / "made", references=2, pictures=True)
+    return write_database(tmp_path / "made", references=2, images=True)
 
 
 def _verdicts(store: DatabaseStore) -> list[PairVerdict]:
@@ -38,7 +38,7 @@ def _verdicts(store: DatabaseStore) -> list[PairVerdict]:
     return rows_of(PairVerdict, table)
 
 
-def test_each_pair_gets_the_verdict_on_its_picture(store: DatabaseStore) -> None:
+def test_each_pair_gets_the_verdict_on_its_image(store: DatabaseStore) -> None:
     judge = StatisticsJudge(load_calibrations(write_exposure_gate(store)))
     seen: list[str] = []
 

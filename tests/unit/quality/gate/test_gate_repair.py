@@ -1,4 +1,4 @@
-"""Repair and judge again: never of a picture that passes, never worse than before, the same every time."""
+"""Repair and judge again: never of an image that passes, never worse than before, the same every time."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds, Fault
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic, measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import Judgement
 from embodied_iqa.quality.gate.repair import RepairOptions, judge_repaired
 from embodied_iqa.quality.gate.repairs import Repair, apply_repair, next_repair
-from embodied_iqa.quality.gate.statistics import Statistic, measure
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 
 MS = 1_000_000
 ON = RepairOptions(enabled=True, allowed=tuple(Repair))
 ANYTHING = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
-def scene(width: int = 64, height: int = 48) -> Picture:
+def scene(width: int = 64, height: int = 48) -> Image:
     """A table with a red and a blue object, a little noise."""
     rgb = np.full((height, width, 3), 150, np.uint8)
     cv2.rectangle(rgb, (10, 10), (25, 30), (200, 40, 40), -1)
@@ -52,28 +52,28 @@ def around(statistic: Statistic, share: float = 0.4) -> dict[str, tuple[float, f
     return {statistic.value: (value * (1 - share), value * (1 + share))}
 
 
-def darker(rgb: Picture) -> Picture:
+def darker(rgb: Image) -> Image:
     return (rgb * 0.4).astype(np.uint8)
 
 
-def noisy(rgb: Picture) -> Picture:
+def noisy(rgb: Image) -> Image:
     return np.clip(rgb + np.random.default_rng(1).normal(0, 9, rgb.shape), 0, 255).astype(np.uint8)
 
 
-def blocky(rgb: Picture) -> Picture:
+def blocky(rgb: Image) -> Image:
     steps = np.random.default_rng(1).integers(-6, 7, (6, 8, 1)).repeat(8, 0).repeat(8, 1)
     return np.clip(rgb + steps, 0, 255).astype(np.uint8)
 
 
-def cast(rgb: Picture) -> Picture:
+def cast(rgb: Image) -> Image:
     return np.clip(rgb + np.array([40, 0, -40]), 0, 255).astype(np.uint8)
 
 
-def blurred(rgb: Picture) -> Picture:
+def blurred(rgb: Image) -> Image:
     return np.asarray(cv2.GaussianBlur(rgb, (0, 0), 0.6), np.uint8)
 
 
-REPAIRED: tuple[tuple[Repair, Callable[[Picture], Picture], Statistic], ...] = (
+REPAIRED: tuple[tuple[Repair, Callable[[Image], Image], Statistic], ...] = (
     (Repair.EXPOSURE, darker, Statistic.EXPOSURE),
     (Repair.WHITE_BALANCE, cast, Statistic.CHROMA),
     (Repair.DENOISE, noisy, Statistic.NOISE),
@@ -84,7 +84,7 @@ REPAIRED: tuple[tuple[Repair, Callable[[Picture], Picture], Statistic], ...] = (
 
 @pytest.mark.parametrize(("repair", "harm", "statistic"), REPAIRED)
 def test_each_repair_brings_its_statistic_back(
-    repair: Repair, harm: Callable[[Picture], Picture], statistic: Statistic
+    repair: Repair, harm: Callable[[Image], Image], statistic: Statistic
 ) -> None:
     harmed, found = harm(scene()), judge(**around(statistic))
     before = harmed.copy()
@@ -95,12 +95,12 @@ def test_each_repair_brings_its_statistic_back(
     assert after.reason == f"repaired ({repair}): {received.reason}"
     assert after.repaired is not None
     assert after.statistics == measure(after.repaired)
-    assert np.array_equal(harmed, before)  # the picture as received is not changed
+    assert np.array_equal(harmed, before)  # the image as received is not changed
 
 
 @pytest.mark.parametrize(("repair", "harm", "statistic"), REPAIRED[:3])
-def test_the_repaired_picture_is_nearer_to_the_clean_one(
-    repair: Repair, harm: Callable[[Picture], Picture], statistic: Statistic
+def test_the_repaired_image_is_nearer_to_the_clean_one(
+    repair: Repair, harm: Callable[[Image], Image], statistic: Statistic
 ) -> None:
     harmed = harm(scene())
     after = apply_repair(repair, harmed, judge(**around(statistic)).judge(View.TOP, harmed).faults)
@@ -109,7 +109,7 @@ def test_the_repaired_picture_is_nearer_to_the_clean_one(
 
 
 @pytest.mark.parametrize("repair", Repair)
-def test_a_repair_is_repeatable_and_leaves_the_picture_alone(repair: Repair) -> None:
+def test_a_repair_is_repeatable_and_leaves_the_image_alone(repair: Repair) -> None:
     faults = [
         Fault(statistic, value, 1.0, 2.0) for statistic in Statistic for value in (0.5, 4.0)
     ]  # the last of a statistic counts
@@ -123,13 +123,13 @@ def test_a_repair_is_repeatable_and_leaves_the_picture_alone(repair: Repair) -> 
 
 
 class Counted:
-    """A judge that counts its pictures, and passes those that a random number generator chooses."""
+    """A judge that counts its images, and passes those that a random number generator chooses."""
 
     def __init__(self, seed: int, passes: float) -> None:
         self.seen = 0
         self._rng, self._passes = np.random.default_rng(seed), passes
 
-    def judge(self, view: View, rgb: Picture | None) -> Judgement:
+    def judge(self, view: View, rgb: Image | None) -> Judgement:
         self.seen += 1
         assert rgb is not None
         verdict = Verdict.PASS if self._rng.random() < self._passes else Verdict(self._rng.integers(1, 3))
@@ -145,7 +145,7 @@ class Counted:
     st.integers(1, 5),
     st.lists(st.sampled_from(Repair), unique=True),
 )
-def test_a_passing_picture_is_never_repaired_and_a_verdict_never_gets_worse(
+def test_a_passing_image_is_never_repaired_and_a_verdict_never_gets_worse(
     seed: int, passes: float, most: int, allowed: list[Repair]
 ) -> None:
     found, options = Counted(seed, passes), replace(ON, max_steps=most, allowed=tuple(allowed))
@@ -196,14 +196,14 @@ def test_only_an_obeyed_gate_repairs_and_only_if_enabled(mode: GateMode) -> None
         assert lease.verdict is (Verdict.HOLD if mode is GateMode.ON and not repairs else Verdict.PASS)
 
 
-def test_a_repaired_picture_counts_as_good_and_says_so_while_the_gate_recovers() -> None:
+def test_a_repaired_image_counts_as_good_and_says_so_while_the_gate_recovers() -> None:
     keeper = Gatekeeper(judge(**around(Statistic.EXPOSURE)), GateOptions(repair=ON))
     small = np.zeros((12, 12, 3), np.uint8)
     keeper.judge(View.TOP, MS, small, MS)
     quality, lease = keeper.judge(View.TOP, 2 * MS, darker(scene()), 2 * MS)
     assert lease.verdict is not Verdict.PASS
     assert quality.frame_verdict is Verdict.PASS
-    cause = "the picture cannot be measured"
+    cause = "the image cannot be measured"
     assert quality.reason.startswith(f"1 of 5 good frames since: {cause}; this one repaired (exposure): ")
 
 
@@ -216,12 +216,12 @@ def test_nothing_that_was_not_measured_is_repaired() -> None:
 
 
 class FailsLater:
-    """Judges the first picture and fails on the second."""
+    """Judges the first image and fails on the second."""
 
     def __init__(self) -> None:
         self._judge, self._calls = judge(**around(Statistic.EXPOSURE)), count()
 
-    def judge(self, view: View, rgb: Picture | None) -> Judgement:
+    def judge(self, view: View, rgb: Image | None) -> Judgement:
         if next(self._calls):
             raise MemoryError("no memory left")
         return self._judge.judge(view, rgb)

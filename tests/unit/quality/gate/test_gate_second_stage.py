@@ -115,7 +115,7 @@ def test_the_python_interface_has_the_second_stage(tmp_path: Path) -> None:
     assert (quality.verdict, good.verdict, bad.verdict) == (Verdict.PASS, Verdict.PASS, Verdict.HOLD)
     assert bad.decision == 2
     assert "sees its target with probability 0.10" in bad.reason
-    assert gate.judge_motion(0.9, 2_000) is None, "no picture of this stamp was judged"
+    assert gate.judge_motion(0.9, 2_000) is None, "no image of this stamp was judged"
     assert Gate(file, GateOptions(kind=LEARNED)).judge_motion(0.9, 1_000) is None, "the policy is not named"
     with pytest.raises(UsageError, match="not the name of a camera view"):
         gate.judge_motion(0.9, 1_000, view="at the back")
@@ -146,7 +146,7 @@ def test_a_decision_on_a_frame_that_is_not_known_has_no_verdict(tmp_path: Path) 
 
 
 def motions(scenes: int, seed: int, each: int = 40) -> JudgedMotions:
-    """Half of the loss depends on what the picture predicts, half on what the policy sees."""
+    """Half of the loss depends on what the image predicts, half on what the policy sees."""
     rng = np.random.default_rng(seed)
     count = scenes * each
     signals = rng.uniform(0.02, 0.98, (count, 3))

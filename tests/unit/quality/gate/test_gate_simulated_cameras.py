@@ -1,4 +1,4 @@
-"""The shipped calibration of the simulated cameras: clean and mild pictures pass, most strong ones do not."""
+"""The shipped calibration of the simulated cameras: clean and mild images pass, most strong ones do not."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ SCENES = 2
 UNSEEN_SEED = 31337
 
 UNSEEN = {"05", "11", "17", "25", "26"}
-"""Types of which less than half of the pictures are stopped at level 5; docs/gate.md names them."""
+"""Types of which less than half of the images are stopped at level 5; docs/gate.md names them."""
 LEAST_STOPPED = {"03": 0.5}
 """Share at level 5 of types that are tolerated up to level 2; .9 for those that are not named."""
 
-Pictures = list[tuple[View, NDArray[np.uint8]]]
+Images = list[tuple[View, NDArray[np.uint8]]]
 
 
 @pytest.fixture(scope="module")
-def clean() -> Pictures:
+def clean() -> Images:
     return list(simulated_frames(VIEWS, (SIZE,), SCENES, UNSEEN_SEED))
 
 
-def verdicts(pictures: Pictures) -> list[Verdict]:
+def verdicts(images: Images) -> list[Verdict]:
     gatekeeper = Gatekeeper(shared_judge(JudgeChoice(), "config/gate/simulated.yaml"), GateOptions())
-    return [gatekeeper.judge_alone(view, rgb).verdict for view, rgb in pictures]
+    return [gatekeeper.judge_alone(view, rgb).verdict for view, rgb in images]
 
 
 def test_every_simulated_camera_is_calibrated() -> None:
@@ -49,14 +49,14 @@ def test_every_simulated_camera_is_calibrated() -> None:
     assert calibrated == {(view, *size) for view in CELL_VIEWS for size in (SIZE, (1280, 720))}
 
 
-def test_scenes_that_were_not_calibrated_on_pass(clean: Pictures) -> None:
+def test_scenes_that_were_not_calibrated_on_pass(clean: Images) -> None:
     assert len(clean) == SCENES * len(VIEWS) * frames_a_scene()
     stopped = sum(verdict is not Verdict.PASS for verdict in verdicts(clean))
     assert stopped <= 0.02 * len(clean)
 
 
 @pytest.mark.parametrize("number", [entry.id for entry in catalogue() if entry.id not in UNSEEN])
-def test_a_strong_distortion_does_not_pass(clean: Pictures, number: str) -> None:
+def test_a_strong_distortion_does_not_pass(clean: Images, number: str) -> None:
     chosen = clean[:: len(clean) // 4]
     distorted = [
         (view, distort(rgb, number, 5, np.random.default_rng(k))) for k, (view, rgb) in enumerate(chosen)
@@ -67,23 +67,23 @@ def test_a_strong_distortion_does_not_pass(clean: Pictures, number: str) -> None
 
 def test_the_guide_names_what_the_statistics_do_not_see() -> None:
     guide = Path("docs/gate.md").read_text(encoding="utf-8")
-    (line,) = re.findall(r"fewer than half of the pictures at level 5: (.*?)\.", guide, re.DOTALL)
+    (line,) = re.findall(r"fewer than half of the images at level 5: (.*?)\.", guide, re.DOTALL)
     names = {entry.name for entry in catalogue() if entry.id in UNSEEN}
     assert {name.strip(" `\n") for name in re.split(r",| and ", line)} == names
 
 
-def test_the_same_seed_gives_the_same_pictures(clean: Pictures) -> None:
+def test_the_same_seed_gives_the_same_images(clean: Images) -> None:
     again = list(simulated_frames(VIEWS, (SIZE,), 1, UNSEEN_SEED))
     for (view, rgb), (other_view, other_rgb) in zip(clean, again, strict=False):
         assert view == other_view
         np.testing.assert_array_equal(rgb, other_rgb)
 
 
-def stopped_share(pictures: Pictures) -> float:
-    return float(np.mean([verdict is not Verdict.PASS for verdict in verdicts(pictures)]))
+def stopped_share(images: Images) -> float:
+    return float(np.mean([verdict is not Verdict.PASS for verdict in verdicts(images)]))
 
 
-def test_mild_blur_noise_and_jpeg_pass_and_severe_do_not(clean: Pictures) -> None:
+def test_mild_blur_noise_and_jpeg_pass_and_severe_do_not(clean: Images) -> None:
     taken = clean[::6]
     assert stopped_share(taken) <= 0.1
     for number in ("01", "02", "03", "10", "12", "13", "14", "15"):

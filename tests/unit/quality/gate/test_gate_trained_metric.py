@@ -79,7 +79,7 @@ def test_a_gate_is_fitted_to_a_model_of_machine_vision_and_keeps_it(
     [
         (["--judge", "metric:trained:nothing"], "card of the metric"),
         (["--judge", "metric:trained"], "unknown metric"),
-        (["--judge", "metric:psnr"], "an undistorted picture"),
+        (["--judge", "metric:psnr"], "an undistorted image"),
     ],
 )
 def test_a_model_that_is_missing_is_one_line(

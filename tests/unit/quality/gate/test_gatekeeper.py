@@ -1,4 +1,4 @@
-"""The gatekeeper: every odd picture is decided here, the same in each mode."""
+"""The gatekeeper: every odd image is decided here, the same in each mode."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateOptions
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 
 MS = 1_000_000
@@ -22,7 +22,7 @@ ANYTHING = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
 CALIBRATION = GateCalibration(View.TOP, 64, 48, ANYTHING, 100, "made up")
 
 
-def picture(width: int = 64, height: int = 48) -> NDArray[np.uint8]:
+def image(width: int = 64, height: int = 48) -> NDArray[np.uint8]:
     return np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
@@ -34,12 +34,12 @@ def gatekeeper(mode: GateMode = GateMode.ON, *calibrations: GateCalibration) -> 
 @pytest.mark.parametrize(
     ("view", "rgb", "words"),
     [
-        (View.TOP, picture(15, 48), "cannot be measured"),
+        (View.TOP, image(15, 48), "cannot be measured"),
         (View.TOP, None, "cannot be measured"),
-        (View.TOP, picture()[..., 0], "cannot be measured"),
-        (View.TOP, picture(48, 48), "not calibrated at 48x48"),
-        (View.SIDE, picture(), "the side camera is not calibrated"),
-        (View.TOP, picture(), ""),
+        (View.TOP, image()[..., 0], "cannot be measured"),
+        (View.TOP, image(48, 48), "not calibrated at 48x48"),
+        (View.SIDE, image(), "the side camera is not calibrated"),
+        (View.TOP, image(), ""),
     ],
 )
 def test_what_cannot_be_judged_is_rejected_unless_the_gate_is_off(
@@ -63,21 +63,21 @@ def test_a_stale_stamp_is_held_in_its_camera_alone(mode: GateMode) -> None:
         (View.SIDE, 800 * MS, Verdict.PASS),
         (View.TOP, 901 * MS, Verdict.PASS),
     ):
-        quality, lease = keeper.judge(view, stamp_ns, picture(), stamp_ns)
+        quality, lease = keeper.judge(view, stamp_ns, image(), stamp_ns)
         assert (quality.verdict, lease.judged) == (expected, expected)
         assert lease.verdict is (expected if mode is GateMode.ON else Verdict.PASS)
 
 
 def test_a_gate_that_is_off_measures_nothing() -> None:
     assert not gatekeeper(GateMode.OFF).measures
-    quality, _ = gatekeeper(GateMode.OFF).judge(View.TOP, MS, picture(), MS)
+    quality, _ = gatekeeper(GateMode.OFF).judge(View.TOP, MS, image(), MS)
     assert quality.statistics is None
 
 
 def test_the_first_calibration_of_a_camera_and_size_counts() -> None:
     strict = replace(CALIBRATION, bounds=dict.fromkeys(Statistic, Bounds(0.0, 0.0, 0.0, 0.0)))
     verdicts = [
-        gatekeeper(GateMode.ON, *order).judge_alone(View.TOP, picture()).verdict
+        gatekeeper(GateMode.ON, *order).judge_alone(View.TOP, image()).verdict
         for order in ((CALIBRATION, strict), (strict, CALIBRATION))
     ]
     assert verdicts == [Verdict.PASS, Verdict.REJECT]

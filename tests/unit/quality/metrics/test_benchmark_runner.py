@@ -16,16 +16,16 @@ from database_folders import write_experiment
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.tables import write_table
-from embodied_iqa.data.database.execution import join_execution
+from embodied_iqa.data.database.joined_runs import join_execution
 from embodied_iqa.data.database.schema import PAIRS, SCORES
 from embodied_iqa.data.database.splits import training_references
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.quality.metrics.benchmark import resolving
-from embodied_iqa.quality.metrics.benchmark.database_pictures import DatabasePictures
-from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, Target, Unseen
-from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import BenchmarkPlan, Target, Unseen
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.fold_training import Training, training_jobs, training_set
 from embodied_iqa.quality.metrics.benchmark.runner import Stage, run_benchmark
-from embodied_iqa.quality.metrics.benchmark.training import Training, training_jobs, training_set
 from embodied_iqa.quality.metrics.benchmark.values import finite_values
 
 PLAN = BenchmarkPlan(
@@ -191,7 +191,7 @@ def test_two_workers_give_the_same_results(
 def test_a_moved_benchmark_finds_its_trained_metrics(store: DatabaseStore, tmp_path: Path) -> None:
     names = np.array(store.pairs()["pair_id"].to_pylist())
     owners = np.array(store.pairs()["reference_id"].to_pylist())
-    samples = training_set(DatabasePictures(store.path), names, owners, np.ones(len(names)))
+    samples = training_set(DatabaseImages(store.path), names, owners, np.ones(len(names)))
     training = Training(STORED, "split-0", "decision", samples)
     (job,) = training_jobs(tmp_path / "out", [training])
     job()
@@ -249,7 +249,7 @@ def test_execution_of_joined_runs_is_compared_by_distortion(tmp_path: Path) -> N
     assert all(0 < row.count <= 30 for row in results.cross)
 
 
-def test_a_changed_picture_is_refused_and_a_metric_that_fails_is_counted(tmp_path: Path) -> None:
+def test_a_changed_image_is_refused_and_a_metric_that_fails_is_counted(tmp_path: Path) -> None:
     store = telling_database(tmp_path / "db", references=4, subjects=2)
     plan = BenchmarkPlan((TRUTH, PICKY), (Target.DECISION,), repeats=1)
     results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
@@ -258,7 +258,7 @@ def test_a_changed_picture_is_refused_and_a_metric_that_fails_is_counted(tmp_pat
     pairs = store.pairs().to_pylist()
     pairs[0]["sha256"] = "f" * 64
     write_table(store.pairs_file, pa.Table.from_pylist(pairs, schema=PAIRS), PAIRS)
-    with pytest.raises(InputError, match="is not the picture that was written"):
+    with pytest.raises(InputError, match="is not the image that was written"):
         run_benchmark(store, tmp_path / "other", plan, EngineOptions(), _silent)
 
 
@@ -293,7 +293,7 @@ def test_a_wrong_plan_is_refused(store: DatabaseStore, tmp_path: Path) -> None:
             replace(PLAN, **wrong)
 
 
-def test_identical_pictures_rank_first_and_stay_finite() -> None:
+def test_identical_images_rank_first_and_stay_finite() -> None:
     values = np.array([30.0, np.inf, 40.0, np.nan])
     found = finite_values(values, 1)
     assert np.isnan(found[3])

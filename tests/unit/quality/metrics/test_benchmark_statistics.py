@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from embodied_iqa.data.analysis.resampling import References
+from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import FEWEST_PAIRS, Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
 from embodied_iqa.quality.metrics.benchmark.logistic import Logistic, fit_logistic
-from embodied_iqa.quality.metrics.benchmark.statistics import FEWEST_PAIRS, Statistic, statistics
 
 NAMES = list(Statistic)
 

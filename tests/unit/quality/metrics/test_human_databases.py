@@ -12,34 +12,34 @@ from scipy.io import savemat
 from benchmark_databases import telling_database
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineOptions
-from embodied_iqa.imaging.images.codecs import write_picture
-from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, Target
+from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import BenchmarkPlan, Target
 from embodied_iqa.quality.metrics.benchmark.runner import run_benchmark
 from embodied_iqa.quality.metrics.human import read_human
 
 COUNTS = {"jp2k": 4, "jpeg": 3, "wn": 3, "gblur": 2, "fastfading": 2}
 
 
-def _picture(file: Path, noise: float = 0.0, seed: int = 0) -> None:
+def _image(file: Path, noise: float = 0.0, seed: int = 0) -> None:
     rng = np.random.default_rng(seed)
     rgb = np.tile(np.linspace(40, 200, 32), (24, 1))[..., None] + rng.normal(0, 1 + noise, (24, 32, 3))
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_picture(file, np.clip(rgb, 0, 255).astype(np.uint8))
+    write_image(file, np.clip(rgb, 0, 255).astype(np.uint8))
 
 
 def _live(path: Path) -> Path:
-    """Two references; the last picture of each folder is undistorted; 10, not 2, comes after 9."""
+    """Two references; the last image of each folder is undistorted; 10, not 2, comes after 9."""
     names, dmos, original = [], [], []
     for folder, count in COUNTS.items():
         for number in range(1, count + 1):
             is_original = number == count
             value = 0.0 if is_original else 10.0 * number
-            _picture(path / folder / f"img{number}.bmp", value, number)
+            _image(path / folder / f"img{number}.bmp", value, number)
             names.append(["bikes.bmp", "woman.bmp"][number % 2])
             dmos.append(value)
             original.append(is_original)
     for name in ("bikes.bmp", "woman.bmp"):
-        _picture(path / "refimgs" / name)
+        _image(path / "refimgs" / name)
     cells = np.empty((1, len(names)), object)
     cells[0] = names
     savemat(path / "refnames_all.mat", {"refnames_all": cells})
@@ -52,12 +52,12 @@ def _tid(path: Path) -> Path:
     for reference in (1, 25):
         # the real folders mix the cases of names
         name = f"I{reference:02d}.BMP" if reference == 1 else f"i{reference:02d}.bmp"
-        _picture(path / "reference_images" / f"{name}.png")
+        _image(path / "reference_images" / f"{name}.png")
         (path / "reference_images" / f"{name}.png").rename(path / "reference_images" / name)
         for level in range(1, 6):
-            picture = f"i{reference:02d}_01_{level}.bmp"
-            _picture(path / "distorted_images" / picture, 8 * level, level)
-            lines.append(f"{7 - level:.5f} {picture.replace('i', 'I', 1)}")
+            image = f"i{reference:02d}_01_{level}.bmp"
+            _image(path / "distorted_images" / image, 8 * level, level)
+            lines.append(f"{7 - level:.5f} {image.replace('i', 'I', 1)}")
     (path / "mos_with_names.txt").write_text("\r\n".join(lines) + "\r\n")
     return path
 
@@ -65,10 +65,10 @@ def _tid(path: Path) -> Path:
 def _kadid(path: Path) -> Path:
     lines = ["dist_img,ref_img,dmos,var"]
     for reference in (1, 2):
-        _picture(path / "images" / f"I{reference:02d}.png")
+        _image(path / "images" / f"I{reference:02d}.png")
         for level in range(1, 6):
             name = f"I{reference:02d}_01_{level:02d}.png"
-            _picture(path / "images" / name, 8 * level, level)
+            _image(path / "images" / name, 8 * level, level)
             lines.append(f"{name},I{reference:02d}.png,{5 - 0.7 * level:.2f},0.5")
     (path / "dmos.csv").write_text("\n".join(lines) + "\n")
     return path
@@ -77,7 +77,7 @@ def _kadid(path: Path) -> Path:
 def _koniq(path: Path, count: int = 12) -> Path:
     lines = ['"image_name","c1","c2","c3","c4","c5","c_total","MOS","SD","MOS_zscore"']
     for number in range(count):
-        _picture(path / "512x384" / f"{number}.jpg", number, number)
+        _image(path / "512x384" / f"{number}.jpg", number, number)
         lines.append(f'"{number}.jpg",0,0,25,73,7,105,{4 - 0.1 * number},0.56,{80 - number}')
     (path / "koniq10k_scores_and_distributions.csv").write_text("\n".join(lines) + "\n")
     return path
@@ -99,12 +99,12 @@ def test_a_database_is_read_with_higher_as_better(name: str, tmp_path: Path) -> 
     for pair in found:
         assert pair.distorted.shape == (24, 32, 3)
         assert (pair.reference is not None) == human.has_references
-    # pictures were made with more noise where they were rated worse
+    # images were made with more noise where they were rated worse
     noise = np.array([pair.distorted.astype(float)[..., 0].std(axis=0).mean() for pair in found])
     assert np.corrcoef(noise, human.opinions)[0, 1] < -0.8
 
 
-def test_live_takes_the_pictures_in_the_order_of_its_lists(tmp_path: Path) -> None:
+def test_live_takes_the_images_in_the_order_of_its_lists(tmp_path: Path) -> None:
     human = read_human(f"live:{_live(tmp_path)}")
     by_id = {pair.pair_id: pair for pair in human.pairs}
     assert by_id["jpeg/img2.bmp"].opinion == -20

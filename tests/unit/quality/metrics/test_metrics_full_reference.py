@@ -48,7 +48,7 @@ def test_gmsd_of_colours_equals_its_definition(pair: Pair):
 
     deviations = []
     for channel in range(3):
-        first, second = (magnitude(picture[..., channel]) for picture in pair)
+        first, second = (magnitude(image[..., channel]) for image in pair)
         deviations.append(np.std((2 * first * second + 170) / (first**2 + second**2 + 170)))
     assert gmsd_colour(*pair) == pytest.approx(np.mean(deviations), abs=1e-5)
 
@@ -62,27 +62,27 @@ def test_metric_prefers_the_reference_and_is_symmetric(name: str, pair: Pair):
     assert metric.measure(reference, distorted) == pytest.approx(worse, rel=1e-6)
 
 
-def test_equal_pictures_are_perfect(pair: Pair):
-    picture = pair[0]
-    assert psnr(picture, picture) == math.inf
-    assert ssim(picture, picture) == pytest.approx(1.0, abs=1e-6)
-    assert gmsd(picture, picture) == pytest.approx(0.0, abs=1e-6)
+def test_equal_images_are_perfect(pair: Pair):
+    image = pair[0]
+    assert psnr(image, image) == math.inf
+    assert ssim(image, image) == pytest.approx(1.0, abs=1e-6)
+    assert gmsd(image, image) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_errors_name_what_is_wrong(pair: Pair):
-    picture = pair[0]
+    image = pair[0]
     with pytest.raises(InputError, match="differ in size"):
-        ssim(picture, picture[1:])
+        ssim(image, image[1:])
     with pytest.raises(InputError, match="uint8"):
-        psnr(picture, picture.astype(float))
+        psnr(image, image.astype(float))
     with pytest.raises(InputError, match="too small"):
-        ssim(picture[:10, :10], picture[:10, :10])
+        ssim(image[:10, :10], image[:10, :10])
     with pytest.raises(UsageError, match="available: psnr, ssim, ms-ssim"):
         built_in("sssim")
 
 
 @pytest.mark.parametrize(("metric", "smallest_px"), [(psnr, 1), (ssim, 11), (gmsd, 8)])
-def test_the_smallest_picture_is_measured_and_the_next_smaller_is_not(
+def test_the_smallest_image_is_measured_and_the_next_smaller_is_not(
     metric: Callable[[NDArray[np.uint8], NDArray[np.uint8]], float], smallest_px: int
 ):
     black, white = (np.full((smallest_px, smallest_px + 1, 3), value, np.uint8) for value in (0, 255))
@@ -102,9 +102,9 @@ def test_worked_values():
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (16, 16, 1), (16, 16, 4), (1, 16, 16, 3), (16, 3)])
-def test_what_is_not_a_picture_is_refused(shape: tuple[int, ...]):
+def test_what_is_not_an_image_is_refused(shape: tuple[int, ...]):
     wrong = np.zeros(shape, np.uint8)
     for metric in (psnr, ssim, gmsd):
-        for pictures in ((wrong, wrong), (np.zeros((16, 16, 3), np.uint8), wrong)):
-            with pytest.raises(InputError, match="not a picture"):
-                metric(*pictures)
+        for images in ((wrong, wrong), (np.zeros((16, 16, 3), np.uint8), wrong)):
+            with pytest.raises(InputError, match="not an image"):
+                metric(*images)

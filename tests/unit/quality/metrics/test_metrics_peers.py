@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from peer_pictures import pairs
+from peer_images import pairs
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.metrics import BUILT_IN, Needs
@@ -31,7 +31,7 @@ def test_a_metric_equals_its_peer(name: str, tolerance: float):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_an_extreme_picture_has_a_value_within_the_range(name: str):
+def test_an_extreme_image_has_a_value_within_the_range(name: str):
     metric = BUILT_IN[name]
     black, white = (np.full((200, 232, 3), value, np.uint8) for value in (0, 255))
     checks = np.kron(np.indices((25, 29)).sum(axis=0) % 2 * 255, np.ones((8, 8)))
@@ -43,14 +43,14 @@ def test_an_extreme_picture_has_a_value_within_the_range(name: str):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_the_smallest_picture_is_measured_and_a_smaller_one_is_not(name: str):
+def test_the_smallest_image_is_measured_and_a_smaller_one_is_not(name: str):
     metric = BUILT_IN[name]
     side = metric.info.smallest_px
-    picture = np.random.default_rng(1).integers(0, 256, (side, side + 3, 3), dtype=np.uint8)
-    assert not np.isnan(metric.measure(picture, 255 - picture))
+    image = np.random.default_rng(1).integers(0, 256, (side, side + 3, 3), dtype=np.uint8)
+    assert not np.isnan(metric.measure(image, 255 - image))
     if side > 1:
         with pytest.raises(InputError, match=f"at least {side} x {side}"):
-            metric.measure(picture[1:], picture[1:])
+            metric.measure(image[1:], image[1:])
 
 
 @pytest.mark.parametrize("name", NO_REFERENCE)
@@ -58,14 +58,14 @@ def test_a_metric_without_reference_ignores_it(name: str):
     reference, distorted = pairs()["noise"]
     metric = BUILT_IN[name]
     assert metric.measure(distorted) == metric.measure(distorted, reference)
-    with pytest.raises(InputError, match="not a picture"):
+    with pytest.raises(InputError, match="not an image"):
         metric.measure(distorted[..., 0])
 
 
-def test_niqe_prefers_the_pictures_that_it_was_fitted_on():
+def test_niqe_prefers_the_images_that_it_was_fitted_on():
     reference, noisy = pairs()["noise"]
     _, blurred = pairs()["blur"]
     model = fit([reference, pairs()["blur"][0]])
-    values = [niqe(picture, model) for picture in (reference, noisy, blurred)]
+    values = [niqe(image, model) for image in (reference, noisy, blurred)]
     assert values[0] == min(values)
     assert niqe(noisy) > niqe(reference)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.models.panel.training.captioners import Captioner
 from embodied_iqa.models.panel.training.glimpses import Look
 from embodied_iqa.models.panel.training.onnx_export import export_member
@@ -65,7 +65,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["one", "two", "says"])
-def test_equal_pictures_are_at_no_distance_and_a_stronger_change_is_further(
+def test_equal_images_are_at_no_distance_and_a_stronger_change_is_further(
     name: str, members: dict[str, str]
 ) -> None:
     metric = metric_by_name(f"policy-distance:{members[name]}")
@@ -81,15 +81,15 @@ def test_features_are_what_the_encoder_of_the_view_returns(tmp_path: Path) -> No
     network = QueryPolicy(len(WORDS), "pooled", _shape("residual"), 2).eval()
     _save(tmp_path, "two", network, (View.WRIST, View.TOP))
     loaded = PanelNetwork(tmp_path, "two")
-    picture = torch.from_numpy(REFERENCE)[None].permute(0, 3, 1, 2).float() / 255 - 0.5
+    image = torch.from_numpy(REFERENCE)[None].permute(0, 3, 1, 2).float() / 255 - 0.5
     for index, view in enumerate((View.WRIST, View.TOP)):
         with torch.no_grad():
-            expected = network.image_encoders[index](picture)[0].flatten(1).T.numpy()
-        found = loaded.features(picture_frame(REFERENCE, view))
+            expected = network.image_encoders[index](image)[0].flatten(1).T.numpy()
+        found = loaded.features(image_frame(REFERENCE, view))
         assert found.shape == (300, 64)
         np.testing.assert_allclose(found, expected, rtol=2e-2, atol=2e-3)  # weights in half precision
-    side = loaded.features(picture_frame(REFERENCE, View.SIDE))
-    assert np.array_equal(side, loaded.features(picture_frame(REFERENCE, View.WRIST)))
+    side = loaded.features(image_frame(REFERENCE, View.SIDE))
+    assert np.array_equal(side, loaded.features(image_frame(REFERENCE, View.WRIST)))
 
 
 def test_the_cameras_of_one_policy_have_features_of_their_own(members: dict[str, str]) -> None:
@@ -115,7 +115,7 @@ def test_subjects_without_features_are_refused_by_name() -> None:
         make("classical-vla")
 
 
-def test_a_reference_is_needed_and_has_the_size_of_the_picture(members: dict[str, str]) -> None:
+def test_a_reference_is_needed_and_has_the_size_of_the_image(members: dict[str, str]) -> None:
     metric = make(members["one"])
     with pytest.raises(InputError, match="compares with a reference"):
         metric.measure(DARK)
@@ -170,7 +170,7 @@ def test_features_of_a_reference_are_computed_once(
     seen = []
     real = PanelNetwork.features
     monkeypatch.setattr(PanelNetwork, "features", lambda self, frame: seen.append(1) or real(self, frame))
-    first = [metric.measure(picture, REFERENCE) for picture in (DARK, REFERENCE, DARK)]
+    first = [metric.measure(image, REFERENCE) for image in (DARK, REFERENCE, DARK)]
     assert len(seen) == 4
     assert first[0] == first[2] == PolicyDistance(metric._subject, "again").measure(DARK, REFERENCE)
     assert metric.measure(DARK, REFERENCE // 2) != first[0]

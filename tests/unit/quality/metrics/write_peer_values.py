@@ -1,4 +1,4 @@
-"""Writes peer_values.json: values of other implementations on the pictures of `peer_pictures`.
+"""Writes peer_values.json: values of other implementations on the images of `peer_images`.
 
 In an environment with piq 0.8.0, brisque 0.2.0 (with libsvm-official 3.37.0), pypiqe 1.2 and pyiqa 0.1.16,
 beside this package:
@@ -17,27 +17,27 @@ from typing import Any
 
 import cv2
 import numpy as np
-from peer_pictures import Picture, pairs
+from peer_images import Image, pairs
 
 from embodied_iqa.quality.metrics.parameters import shipped
 
 FILE = Path(__file__).with_name("peer_values.json")
 
 
-def tensor(picture: Picture) -> Any:
-    values = picture.transpose(2, 0, 1).astype(np.float64)
+def tensor(image: Image) -> Any:
+    values = image.transpose(2, 0, 1).astype(np.float64)
     return import_module("torch").from_numpy(values)[None]
 
 
-def of_piq(name: str) -> Callable[[Picture, Picture], float]:
-    def value(reference: Picture, distorted: Picture) -> float:
+def of_piq(name: str) -> Callable[[Image, Image], float]:
+    def value(reference: Image, distorted: Image) -> float:
         measure = getattr(import_module("piq"), name)
         return float(measure(tensor(distorted), tensor(reference), data_range=255))
 
     return value
 
 
-def brisque(_: Picture, distorted: Picture) -> float:
+def brisque(_: Image, distorted: Image) -> float:
     sys.modules["scipy.ndimage.filters"] = import_module("scipy.ndimage")  # gone from SciPy, and not used
     base = import_module("brisque").BRISQUE
 
@@ -48,11 +48,11 @@ def brisque(_: Picture, distorted: Picture) -> float:
     return float(Brisque(url=False).score(distorted))
 
 
-def piqe(_: Picture, distorted: Picture) -> float:
+def piqe(_: Image, distorted: Image) -> float:
     return float(import_module("pypiqe").piqe(cv2.cvtColor(distorted, cv2.COLOR_RGB2BGR))[0])
 
 
-def niqe(_: Picture, distorted: Picture) -> float:
+def niqe(_: Image, distorted: Image) -> float:
     """pyiqa's NIQE with the parameters of this package."""
     torch, peer = import_module("torch"), import_module("pyiqa.archs.niqe_arch").niqe
     luma = np.rint(distorted @ np.array([0.299, 0.587, 0.114]))

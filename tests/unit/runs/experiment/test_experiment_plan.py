@@ -14,7 +14,7 @@ from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import VLAS
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.experiment.arms import GateArm, parse_arms
-from embodied_iqa.runs.experiment.plan import (
+from embodied_iqa.runs.experiment.experiment_plan import (
     TASKS,
     ExperimentPlan,
     ExperimentTask,

@@ -15,8 +15,13 @@ from embodied_iqa.data.database.run_rows import COLUMNS, RunRow, read_rows, writ
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.runs.experiment import folder as experiment_folder
 from embodied_iqa.runs.experiment.arms import parse_arms
+from embodied_iqa.runs.experiment.experiment_plan import (
+    ExperimentPlan,
+    RunKey,
+    parse_distortions,
+    parse_tasks,
+)
 from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment
-from embodied_iqa.runs.experiment.plan import ExperimentPlan, RunKey, parse_distortions, parse_tasks
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 
 PLAN = ExperimentPlan(

@@ -15,7 +15,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.runs.graph.lease_parameters import LEASE_GROUPS
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 
 TTL = "gate_node.judge.lease.ttl_s"
 REAL = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embodied_iqa.arm.robot.ur_options import UrOptions
+from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.imaging.images.frame import View
@@ -36,7 +36,7 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
     assert graph.arm_node.ur.state_timeout_s == 0.15
 
 
-def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
+def test_a_real_arm_does_not_look_at_simulated_images() -> None:
     with pytest.raises(UsageError, match="camera simulated does not go with robot ur5"):
         resolve(overrides={"arm_node.robot": "ur5", "vla_node.subject": "classical-vla"})
 
@@ -96,12 +96,12 @@ def test_the_wrist_camera_hangs_on_the_arms_tool() -> None:
         resolve(overrides={"arm_node.tool_length_m": 0.23, "camera_node.hand_eye.tool_length_m": 0.2})
 
 
-def test_where_time_is_real_the_newest_picture_wins() -> None:
+def test_where_time_is_real_the_newest_image_wins() -> None:
     def newest(**overrides: object) -> set[bool]:
         graph = resolve(overrides={name.replace("__", "."): value for name, value in overrides.items()})
         return {getattr(graph, name).newest_only for name in nodes_with("newest_only")}
 
-    assert newest() == {False}, "in lockstep every picture counts"
+    assert newest() == {False}, "in lockstep every image counts"
     assert newest(sim_node__lockstep=False) == {True}
     real = {"arm_node__robot": "ur5", "arm_node__ur.ip": "192.0.2.1", "vla_node__subject": "panel-vla-query"}
     assert newest(camera_node__source="files", **real | {"arm_node__robot": "none"}) == {False}
@@ -123,7 +123,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("robot", [{}, {"gate_node.judge.mode": "on"}, REAL])
-def test_pictures_are_repaired_only_where_it_is_set_and_the_policy_then_sees_them(
+def test_images_are_repaired_only_where_it_is_set_and_the_policy_then_sees_them(
     robot: dict[str, object],
 ) -> None:
     for enabled in (False, True):

@@ -13,7 +13,7 @@ import pytest
 
 from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.cli.main import main
-from embodied_iqa.models.subjects.backends.panel.members import MODELS
+from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import info_of, make_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla

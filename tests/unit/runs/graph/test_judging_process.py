@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
 from embodied_iqa.runs.trial.judging import PROBE, asked_of, judgement_answer, refusal

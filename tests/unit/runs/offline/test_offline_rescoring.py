@@ -18,7 +18,7 @@ from embodied_iqa.imaging.distortions import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.offline.rescoring import Rescorer
 from trial_recording import (
     NOISE,
@@ -119,7 +119,7 @@ def test_rescoring_gives_the_live_numbers_under_a_schedule(tmp_path: Path, sched
         assert same == (live.level_at(raw.stamp_ns) == 0)
 
 
-def test_a_picture_without_a_pose_before_the_runs_delays_no_other(
+def test_an_image_without_a_pose_before_the_runs_delays_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Rescorer, "_KEPT", 2)
@@ -135,10 +135,10 @@ def test_the_distortion_is_that_of_the_run(recording: Path) -> None:
     live = rescorer.live.runs[1].answer(Source.DISTORTED)
     assert answer is not None
     assert live is not None
-    assert answer.answer != live.answer, "another seed, another picture"
+    assert answer.answer != live.answer, "another seed, another image"
 
 
-def test_progress_counts_every_picture(recording: Path) -> None:
+def test_progress_counts_every_image(recording: Path) -> None:
     seen: list[int] = []
     Rescorer(recording, subjects()).record(seen.append)
     assert seen == list(range(1, 17))
@@ -171,7 +171,7 @@ def test_latencies_stay_those_of_the_live_run(recording: Path) -> None:
     assert {verdict.latency_ms for run in record.runs for verdict in run.verdicts} == {2.5}
 
 
-def test_a_missing_picture_that_was_decided_on_is_reported(tmp_path: Path) -> None:
+def test_a_missing_image_that_was_decided_on_is_reported(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "trial.mcap", skip=[(1, 2, View.WRIST)])
     rescorer = Rescorer(path, subjects())
     reference, noisy = rescorer.record().runs
@@ -263,13 +263,13 @@ def test_unknown_poses_are_no_failures(tmp_path: Path) -> None:
     assert (rescorer.failures, rescorer.is_incomplete) == ([], False)
 
 
-def test_a_missing_picture_that_nobody_needs_costs_one_verdict(tmp_path: Path) -> None:
+def test_a_missing_image_that_nobody_needs_costs_one_verdict(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "trial.mcap", skip=[(1, 3, View.WRIST)])
     record = Rescorer(path, subjects()).record()
     assert [run.frames_received for run in record.runs] == [8, 7]
 
 
-def test_a_damaged_picture_is_left_out_and_named(tmp_path: Path) -> None:
+def test_a_damaged_image_is_left_out_and_named(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "trial.mcap")
     recorder.event(1, 0, start_ns(0), None)
     recorder.frame(0, 0, None, decides=True)
@@ -279,10 +279,10 @@ def test_a_damaged_picture_is_left_out_and_named(tmp_path: Path) -> None:
     rescorer = Rescorer(recorder.close(), subjects())
     assert rescorer.record().runs[0].frames_received == 2 * len(VIEWS)
     assert len(rescorer.failures) == 1
-    assert rescorer.failures[0].startswith("top: picture data is cut short")
+    assert rescorer.failures[0].startswith("top: image data is cut short")
 
 
-def test_published_pictures_are_never_fewer_than_those_recorded(tmp_path: Path) -> None:
+def test_published_images_are_never_fewer_than_those_recorded(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "trial.mcap")
     recorder.event(1, 0, start_ns(0), None)
     for frame in range(3):

@@ -10,11 +10,11 @@ import pytest
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.runs.experiment.arms import parse_arms
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, parse_distortions, parse_tasks
 from embodied_iqa.runs.experiment.folder import ExperimentFolder, StoredExperiment, read_experiment
 from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
-from embodied_iqa.runs.experiment.plan import ExperimentPlan, parse_distortions, parse_tasks
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.runs.peers import recorder
 from embodied_iqa.runs.peers.recorder import SignalRecorder
 

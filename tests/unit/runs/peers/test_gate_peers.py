@@ -27,20 +27,20 @@ from embodied_iqa.runs.peers.signals import Signals, read_signals, write_signals
 from embodied_iqa.runs.peers.stored import ComparedDetectors, read_detectors, write_detectors
 
 Array = NDArray[np.float64]
-PICTURES, SIZE, COPIES, WAY = 6, 8, 5, 6
+IMAGES, SIZE, COPIES, WAY = 6, 8, 5, 6
 
 
 def drawn(
     rng: np.random.Generator, shift: float = 0.0, spread_m: float = 0.001, jump_m: float = 0.0
 ) -> Signals:
-    """Return a run; a change begins with its third picture."""
-    changed = (np.arange(PICTURES) >= 2)[:, None]
-    embeddings = rng.normal(size=(PICTURES, SIZE)) + shift * changed
-    way = np.linspace(0, 0.3, WAY) + jump_m * changed * rng.normal(size=(PICTURES, 1))
+    """Return a run; a change begins with its third image."""
+    changed = (np.arange(IMAGES) >= 2)[:, None]
+    embeddings = rng.normal(size=(IMAGES, SIZE)) + shift * changed
+    way = np.linspace(0, 0.3, WAY) + jump_m * changed * rng.normal(size=(IMAGES, 1))
     spread = np.where(changed, spread_m, 0.001)[..., None]
-    chunks = way[:, None] + spread * rng.normal(size=(PICTURES, COPIES, WAY))
+    chunks = way[:, None] + spread * rng.normal(size=(IMAGES, COPIES, WAY))
     verdict = 2.0 * changed[:, 0] * bool(shift)
-    time_s = np.arange(PICTURES) / 15
+    time_s = np.arange(IMAGES) / 15
     return Signals(time_s, embeddings, chunks, verdict / 2, verdict / 2, verdict, np.ones(4))
 
 
@@ -92,7 +92,7 @@ def test_density_is_that_of_a_normal_distribution_and_ignores_units(clean: list[
     scaled = (inputs - inputs.mean(axis=0)) / (inputs.std(axis=0) + 1e-6)
     covariance = scaled.T @ scaled / len(scaled)
     # with one component less than dimensions the rest is a single variance: the covariance itself
-    expected = -multivariate_normal(np.zeros(SIZE), covariance).logpdf(scaled[:PICTURES])
+    expected = -multivariate_normal(np.zeros(SIZE), covariance).logpdf(scaled[:IMAGES])
     assert fit_density(clean)(run) == pytest.approx(expected, rel=1e-4)
 
     def converted(one: Signals) -> Signals:
@@ -115,7 +115,7 @@ def test_mmd_is_the_mean_over_all_pairs_and_zero_for_equal_batches() -> None:
     assert squared_mmd(first, first[::-1], 1.0) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_accumulated_scores_never_fall_and_start_at_the_first_picture(clean: list[Signals]) -> None:
+def test_accumulated_scores_never_fall_and_start_at_the_first_image(clean: list[Signals]) -> None:
     run = drawn(np.random.default_rng(8), 3.0, 0.02, 0.1)
     consistency = fit_consistency(clean)(run)
     assert consistency[0] == 0.0

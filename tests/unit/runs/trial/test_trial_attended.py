@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from trial_world import PLAN, FakeWorld, done_after, moves
 
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial.attendance import Question, question_text
 from embodied_iqa.runs.trial.protocol import (
     ArmSeen,
@@ -72,7 +72,7 @@ def test_each_run_is_prepared_checked_judged_and_led_back() -> None:
 
 
 def test_where_time_does_not_stop_a_run_starts_where_its_distortion_and_schedule_do() -> None:
-    """Pictures of later stamps may have passed: then both start after them."""
+    """Images of later stamps may have passed: then both start after them."""
 
     class Ahead(AttendedWorld):
         def reply(self, command: Command) -> Reply:

@@ -24,7 +24,7 @@ def test_a_change_acts_from_its_stamp_on_exactly() -> None:
     assert [changes.at(stamp).spec for stamp in (99, 100, 101)] == [None, BLUR, BLUR]
 
 
-def test_pictures_on_their_way_keep_the_distortion_of_their_stamp() -> None:
+def test_images_on_their_way_keep_the_distortion_of_their_stamp() -> None:
     changes = DistortionChanges()
     changes.set(BLUR, 100)
     changes.at(150)
@@ -34,7 +34,7 @@ def test_pictures_on_their_way_keep_the_distortion_of_their_stamp() -> None:
     assert changes.at(99).spec is None
 
 
-def test_without_a_stamp_it_acts_from_the_next_picture_on() -> None:
+def test_without_a_stamp_it_acts_from_the_next_image_on() -> None:
     changes = DistortionChanges()
     changes.at(500)
     assert changes.set(DARK, None) == 501
@@ -104,7 +104,7 @@ def test_a_schedule_begins_at_the_stamp_of_its_change() -> None:
     assert levels == [0, 0, 5, 5, 0, 0]
 
 
-def test_before_any_picture_a_schedule_begins_with_the_first_one() -> None:
+def test_before_any_image_a_schedule_begins_with_the_first_one() -> None:
     changes = DistortionChanges()
     assert changes.set(BURST, None) == 0
     first_ns = 500 * SECOND_NS

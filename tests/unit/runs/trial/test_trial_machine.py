@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trial_world import EPOCH_NS, NOT_ANSWERED, PLAN, SECOND_NS, TICK_NS, FakeWorld, done_after, moves
 
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial import machine
 from embodied_iqa.runs.trial.protocol import (
     Answered,

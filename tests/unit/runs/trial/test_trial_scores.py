@@ -22,7 +22,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.runs.trial.scores import RunScores, as_json, score_trial, unscored_subjects
 from embodied_iqa.world.protocols import ChunkStatus
@@ -92,7 +92,7 @@ def scores(*runs: RunRecord) -> tuple[RunScores, ...]:
     return score_trial(TrialRecord("pick the red cube", 7, runs, {}), constants)
 
 
-def test_what_is_the_same_on_both_pictures_scores_in_full() -> None:
+def test_what_is_the_same_on_both_images_scores_in_full() -> None:
     (reference,) = scores(run())
     assert reference.cognition is not None
     assert reference.decision is not None
@@ -101,7 +101,7 @@ def test_what_is_the_same_on_both_pictures_scores_in_full() -> None:
     assert (reference.execution.score, reference.execution.distance_cm) == (100.0, 0.0)
 
 
-def test_the_decision_is_scored_against_the_raw_picture_not_the_other_way_round() -> None:
+def test_the_decision_is_scored_against_the_raw_image_not_the_other_way_round() -> None:
     (_, distorted) = scores(run(), run(1, chunks=pair(0.1 + D_MAX_M / 4)))
     assert distorted.decision is not None
     assert distorted.decision.position == pytest.approx(0.75)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from embodied_iqa.suites.cell_manipulation.action_execution import LIMITS, execute
 from embodied_iqa.suites.cell_manipulation.actions import BIN_M, OPENING_M, GridAction
 from embodied_iqa.suites.cell_manipulation.ceiling import run_expert
 from embodied_iqa.suites.cell_manipulation.cell_scene import SPOTS, CellScene, build_cell_scene
 from embodied_iqa.suites.cell_manipulation.conditions import Moment, goal_missing, wiped
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Episode, Goal, Subset
-from embodied_iqa.suites.cell_manipulation.execution import LIMITS, execute
 from embodied_iqa.suites.cell_manipulation.making import make_episodes
 from embodied_iqa.world.manipulation.shapes import STROKE_M
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot, nominal_snapshot, object_address

@@ -8,13 +8,13 @@ import random
 import pytest
 
 from embodied_iqa.suites.cell_manipulation.actions import GridAction
-from embodied_iqa.suites.cell_manipulation.planning.answers import (
+from embodied_iqa.suites.cell_manipulation.planning.planner_answers import (
     AnswerError,
     FormatError,
     Plan,
     parse_answer,
 )
-from embodied_iqa.suites.cell_manipulation.planning.options import PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.prompt import plan_text, schema_text
 
 A = [54, 60, 17, 0, 60, 30, 1]

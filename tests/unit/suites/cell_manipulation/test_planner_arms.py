@@ -1,4 +1,4 @@
-"""Arms of a run: what each gate does with a picture that its judge rejects."""
+"""Arms of a run: what each gate does with an image that its judge rejects."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.imaging.distortions import parse_distortion
-from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.pages.reports.manipulation.study import PlannerStudy, arm_title
-from embodied_iqa.quality.gate.judgement import Judgement, PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge, Judgement
 from embodied_iqa.quality.gate.repair import RepairOptions
 from embodied_iqa.suites.cell_manipulation.actions import GridAction
 from embodied_iqa.suites.cell_manipulation.environment import Observation, SeenObject
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Episode, Goal, Subset
 from embodied_iqa.suites.cell_manipulation.planning import arms
 from embodied_iqa.suites.cell_manipulation.planning.arms import Arm, ArmCamera, arms_of
-from embodied_iqa.suites.cell_manipulation.planning.options import GateArm, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import GateArm, PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Ending, Transcript
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 RGB = np.random.default_rng(5).integers(60, 200, (48, 48, 3), np.uint8)
 SEEN = (SeenObject((50, 30, 17), "red cube", 0, (-0.5, 0.2, 0.02)),)
 NOISE = parse_distortion("12:5")
@@ -30,17 +30,17 @@ PROMPT = PromptOptions(shots=0, boxes=False)
 
 
 def state(step: int = 0) -> Observation:
-    return Observation("pick", SEEN, picture_frame(RGB, View.TOP), None, GridAction(50, 50, 30), step)
+    return Observation("pick", SEEN, image_frame(RGB, View.TOP), None, GridAction(50, 50, 30), step)
 
 
 class Strict:
-    """Passes the picture with a given number, counted from 1; none with 0."""
+    """Passes the image with a given number, counted from 1; none with 0."""
 
     def __init__(self, passes: int = 0) -> None:
         self.passes = passes
-        self.seen: list[Picture] = []
+        self.seen: list[Image] = []
 
-    def judge(self, view: View, rgb: Picture | None) -> Judgement:
+    def judge(self, view: View, rgb: Image | None) -> Judgement:
         assert view == View.TOP
         assert rgb is not None
         self.seen.append(rgb)
@@ -48,29 +48,29 @@ class Strict:
         return Judgement(Verdict.PASS if is_good else Verdict.REJECT, "" if is_good else "noisy")
 
 
-def camera(gate: GateArm, judge: PictureJudge | None) -> ArmCamera:
+def camera(gate: GateArm, judge: ImageJudge | None) -> ArmCamera:
     return ArmCamera(Arm(NOISE, gate), PROMPT, judge)
 
 
-def test_without_a_gate_every_picture_is_delivered() -> None:
+def test_without_a_gate_every_image_is_delivered() -> None:
     look = camera(GateArm.OFF, None)(state())
     assert look.sighting is not None
     assert look.sighting.front is not None
     assert (look.sighting.front.rgb != RGB).any()
 
 
-def test_hold_takes_one_picture_and_gives_the_reason() -> None:
+def test_hold_takes_one_image_and_gives_the_reason() -> None:
     look = camera(GateArm.HOLD, Strict())(state())
-    assert (look.sighting, look.pictures, look.reason) == (None, 1, "noisy")
+    assert (look.sighting, look.images, look.reason) == (None, 1, "noisy")
 
 
-@pytest.mark.parametrize(("passes", "pictures"), [(1, 1), (3, 3), (4, 3)])
-def test_ask_again_takes_up_to_three_pictures_and_delivers_the_one_that_passes(
-    passes: int, pictures: int
+@pytest.mark.parametrize(("passes", "images"), [(1, 1), (3, 3), (4, 3)])
+def test_ask_again_takes_up_to_three_images_and_delivers_the_one_that_passes(
+    passes: int, images: int
 ) -> None:
     judge = Strict(passes)
     look = camera(GateArm.RETAKE, judge)(state())
-    assert look.pictures == pictures
+    assert look.images == images
     if passes > 3:
         assert look.sighting is None
     else:
@@ -79,12 +79,12 @@ def test_ask_again_takes_up_to_three_pictures_and_delivers_the_one_that_passes(
         np.testing.assert_array_equal(look.sighting.front.rgb, judge.seen[-1])
 
 
-def test_every_picture_has_noise_of_its_own_also_where_nothing_moved() -> None:
+def test_every_image_has_noise_of_its_own_also_where_nothing_moved() -> None:
     judge, held = Strict(), state()
     looks = camera(GateArm.RETAKE, judge)
     looks(held)
     looks(held)
-    assert len({picture.tobytes() for picture in judge.seen}) == 6
+    assert len({image.tobytes() for image in judge.seen}) == 6
     again = Strict()
     looks = camera(GateArm.RETAKE, again)
     looks(state(3))
@@ -92,11 +92,11 @@ def test_every_picture_has_noise_of_its_own_also_where_nothing_moved() -> None:
     np.testing.assert_array_equal(again.seen[3:], judge.seen[:3])
 
 
-def test_repair_delivers_the_repaired_picture_only_if_it_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repair_delivers_the_repaired_image_only_if_it_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     grey = np.full_like(RGB, 128)
 
     def repaired(
-        judge: PictureJudge, _view: View, _rgb: Picture, received: Judgement, options: RepairOptions
+        judge: ImageJudge, _view: View, _rgb: Image, received: Judgement, options: RepairOptions
     ) -> Judgement:
         assert options.enabled
         assert isinstance(judge, Strict)

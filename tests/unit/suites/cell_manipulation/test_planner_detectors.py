@@ -16,8 +16,8 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.backends.classical.shapes import Pinhole
-from embodied_iqa.models.subjects.options import VlmRequest
 from embodied_iqa.models.subjects.reference import parse_planner
+from embodied_iqa.models.subjects.subject_options import VlmRequest
 from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
 from embodied_iqa.suites.cell_manipulation.actions import position_bins
@@ -28,7 +28,7 @@ from embodied_iqa.suites.cell_manipulation.planning.box_detector import BoxDetec
 from embodied_iqa.suites.cell_manipulation.planning.detecting import detect_classically, load_detector
 from embodied_iqa.suites.cell_manipulation.planning.detection_error import ListError, list_error
 from embodied_iqa.suites.cell_manipulation.planning.offline import Inside
-from embodied_iqa.suites.cell_manipulation.planning.options import Coordinates, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import Coordinates, PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.prompt import Scenery, messages_for
 from embodied_iqa.suites.cell_manipulation.planning.recognising import make_detecting
 from embodied_iqa.suites.cell_manipulation.planning.seeing import see
@@ -49,13 +49,13 @@ def placing() -> Iterator[Inside]:
         yield Inside(environment, episode, observation, observation.front, 0)
 
 
-def picture(observation: Observation) -> Frame:
+def image(observation: Observation) -> Frame:
     assert observation.front is not None
     return observation.front
 
 
 class Boxes:
-    """Predicts the given boxes, as the widths of a picture of 500 px in one of 667 px."""
+    """Predicts the given boxes, as the widths of an image of 500 px in one of 667 px."""
 
     def __init__(self, labels: Sequence[str], boxes: Sequence[Sequence[float]], score: float = 0.9) -> None:
         self.info = VisionModelInfo("boxes", VisionTask.DETECTION, "1", (*map(str, Kind), "cat"))
@@ -63,8 +63,8 @@ class Boxes:
         self.found = Instances(tuple(labels), np.full(len(labels), score), np.array(boxes) + shift)
         self.shapes: list[tuple[int, ...]] = []
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        self.shapes += [one.shape for one in pictures]
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        self.shapes += [one.shape for one in images]
         return [self.found]
 
 
@@ -72,7 +72,7 @@ def test_a_true_box_gives_the_true_place_kind_and_colour(placing: Inside) -> Non
     boxes = placing.environment.boxes_px(View.TOP)
     truth = {item.name: item.position_m for item in placing.observation.objects}
     model = Boxes([name.split()[1] for name in boxes], list(boxes.values()))
-    found = BoxDetector(model)(picture(placing.observation))
+    found = BoxDetector(model)(image(placing.observation))
     assert model.shapes == [(500, 666, 3)]
     assert [f"{item.colour} {item.kind}" for item in found.objects] == list(boxes)
     for name, item in zip(boxes, found.objects, strict=True):
@@ -83,7 +83,7 @@ def test_a_true_box_gives_the_true_place_kind_and_colour(placing: Inside) -> Non
 
 
 def test_other_classes_low_scores_and_boxes_above_the_horizon_are_left_out(placing: Inside) -> None:
-    frame = picture(placing.observation)
+    frame = image(placing.observation)
     box = placing.environment.boxes_px(View.TOP)
     first = next(iter(box.values()))
     assert BoxDetector(Boxes(["cat"], [first]))(frame).objects == ()
@@ -93,13 +93,13 @@ def test_other_classes_low_scores_and_boxes_above_the_horizon_are_left_out(placi
 
 
 def test_a_box_without_colour_has_none(placing: Inside) -> None:
-    frame = picture(placing.observation)
+    frame = image(placing.observation)
     grey = replace(frame, rgb=np.full_like(frame.rgb, 128))
     (item,) = BoxDetector(Boxes(["cube"], [(240.0, 240.0, 270.0, 270.0)]))(grey).objects
     assert item.colour is None
 
 
-def test_a_member_of_the_panel_sees_every_object_until_the_picture_is_bad(placing: Inside) -> None:
+def test_a_member_of_the_panel_sees_every_object_until_the_image_is_bad(placing: Inside) -> None:
     sighting = see(placing.observation, _PROMPT, _CLEAN)
     truth = [item.bins for item in placing.observation.objects]
     found = sighting.objects or ()
@@ -127,7 +127,7 @@ def test_who_recognises_by_the_lists_detector_plans_there_and_needs_one(placing:
 
 def test_the_classical_detector_is_the_default(placing: Inside) -> None:
     options = PromptOptions(shots=0, coordinates=Coordinates.DETECTOR)
-    places = detect_classically(picture(placing.observation)).positions_m()
+    places = detect_classically(image(placing.observation)).positions_m()
     wanted = tuple(position_bins(one) for one in sorted(places, key=lambda one: -one[1]))
     assert see(placing.observation, options, _CLEAN).objects == wanted
 
@@ -137,13 +137,13 @@ class Classifier:
 
     info = VisionModelInfo("wrong", VisionTask.DETECTION, "1", ("cube",))
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        return [Classification("cube") for _ in pictures]
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        return [Classification("cube") for _ in images]
 
 
 def test_a_model_without_boxes_is_a_defect(placing: Inside) -> None:
     with pytest.raises(InternalError, match="predicts no boxes"):
-        BoxDetector(Classifier())(picture(placing.observation))
+        BoxDetector(Classifier())(image(placing.observation))
 
 
 @pytest.mark.parametrize(
@@ -215,5 +215,5 @@ def test_the_error_of_a_detector_is_printed_by_kind(
     total = shown["things"][-1]
     assert (shown["pictures"], shown["false"], total["kind"], total["near"]) == (1, 0, "all", 1.0)
     assert main([*command, "--distortion", "7:5"]) == 0
-    assert "1 pictures; " in capsys.readouterr().out
+    assert "1 images; " in capsys.readouterr().out
     assert main([*command, "--every", "0"]) == 2

@@ -20,7 +20,7 @@ from embodied_iqa.suites.cell_manipulation.planning.labels import (
     read_labels,
     solved_faults,
 )
-from embodied_iqa.suites.cell_manipulation.planning.published import (
+from embodied_iqa.suites.cell_manipulation.planning.published_planners import (
     EPISODES,
     PublishedRow,
     published_rows,

@@ -1,4 +1,4 @@
-"""The learned gate of planners: labelled pictures, fit, and the check of a gate's camera."""
+"""The learned gate of planners: labelled images, fit, and the check of a gate's camera."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import read_picture, write_picture
+from embodied_iqa.imaging.images.codecs import read_image, write_image
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.reference import parse_planner
 from embodied_iqa.quality.gate.calibration_file import load_gate_file
@@ -23,21 +23,21 @@ from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from embodied_iqa.suites.cell_manipulation.environment import Environment
 from embodied_iqa.suites.cell_manipulation.episodes import Episode, Subset
 from embodied_iqa.suites.cell_manipulation.making import make_episodes, write_episodes
-from embodied_iqa.suites.cell_manipulation.planning import gate_pictures
+from embodied_iqa.suites.cell_manipulation.planning import gate_images
 from embodied_iqa.suites.cell_manipulation.planning.arms import Arm
-from embodied_iqa.suites.cell_manipulation.planning.gate_pictures import (
+from embodied_iqa.suites.cell_manipulation.planning.gate_images import (
     LabelOptions,
-    PlannerPictures,
+    PlannerImages,
     PlannerSource,
-    StoredPicture,
-    StoredPictures,
+    StoredImage,
+    StoredImages,
     WantedThing,
     distorted,
     lost,
     off_bins,
-    store_pictures,
+    store_images,
 )
-from embodied_iqa.suites.cell_manipulation.planning.options import GateArm
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import GateArm
 from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan, check_gate
 from gate_files import write_gate
 
@@ -50,9 +50,9 @@ def episodes() -> list[Episode]:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory, episodes: list[Episode]) -> tuple[Path, StoredPictures]:
+def stored(tmp_path_factory: pytest.TempPathFactory, episodes: list[Episode]) -> tuple[Path, StoredImages]:
     folder = tmp_path_factory.mktemp("gate") / "pictures"
-    return folder, store_pictures(episodes[:2], folder)
+    return folder, store_images(episodes[:2], folder)
 
 
 class Places:
@@ -91,34 +91,34 @@ def test_what_is_not_recognised_is_lost_and_moves_nothing(
     assert lost(off) == (loss, wrong)
 
 
-def test_pictures_are_of_the_beginning_and_of_a_later_state_and_are_read_again(
-    stored: tuple[Path, StoredPictures], episodes: list[Episode]
+def test_images_are_of_the_beginning_and_of_a_later_state_and_are_read_again(
+    stored: tuple[Path, StoredImages], episodes: list[Episode]
 ) -> None:
-    folder, pictures = stored
-    assert [one.name for one in pictures.pictures] == ["base-000-0", "base-000-1", "base-001-0", "base-001-2"]
-    first = read_picture(folder / "base-000-0.png")
+    folder, images = stored
+    assert [one.name for one in images.images] == ["base-000-0", "base-000-1", "base-001-0", "base-001-2"]
+    first = read_image(folder / "base-000-0.png")
     with Environment() as environment:
         seen = environment.reset(episodes[0]).front
         assert seen is not None
         np.testing.assert_array_equal(first, seen.rgb)
-        assert {thing.name for thing in pictures.pictures[0].things} == {
+        assert {thing.name for thing in images.images[0].things} == {
             name for goal in episodes[0].goals for name in (goal.target, goal.destination)
         }
-    assert store_pictures(episodes[:2], folder) == pictures
+    assert store_images(episodes[:2], folder) == images
     with pytest.raises(InputError, match="other episodes"):
-        store_pictures(episodes[:3], folder)
+        store_images(episodes[:3], folder)
 
 
-def test_a_picture_set_distorts_by_name(stored: tuple[Path, StoredPictures]) -> None:
-    pictures = PlannerPictures(stored[0])
-    clean, noisy = pictures.read(["base-000-0", "base-000-0|12:3"])
+def test_an_image_set_distorts_by_name(stored: tuple[Path, StoredImages]) -> None:
+    images = PlannerImages(stored[0])
+    clean, noisy = images.read(["base-000-0", "base-000-0|12:3"])
     assert clean.context.view == View.TOP
     np.testing.assert_array_equal(noisy.distorted, distorted(clean.distorted, "base-000-0", "12:3"))
     assert (noisy.distorted != clean.distorted).any()
-    assert pictures.digest(["base-000-0"]) != pictures.digest(["base-000-0|12:3"])
+    assert images.digest(["base-000-0"]) != images.digest(["base-000-0|12:3"])
 
 
-def test_clean_pictures_lose_nothing_and_dark_ones_lose_things(stored: tuple[Path, StoredPictures]) -> None:
+def test_clean_images_lose_nothing_and_dark_ones_lose_things(stored: tuple[Path, StoredImages]) -> None:
     frames = PlannerSource(*stored, LabelOptions("classical", 30)).frames
     assert frames.clean.sum() == 4
     assert len(frames) == 4 * 31
@@ -151,20 +151,20 @@ def test_wrong_options_of_a_fit_are_refused(tmp_path: Path, episodes: list[Episo
 
 
 class ByBrightness:
-    """Recognises the thing only in a bright picture."""
+    """Recognises the thing only in a bright image."""
 
     def __call__(self, frame: Frame) -> Places:
         return Places(ball=(-0.5, 0.1)) if frame.rgb.mean() > 100 else Places()
 
 
 @pytest.fixture
-def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, StoredPictures]:
-    """Small made pictures, few scenes and epochs, and a cache of its own."""
+def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, StoredImages]:
+    """Small made images, few scenes and epochs, and a cache of its own."""
     recipe = "embodied_iqa.quality.gate.fitting.networks.recipe_by_name"
     monkeypatch.setattr(recipe, lambda name: replace(recipe_by_name(name), epochs=20))
     monkeypatch.setattr(split, "_FEWEST_TRAINING", 8)
     monkeypatch.setattr(split, "_FEWEST_CHECKED", 2)
-    monkeypatch.setattr(gate_pictures, "load_detector", lambda _: ByBrightness())
+    monkeypatch.setattr(gate_images, "load_detector", lambda _: ByBrightness())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder, camera = tmp_path / "gate" / "pictures", Intrinsics(96, 96, 90.0, 90.0, 47.5, 47.5)
     pose, thing = tuple(tuple(row) for row in np.eye(4).tolist()), WantedThing("ball", (-0.5, 0.1, 0.02))
@@ -174,19 +174,19 @@ def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Stored
         rng = np.random.default_rng(number)
         rgb = rng.integers(90, 190, (12, 12, 3)).repeat(8, axis=0).repeat(8, axis=1).astype(np.uint8)
         for step in range(3):
-            write_picture(folder / f"{name}-{step}.png", rgb - step)
-            made.append(StoredPicture(f"{name}-{step}", name, (thing,), camera, pose))
-    return folder, StoredPictures(tuple(made))
+            write_image(folder / f"{name}-{step}.png", rgb - step)
+            made.append(StoredImage(f"{name}-{step}", name, (thing,), camera, pose))
+    return folder, StoredImages(tuple(made))
 
 
 def test_a_fitted_gate_holds_what_the_detector_cannot_use(
-    blobs: tuple[Path, StoredPictures],
+    blobs: tuple[Path, StoredImages],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder, stored = blobs
-    monkeypatch.setattr(gate_pictures, "store_pictures", lambda _episodes, _folder: stored)
+    monkeypatch.setattr(gate_images, "store_images", lambda _episodes, _folder: stored)
     write_episodes(tmp_path / "ep", list(make_episodes((Subset.BASE,), 2))[:16])
     out = tmp_path / "gate.yaml"
     command = ["manipulate", "fit", str(tmp_path / "ep"), "--out", str(out), "--risk", "0.2"]
@@ -202,6 +202,6 @@ def test_a_fitted_gate_holds_what_the_detector_cannot_use(
     assert load_gate_file(out).fitted[0].second is None
     check_gate(plan(out, "learned", 96))
     judge = load_judge(parse_judge("learned"), out)
-    clean = read_picture(folder / "base-000-0.png")
+    clean = read_image(folder / "base-000-0.png")
     assert judge.judge(View.TOP, clean).verdict is Verdict.PASS
     assert judge.judge(View.TOP, clean // 8).verdict is not Verdict.PASS

@@ -16,14 +16,14 @@ from embodied_iqa.suites.cell_manipulation.environment import Environment, Obser
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Episode, Goal, Subset
 from embodied_iqa.suites.cell_manipulation.planning.arms import Arm, ArmCamera
 from embodied_iqa.suites.cell_manipulation.planning.loop import EpisodeLoop, Look
-from embodied_iqa.suites.cell_manipulation.planning.options import (
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
     Coordinates,
     LoopOptions,
     OnInvalid,
     PromptOptions,
 )
+from embodied_iqa.suites.cell_manipulation.planning.planner_results import protocol_result, summarize
 from embodied_iqa.suites.cell_manipulation.planning.prompt import Scenery, messages_for, plan_text
-from embodied_iqa.suites.cell_manipulation.planning.results import protocol_result, summarize
 from embodied_iqa.suites.cell_manipulation.planning.seeing import Sighting
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Ending, Transcript, replay
 from embodied_iqa.world.protocols import Message, SubjectInfo
@@ -128,7 +128,7 @@ def test_an_empty_plan_ends_the_episode_and_counts_as_an_error() -> None:
     assert summarize([done], as_published=True).output_format_error == 0
 
 
-def test_a_picture_that_the_gate_holds_back_costs_a_step_and_asks_nobody() -> None:
+def test_an_image_that_the_gate_holds_back_costs_a_step_and_asks_nobody() -> None:
     script = Script(plan_text([WIN]))
     loop = EpisodeLoop(script, Table(), lambda _seen: Look(None, 3, "too dark"), LoopOptions(BLIND))
     done = loop.run(EPISODE, (), "12-3+hold")
@@ -190,7 +190,7 @@ def test_the_prompt_explains_what_is_drawn_and_listed(options: PromptOptions, na
     assert tuple(word for word in words if word in text) == named
 
 
-def test_every_picture_that_the_planner_gets_can_be_kept() -> None:
+def test_every_image_that_the_planner_gets_can_be_kept() -> None:
     camera = Intrinsics(64, 64, 64.0, 64.0, 31.5, 31.5)
     frames = [
         Frame(View.TOP, 0, np.full((64, 64, 3), tone, np.uint8), camera, np.eye(4)) for tone in (90, 160)
@@ -206,4 +206,4 @@ def test_every_picture_that_the_planner_gets_can_be_kept() -> None:
     names = ("front_rgb_annotated", "wrist_rgb")
     assert kept == [(step, name) for step in (0, 1) for name in names]
     parts = [[part for part in asked[-1].parts if not isinstance(part, str)] for asked in script.asked]
-    assert [len(pictures) for pictures in parts] == [2, 2]
+    assert [len(images) for images in parts] == [2, 2]

@@ -22,8 +22,8 @@ from embodied_iqa.suites.cell_manipulation.episodes import Episode, Subset
 from embodied_iqa.suites.cell_manipulation.making import make_episodes, write_episodes
 from embodied_iqa.suites.cell_manipulation.planning import runner
 from embodied_iqa.suites.cell_manipulation.planning.arms import Arm
-from embodied_iqa.suites.cell_manipulation.planning.options import GateArm
-from embodied_iqa.suites.cell_manipulation.planning.results import read_transcripts
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import GateArm
+from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
 from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan, check_run
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Transcript, replay
 

@@ -1,4 +1,4 @@
-"""What is found in the front picture: objects by name, soiled areas, the list of the detector."""
+"""What is found in the front image: objects by name, soiled areas, the list of the detector."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.subjects.backends.classical.perception import look
-from embodied_iqa.models.subjects.options import VlmRequest
 from embodied_iqa.models.subjects.reference import parse_planner
 from embodied_iqa.models.subjects.registry import make_planner
+from embodied_iqa.models.subjects.subject_options import VlmRequest
 from embodied_iqa.suites.cell_manipulation.actions import GridAction
 from embodied_iqa.suites.cell_manipulation.environment import Environment, Observation
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Subset
 from embodied_iqa.suites.cell_manipulation.making import make_episodes
 from embodied_iqa.suites.cell_manipulation.planning.detecting import detect_classically
 from embodied_iqa.suites.cell_manipulation.planning.offline import Inside, InsidePlanner
-from embodied_iqa.suites.cell_manipulation.planning.options import Coordinates, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import Coordinates, PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.prompt import Scenery, messages_for
 from embodied_iqa.suites.cell_manipulation.planning.recognising import make_recogniser
 from embodied_iqa.suites.cell_manipulation.planning.seeing import see
@@ -52,7 +52,7 @@ def placing() -> Observation:
         return environment.reset(next(make_episodes((Subset.BASE,), 1)))
 
 
-def picture(observation: Observation) -> Frame:
+def image(observation: Observation) -> Frame:
     assert observation.front is not None
     return observation.front
 
@@ -60,13 +60,13 @@ def picture(observation: Observation) -> Frame:
 def test_objects_and_areas_are_seen_where_they_are(wiping: Inside) -> None:
     for item in wiping.observation.objects:
         if item.index in {0, 1} or item.index is None:
-            place = detect_classically(picture(wiping.observation)).place_of(item.name)
+            place = detect_classically(image(wiping.observation)).place_of(item.name)
             assert place is not None, item.name
             assert np.hypot(*np.subtract(place, item.position_m[:2])) < _NEAR_M, item.name
 
 
 def test_a_clean_table_has_no_soiled_area(placing: Observation) -> None:
-    frame = picture(placing)
+    frame = image(placing)
     assert soiled_areas(frame, look(frame).blobs) == []
     assert detect_classically(frame).place_of("horizontal area") is None
 
@@ -75,7 +75,7 @@ def near(found: Sequence[int], wanted: Sequence[int]) -> bool:
     return max(abs(one - other) for one, other in zip(found[:2], wanted[:2], strict=True)) <= 2
 
 
-def test_the_detectors_list_has_every_object_and_suffers_from_the_picture(wiping: Inside) -> None:
+def test_the_detectors_list_has_every_object_and_suffers_from_the_image(wiping: Inside) -> None:
     truth = [item.bins for item in wiping.observation.objects]
     found = see(wiping.observation, _DETECTOR, _CLEAN).objects or ()
     assert all(any(near(one, wanted) for one in found) for wanted in truth)
@@ -95,12 +95,12 @@ def test_who_recognises_nothing_plans_nothing_and_else_plans_at_the_listed_place
     plan = planner.actions(messages)
     assert [action.numbers[2:] for action in plan] == [action.numbers[2:] for action in expert]
     assert all(near(one.numbers[:3], other.numbers[:3]) for one, other in zip(plan, expert, strict=True))
-    frame = picture(wiping.observation)
+    frame = image(wiping.observation)
     grey = replace(frame, rgb=np.full_like(frame.rgb, 128))
     planner.enter(replace(wiping, front=grey))
     assert planner.actions(messages) == []
     planner.enter(replace(wiping, front=None))
-    with pytest.raises(UsageError, match="needs pictures"):
+    with pytest.raises(UsageError, match="needs images"):
         planner.actions(messages)
 
 

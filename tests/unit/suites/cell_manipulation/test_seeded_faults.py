@@ -15,7 +15,7 @@ from embodied_iqa.suites.cell_manipulation.planning.failures import failure_of
 from embodied_iqa.suites.cell_manipulation.planning.faulty import Fault, FaultyPlanner, fault_of
 from embodied_iqa.suites.cell_manipulation.planning.labels import EXPECTED
 from embodied_iqa.suites.cell_manipulation.planning.loop import EpisodeLoop
-from embodied_iqa.suites.cell_manipulation.planning.options import LoopOptions, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import LoopOptions, PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Transcript
 
 OPTIONS = LoopOptions(PromptOptions(shots=0, language_only=True))

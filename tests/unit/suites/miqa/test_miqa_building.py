@@ -67,9 +67,9 @@ def test_labels_are_those_computed_by_hand(tmp_path: Path, use: Use) -> None:
     database = build(tmp_path, plan(CLS, share=0.4))
     assert [model.weight for model in database.manifest(CLS).models] == pytest.approx([0.75, 0.25])
     assert database.manifest(CLS).weights_from is WeightSource.CARD
-    pictures = database.pictures(CLS)
+    images = database.images(CLS)
     rows = database.rows(CLS)
-    hit = [bright(pair.distorted).label == "cube" for pair in pictures.read([row.picture for row in rows])]
+    hit = [bright(pair.distorted).label == "cube" for pair in images.read([row.picture for row in rows])]
     assert 10 < sum(hit) < len(hit) - 10
     for row, is_hit in zip(rows, hit, strict=True):
         assert row.weighted_accuracy == pytest.approx(0.75 * is_hit)
@@ -79,7 +79,7 @@ def test_labels_are_those_computed_by_hand(tmp_path: Path, use: Use) -> None:
         assert (row.mean_consistency, row.std_consistency) == (0.5 + 0.5 * is_hit, 0.5 - 0.5 * is_hit)
 
 
-def test_the_clean_picture_has_consistency_1(tmp_path: Path, use: Use) -> None:
+def test_the_clean_image_has_consistency_1(tmp_path: Path, use: Use) -> None:
     use(Fake("a", DET, seen), Fake("b", DET, oracle))
     database = build(tmp_path, plan(DET))
     for name in Squares().names:
@@ -192,16 +192,16 @@ def of_another_task(_: np.ndarray) -> Prediction:
         (of_another_task, "expected Instances"),
     ],
 )
-def test_a_failing_model_is_named_with_the_picture(tmp_path: Path, use: Use, rule: Rule, reason: str) -> None:
+def test_a_failing_model_is_named_with_the_image(tmp_path: Path, use: Use, rule: Rule, reason: str) -> None:
     clean = Squares().read(1).whole.rgb
     calls: list[int] = []
 
-    def fails_late(picture: np.ndarray) -> Prediction:
+    def fails_late(image: np.ndarray) -> Prediction:
         calls.append(1)
-        return rule(picture) if len(calls) > 25 and not np.array_equal(picture, clean) else oracle(picture)
+        return rule(image) if len(calls) > 25 and not np.array_equal(image, clean) else oracle(image)
 
     use(Fake("the model", DET, fails_late))
-    with pytest.raises(InputError, match=f"picture square_1/square_1_.*the model.*{reason}") as error:
+    with pytest.raises(InputError, match=f"image square_1/square_1_.*the model.*{reason}") as error:
         build(tmp_path, plan(DET))
     assert "\n" not in str(error.value)
     assert [file.stem for file in (tmp_path / "miqa_det" / "values").iterdir()] == ["square_0"]
@@ -227,12 +227,12 @@ def test_a_full_disk_leaves_nothing_half_written(
     assert len(build(tmp_path / "db", plan(DET)).rows(DET)) == 40
 
 
-def test_kept_pictures_are_those_of_the_seeds(tmp_path: Path, use: Use) -> None:
+def test_kept_images_are_those_of_the_seeds(tmp_path: Path, use: Use) -> None:
     use(Fake("a", DET, seen))
-    kept, again = (build(tmp_path / str(keep), plan(DET, keep_pictures=keep)) for keep in (True, False))
+    kept, again = (build(tmp_path / str(keep), plan(DET, keep_images=keep)) for keep in (True, False))
     names = [row.picture for row in kept.rows(DET)]
     assert len(list((tmp_path / "True" / "miqa_det" / "images").rglob("*.png"))) == len(names)
-    pairs = zip(kept.pictures(DET).read(names), again.pictures(DET).read(names), strict=True)
+    pairs = zip(kept.images(DET).read(names), again.images(DET).read(names), strict=True)
     assert all(np.array_equal(one.distorted, other.distorted) for one, other in pairs)
 
 
@@ -269,7 +269,7 @@ def test_the_command_shows_the_stability_of_what_was_built_beside_the_published_
     assert main(words) == 0
     text = capsys.readouterr().out
     assert "0.942" in text, "published consistency"
-    assert "10 splits of 5 models (4 and 1; 5 different ones exist), 40 pictures" in text
+    assert "10 splits of 5 models (4 and 1; 5 different ones exist), 40 images" in text
     assert main(["report", str(database.path), "--markdown", str(tmp_path / "page.md")]) == 0
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "| det | consistency | 1.000 (0.000) |" in page

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.distorting import Distorter
 from embodied_iqa.suites.miqa.layout import TaskFolder
-from embodied_iqa.suites.miqa.manifest import Manifest, Pictures
+from embodied_iqa.suites.miqa.manifest import Images, Manifest
 from embodied_iqa.suites.miqa.names import all_names
 from embodied_iqa.suites.miqa.rows import MiqaRow, Part
 from embodied_iqa.suites.miqa.splits import read_split, split_references
@@ -29,13 +29,13 @@ def made(root: Path, task: VisionTask = VisionTask.DETECTION) -> list[MiqaRow]:
     for reference, part in parts.items():
         mask = np.zeros((40, 48, 3), np.uint8)
         mask[10:30, 10:30] = 255
-        write_picture(folder.pictures.source(reference), rng.integers(0, 256, (40, 48, 3), np.uint8))
-        write_picture(folder.pictures.mask(reference), mask)
+        write_image(folder.images.source(reference), rng.integers(0, 256, (40, 48, 3), np.uint8))
+        write_image(folder.images.mask(reference), mask)
         for name in all_names(reference)[:30]:
             c, a = rng.random(2).round(3).tolist()
             row = (name.path, reference, "cube", name.kind, name.inside, name.outside, name.mode, part)
             rows.append(MiqaRow(*row, c, a, (c + a) / 2, c, 0.0, a, 0.0))
-    manifest = Manifest(task, "made", Pictures.SEEDS, "", 7, 0.12, None, (), 3, len(rows))
+    manifest = Manifest(task, "made", Images.SEEDS, "", 7, 0.12, None, (), 3, len(rows))
     write_task(folder, manifest, rows)
     return rows
 
@@ -61,43 +61,43 @@ def test_labels_have_the_published_form(tmp_path: Path) -> None:
     assert float(found[5]["AP_weighted_avg"]) == rows[95].weighted_accuracy
 
 
-def test_pictures_are_made_again_from_their_seeds(tmp_path: Path) -> None:
+def test_images_are_made_again_from_their_seeds(tmp_path: Path) -> None:
     rows = made(tmp_path)
-    pictures = MiqaDatabase(tmp_path).pictures(VisionTask.DETECTION)
+    images = MiqaDatabase(tmp_path).images(VisionTask.DETECTION)
     chosen = [rows[2], rows[26], rows[40]]
-    found = list(pictures.read([row.picture for row in chosen]))
+    found = list(images.read([row.picture for row in chosen]))
     for row, pair in zip(chosen, found, strict=True):
-        clean = pictures.reference(row.reference)
+        clean = images.reference(row.reference)
         name = next(name for name in all_names(row.reference) if name.path == row.picture)
-        expected = Distorter(clean, pictures.region_mask(row.reference), 7).picture(name)
+        expected = Distorter(clean, images.region_mask(row.reference), 7).image(name)
         assert pair.pair_id == row.picture
         assert np.array_equal(pair.distorted, expected)
         assert np.array_equal(pair.reference, clean)
 
 
-def test_the_name_of_a_reference_is_its_clean_picture(tmp_path: Path) -> None:
+def test_the_name_of_a_reference_is_its_clean_image(tmp_path: Path) -> None:
     made(tmp_path)
-    pictures = MiqaDatabase(tmp_path).pictures(VisionTask.SEGMENTATION)
+    images = MiqaDatabase(tmp_path).images(VisionTask.SEGMENTATION)
     with pytest.raises(InputError, match="no finished labels of ins"):
-        list(pictures.read(["r_1"]))
-    pictures = MiqaDatabase(tmp_path).pictures(VisionTask.DETECTION)
-    (pair,) = pictures.read(["r_1"])
-    assert np.array_equal(pair.distorted, pictures.reference("r_1"))
+        list(images.read(["r_1"]))
+    images = MiqaDatabase(tmp_path).images(VisionTask.DETECTION)
+    (pair,) = images.read(["r_1"])
+    assert np.array_equal(pair.distorted, images.reference("r_1"))
 
 
-def test_the_digest_follows_the_source_picture(tmp_path: Path) -> None:
+def test_the_digest_follows_the_source_image(tmp_path: Path) -> None:
     rows = made(tmp_path)
-    pictures = MiqaDatabase(tmp_path).pictures(VisionTask.DETECTION)
-    first, second = (pictures.digest([row.picture]) for row in rows[:2])
+    images = MiqaDatabase(tmp_path).images(VisionTask.DETECTION)
+    first, second = (images.digest([row.picture]) for row in rows[:2])
     assert first != second
-    assert pictures.digest([rows[0].picture]) == first
+    assert images.digest([rows[0].picture]) == first
 
 
 @pytest.mark.parametrize("name", ["r_0/../../r_0_fog_1.png", "../r_0_fog_1.png", "..", "unknown"])
 def test_a_hostile_or_unknown_name_is_refused(tmp_path: Path, name: str) -> None:
     made(tmp_path)
     with pytest.raises(InputError):
-        list(MiqaDatabase(tmp_path).pictures(VisionTask.DETECTION).read([name]))
+        list(MiqaDatabase(tmp_path).images(VisionTask.DETECTION).read([name]))
 
 
 def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Distorted pictures of a reference."""
+"""Distorted images of a reference."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.distortions.region import distort_region
-from embodied_iqa.suites.miqa.distorting import Distorter, drawn_names, picture_generator
-from embodied_iqa.suites.miqa.names import TYPES, PictureName, all_names
+from embodied_iqa.suites.miqa.distorting import Distorter, drawn_names, image_generator
+from embodied_iqa.suites.miqa.names import TYPES, ImageName, all_names
 
 
-def picture(height_px: int = 72, width_px: int = 96) -> np.ndarray:
+def image(height_px: int = 72, width_px: int = 96) -> np.ndarray:
     return np.random.default_rng(5).integers(0, 256, (height_px, width_px, 3), np.uint8)
 
 
@@ -22,24 +22,24 @@ def region(height_px: int = 72, width_px: int = 96) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_pictures_are_those_of_the_region_modes(kind: str) -> None:
-    distorter = Distorter(picture(), region(), seed=3)
+def test_images_are_those_of_the_region_modes(kind: str) -> None:
+    distorter = Distorter(image(), region(), seed=3)
     for inside, outside in ((2, 2), (5, 1), (1, 4)):
         expected = distort_region(
-            picture(),
+            image(),
             TYPES[kind],
             region(),
             inside=inside,
             outside=outside,
-            rng=picture_generator(3, "r", kind),
+            rng=image_generator(3, "r", kind),
         )
-        assert np.array_equal(distorter.picture(PictureName("r", kind, inside, outside)), expected)
+        assert np.array_equal(distorter.image(ImageName("r", kind, inside, outside)), expected)
 
 
-def test_a_picture_does_not_depend_on_the_ones_before() -> None:
-    names = [PictureName("r", "snow", 2, 1), PictureName("r", "fog", 3, 3), PictureName("r", "snow", 5, 2)]
-    together = list(Distorter(picture(), region(), 0).pictures(names))
-    alone = [Distorter(picture(), region(), 0).picture(name) for name in names]
+def test_an_image_does_not_depend_on_the_ones_before() -> None:
+    names = [ImageName("r", "snow", 2, 1), ImageName("r", "fog", 3, 3), ImageName("r", "snow", 5, 2)]
+    together = list(Distorter(image(), region(), 0).images(names))
+    alone = [Distorter(image(), region(), 0).image(name) for name in names]
     assert all(np.array_equal(one, other) for one, other in zip(together, alone, strict=True))
 
 
@@ -55,4 +55,4 @@ def test_a_share_is_drawn_by_seed_and_reference() -> None:
 
 def test_a_mask_of_another_size_is_refused() -> None:
     with pytest.raises(InputError, match="mask differs"):
-        Distorter(picture(), region(70, 96), 0)
+        Distorter(image(), region(70, 96), 0)

@@ -15,14 +15,14 @@ from embodied_iqa.base.records import read_json
 from embodied_iqa.cli.main import main
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.formatting import number
-from embodied_iqa.pages.reports.miqa.published import published_rows
-from embodied_iqa.pages.reports.miqa.report import evaluation_chapters
+from embodied_iqa.pages.reports.miqa.miqa_report import evaluation_chapters
+from embodied_iqa.pages.reports.miqa.published_metrics import published_rows
 from embodied_iqa.pages.reports.stored import write_report
 from embodied_iqa.quality.metrics.benchmark.logistic import Logistic, fit_logistic
 from embodied_iqa.suites.miqa.evaluation.agreement import agreements, mapped_to_labels
 from embodied_iqa.suites.miqa.evaluation.comparing import MeasuredMetric, compare_task, held_out_rows
 from embodied_iqa.suites.miqa.evaluation.evaluating import EvaluationPlan, evaluate
-from embodied_iqa.suites.miqa.evaluation.results import Breakdown, MiqaEvaluation
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import Breakdown, MiqaEvaluation
 from embodied_iqa.suites.miqa.training_rows import Label, held_out_set, parse_target, training_set
 from miqa_folders import KINDS, make_miqa
 
@@ -70,7 +70,7 @@ def test_a_constant_metric_has_no_correlation_and_the_spread_of_the_labels_as_er
     assert found.rmse == pytest.approx(labels.std())
 
 
-def test_training_and_held_out_pictures_share_no_reference(tmp_path: Path) -> None:
+def test_training_and_held_out_images_share_no_reference(tmp_path: Path) -> None:
     database = make_miqa(tmp_path / "db", 11)
     parts = training_set(database, CLS, Label.COMPOSITE), held_out_set(database, CLS, Label.COMPOSITE)
     training, held_out = (set(part.reference_ids) for part in parts)
@@ -203,5 +203,5 @@ def test_metrics_are_compared_on_references_that_none_of_them_was_trained_on(tmp
 
 def test_a_database_without_held_out_references_is_refused(tmp_path: Path) -> None:
     database = make_miqa(tmp_path / "db", 2)
-    with pytest.raises(InputError, match="no held-out pictures of cls"):
+    with pytest.raises(InputError, match="no held-out images of cls"):
         held_out_rows(database, CLS)

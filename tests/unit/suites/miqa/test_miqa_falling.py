@@ -16,9 +16,9 @@ from embodied_iqa.imaging.distortions.region import region_mode
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.stored import write_report
 from embodied_iqa.suites.miqa.evaluation.evaluating import EvaluationPlan, evaluate
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import FallRow, Share
 from embodied_iqa.suites.miqa.evaluation.falling import fall_rows
-from embodied_iqa.suites.miqa.evaluation.results import FallRow, Share
-from embodied_iqa.suites.miqa.names import PictureName
+from embodied_iqa.suites.miqa.names import ImageName
 from embodied_iqa.suites.miqa.rows import MiqaRow, Part
 from miqa_folders import KINDS, make_miqa
 
@@ -27,8 +27,8 @@ PAIRS = tuple(product(range(1, 6), repeat=2))
 NONE = Share(None, None, None)
 
 
-def picture(reference: str, inside: int, outside: int, kind: str = "fog") -> MiqaRow:
-    path = PictureName(reference, kind, inside, outside).path
+def image(reference: str, inside: int, outside: int, kind: str = "fog") -> MiqaRow:
+    path = ImageName(reference, kind, inside, outside).path
     mode = region_mode(inside, outside)
     return MiqaRow(path, reference, "", kind, inside, outside, mode, Part.VALIDATION, 0.5, 0.5, 0.5)
 
@@ -41,7 +41,7 @@ def found(rows: list[MiqaRow], values: list[float] | NDArray[np.float64]) -> dic
 
 def whole(kinds: tuple[str, ...] = ("fog",), references: int = 3) -> list[MiqaRow]:
     names = [f"r{number}" for number in range(references)]
-    return [picture(name, *pair, kind) for kind in kinds for name in names for pair in PAIRS]
+    return [image(name, *pair, kind) for kind in kinds for name in names for pair in PAIRS]
 
 
 def test_a_score_of_both_levels_falls_everywhere_and_its_opposite_nowhere() -> None:
@@ -66,9 +66,9 @@ def test_a_score_that_sees_the_region_only_is_in_order_where_the_region_changes(
 
 
 def test_shares_are_those_computed_by_hand() -> None:
-    """One reference in order; one with 2 of 3 comparable pairs; one whose two pictures do not compare."""
-    rows = [picture("a", 1, 1), picture("a", 2, 2), picture("b", 1, 1), picture("b", 3, 3)]
-    rows += [picture("b", 5, 4), picture("c", 1, 2), picture("c", 2, 1)]
+    """One reference in order; one with 2 of 3 comparable pairs; one whose two images do not compare."""
+    rows = [image("a", 1, 1), image("a", 2, 2), image("b", 1, 1), image("b", 3, 3)]
+    rows += [image("b", 5, 4), image("c", 1, 2), image("c", 2, 1)]
     row = found(rows, [0.9, 0.2, 0.5, 0.1, 0.3, 0.8, 0.7])["fog"]
     assert row.ordered.value == pytest.approx((1 + 2 / 3) / 2)
     assert row.ordered.low is not None
@@ -82,8 +82,8 @@ def test_shares_are_those_computed_by_hand() -> None:
     assert again == row, "the order of rows does not count"
 
 
-def test_pictures_without_a_value_are_left_out() -> None:
-    rows = [picture("a", level, level) for level in (1, 2, 3)] + [picture("b", 1, 1), picture("b", 2, 2)]
+def test_images_without_a_value_are_left_out() -> None:
+    rows = [image("a", level, level) for level in (1, 2, 3)] + [image("b", 1, 1), image("b", 2, 2)]
     row = found(rows, [3.0, np.nan, 1.0, np.nan, 2.0])["fog"]
     assert (row.ordered.value, row.monotone.value, row.references) == (1, 1, 1)
     assert row.ordered.low is None, "one reference has no interval"

@@ -10,9 +10,9 @@ import pytest
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.vision.predictions import VisionTask
-from embodied_iqa.suites.miqa.building.importing import import_labels
+from embodied_iqa.suites.miqa.building.published_layout import import_labels
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.names import all_names
 from embodied_iqa.suites.miqa.rows import Part
@@ -31,19 +31,19 @@ def label(reference: str, index: int, shift: int) -> float:
     return round((REFERENCES.index(reference) * 31 + index * 7 + shift) % 101 / 101, 6)
 
 
-def published(root: Path, task: VisionTask, *, pictures: int = 12) -> Path:
-    """Make a folder of the published layout; pictures are 20 x 24 px."""
+def published(root: Path, task: VisionTask, *, images: int = 12) -> Path:
+    """Make a folder of the published layout; images are 20 x 24 px."""
     folder = root / f"miqa_{task}"
     rng = np.random.default_rng(0)
     for reference in REFERENCES:
-        names = all_names(reference)[:pictures]
+        names = all_names(reference)[:images]
         if task is not INS:
             suffix = "JPEG" if task is CLS else "jpg"
             source = folder / "src_images" / f"{reference}.{suffix}"
-            write_picture(source.with_suffix(".jpg"), rng.integers(0, 256, (20, 24, 3), np.uint8))
+            write_image(source.with_suffix(".jpg"), rng.integers(0, 256, (20, 24, 3), np.uint8))
             source.with_suffix(".jpg").rename(source)
             for name in names:
-                write_picture(folder / "images" / name.path, rng.integers(0, 256, (20, 24, 3), np.uint8))
+                write_image(folder / "images" / name.path, rng.integers(0, 256, (20, 24, 3), np.uint8))
         if task is CLS:
             rows = [
                 [name.path, label(reference, at, 1), label(reference, at, 0), 0.5, 0.1, 0.4, 0.2]
@@ -78,14 +78,14 @@ def test_shuffled_files_are_joined_by_name(tmp_path: Path, task: VisionTask) -> 
         assert (row.weighted_accuracy, row.weighted_consistency) == (accuracy, consistency)
         assert row.composite == pytest.approx((accuracy + consistency) / 2)
     assert (rows[0].mean_accuracy, rows[0].std_consistency) == ((0.4, 0.1) if task is CLS else (None, None))
-    (pair,) = database.pictures(task).read([rows[7].picture])
+    (pair,) = database.images(task).read([rows[7].picture])
     assert pair.distorted.shape == pair.reference.shape == (20, 24, 3)
     with pytest.raises(InputError, match="no values of single models"):
         database.values(task)
 
 
 def test_all_250_names_are_read(tmp_path: Path) -> None:
-    published(tmp_path, DET, pictures=1)
+    published(tmp_path, DET, images=1)
     rows = [[name.file, 0.5] for name in all_names("n01_a")]
     folder = tmp_path / "miqa_det"
     for kind in ("accuracy", "consistency"):
@@ -126,7 +126,7 @@ def test_the_command_counts_what_is_missing_and_refuses_a_second_import(
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert "59 labels of det, 5 references" in shown
-    assert "labelled pictures without a file, left out: 1" in shown
+    assert "labelled images without a file, left out: 1" in shown
     assert f"missing, such as: {gone}" in shown
     assert "split: drawn with seed 0" in shown
     for change, code, line in (
@@ -159,9 +159,9 @@ def test_the_published_split_is_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("../../../etc/passwd", 0.5, "not the name of a distorted picture"),
-        ("n01_a/../n01_b_fog_1.png", 0.5, "not the name of a distorted picture"),
-        ("n01_a_fog_9.png", 0.5, "not the name of a distorted picture"),
+        ("../../../etc/passwd", 0.5, "not the name of a distorted image"),
+        ("n01_a/../n01_b_fog_1.png", 0.5, "not the name of a distorted image"),
+        ("n01_a_fog_9.png", 0.5, "not the name of a distorted image"),
         ("n01_a_gaussian_noise_1.png", "nan", "not a number"),
         ("n01_a_gaussian_noise_1.png", 1.5, r"outside of \[0, 1\]"),
         ("n01_a_gaussian_noise_1.png", "", "not a number"),
@@ -184,7 +184,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         import_labels(tmp_path, CLS, tmp_path / "out")
     folder = published(tmp_path, CLS)
     (folder / "images").rename(folder / "elsewhere")
-    with pytest.raises(InputError, match="none of the 60 labelled pictures"):
+    with pytest.raises(InputError, match="none of the 60 labelled images"):
         import_labels(folder, CLS, tmp_path / "out")
     (folder / "elsewhere").rename(folder / "images")
     import_labels(folder, CLS, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Names of distorted pictures, as published."""
+"""Names of distorted images, as published."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.imaging.distortions.region import RegionMode
-from embodied_iqa.suites.miqa.names import TYPES, PictureName, all_names, parse_name
+from embodied_iqa.suites.miqa.names import TYPES, ImageName, all_names, parse_name
 
 
 def test_a_reference_has_250_names_which_say_what_they_are() -> None:
@@ -24,13 +24,13 @@ def test_a_reference_has_250_names_which_say_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        ("a_b_fog_3.png", PictureName("a_b", "fog", 3, 3)),
-        ("7_jpeg_compression_fg_stronger_fg5_bg2.png", PictureName("7", "jpeg_compression", 5, 2)),
-        ("7_snow_bg_stronger_fg1_bg4.png", PictureName("7", "snow", 1, 4)),
-        ("x_fog_1_snow_2.png", PictureName("x_fog_1", "snow", 2, 2)),
+        ("a_b_fog_3.png", ImageName("a_b", "fog", 3, 3)),
+        ("7_jpeg_compression_fg_stronger_fg5_bg2.png", ImageName("7", "jpeg_compression", 5, 2)),
+        ("7_snow_bg_stronger_fg1_bg4.png", ImageName("7", "snow", 1, 4)),
+        ("x_fog_1_snow_2.png", ImageName("x_fog_1", "snow", 2, 2)),
     ],
 )
-def test_published_names(file: str, expected: PictureName) -> None:
+def test_published_names(file: str, expected: ImageName) -> None:
     assert parse_name(file) == expected
     assert expected.file == file
 

@@ -1,4 +1,4 @@
-"""A trained metric gives one score of a picture: in Python, in both commands and in the gate."""
+"""A trained metric gives one score of an image: in Python, in both commands and in the gate."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from embodied_iqa import load_metric, measure
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.fitted import NetworkFile
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
-from embodied_iqa.quality.gate.statistics import Statistic
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from gate_files import calibration, write_gate
 
 pytest.importorskip("torch")
 
 SIZES_PX = ((1280, 720), (640, 480), (48, 48), (37, 90))
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return train_tiny(tmp_path_factory.mktemp("metric"))
 
 
-def drawn(width_px: int, height_px: int) -> Picture:
+def drawn(width_px: int, height_px: int) -> Image:
     rng = np.random.default_rng([width_px, height_px])
     return np.clip(128 + rng.normal(0, 40, (height_px, width_px, 3)), 0, 255).astype(np.uint8)
 
@@ -48,7 +48,7 @@ def printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> float:
     return float(row["value"])
 
 
-def judged(model: Path, folder: Path, rgb: Picture) -> float:
+def judged(model: Path, folder: Path, rgb: Image) -> float:
     """Return what the gate's judge predicts, with the sign of the metric."""
     height, width = rgb.shape[:2]
     size = {"width_px": width, "height_px": height}
@@ -68,7 +68,7 @@ def test_every_way_gives_the_same_score(
     size_px: tuple[int, int], model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rgb, file, name = drawn(*size_px), tmp_path / "picture.png", f"trained:{model}"
-    write_picture(file, rgb)
+    write_image(file, rgb)
     score = load_metric(name).measure(rgb)
     assert np.isfinite(score)
     assert measure(rgb, None, name) == score
@@ -77,7 +77,7 @@ def test_every_way_gives_the_same_score(
     assert judged(model, tmp_path / "gate", rgb) == round(score, 6) + 0.0
 
 
-def test_the_camera_does_not_count_and_the_picture_does(model: Path) -> None:
+def test_the_camera_does_not_count_and_the_image_does(model: Path) -> None:
     metric = TrainedMetric(model)
     rgb = drawn(1280, 720)
     other = rgb.copy()
@@ -88,11 +88,11 @@ def test_the_camera_does_not_count_and_the_picture_does(model: Path) -> None:
     assert metric.measure(rgb) == metric.measure(outside), "only the central square is seen"
 
 
-def test_pictures_measured_together_have_the_scores_of_single_ones(model: Path) -> None:
+def test_images_measured_together_have_the_scores_of_single_ones(model: Path) -> None:
     """Evaluations measure in batches, whose sums have another order: equal to 1e-6."""
     metric = TrainedMetric(model)
-    pictures = [drawn(*size_px) for size_px in SIZES_PX]
-    inputs = np.stack([metric.input.measure(rgb) for rgb in pictures])
+    images = [drawn(*size_px) for size_px in SIZES_PX]
+    inputs = np.stack([metric.input.measure(rgb) for rgb in images])
     together, labels = metric.outputs(inputs, np.zeros(len(inputs), np.int64))
-    np.testing.assert_allclose(together, [metric.measure(rgb) for rgb in pictures], atol=1e-6, rtol=0)
+    np.testing.assert_allclose(together, [metric.measure(rgb) for rgb in images], atol=1e-6, rtol=0)
     np.testing.assert_array_equal(labels, np.clip(together, metric.card.label_low, metric.card.label_high))

@@ -1,4 +1,4 @@
-"""References of the user's pictures, of the cell and of a database."""
+"""References of the user's images, of the cell and of a database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.suites.miqa.building.coco import CROP_PX, CocoSource
 from embodied_iqa.suites.miqa.building.masks import counts_of_text, mask_of, mask_of_runs, runs_of
 from embodied_iqa.suites.miqa.building.rendered import RenderedSource
@@ -33,7 +33,7 @@ def test_runs_begin_with_the_false_pixels(filled: bool) -> None:
 
 
 def test_compressed_runs_of_pycocotools() -> None:
-    """``pycocotools.mask.encode`` of a 6 x 8 picture with rows 1:4, columns 2:5 set."""
+    """``pycocotools.mask.encode`` of a 6 x 8 image with rows 1:4, columns 2:5 set."""
     mask = np.zeros((6, 8), bool)
     mask[1:4, 2:5] = True
     assert counts_of_text("=33000a0") == list(runs_of(mask))
@@ -107,7 +107,7 @@ def coco(
     folder: Path, annotations: list[dict[str, Any]], names: tuple[str, ...] = ("b.png", "a.png")
 ) -> Path:
     for name in names:
-        write_picture(folder / name, np.random.default_rng(1).integers(0, 256, (*SIZE, 3), np.uint8))
+        write_image(folder / name, np.random.default_rng(1).integers(0, 256, (*SIZE, 3), np.uint8))
     images = [{"id": number, "file_name": name} for number, name in enumerate(names)]
     categories = [{"id": 3, "name": "cup"}, {"id": 5, "name": "dog"}]
     file = folder / "instances.json"
@@ -133,7 +133,7 @@ def test_the_largest_object_is_cut_for_classifiers(tmp_path: Path) -> None:
     assert found.whole.instances.masks is None
 
 
-def test_an_annotation_without_a_box_is_the_class_of_the_picture(tmp_path: Path) -> None:
+def test_an_annotation_without_a_box_is_the_class_of_the_image(tmp_path: Path) -> None:
     whole = {"image_id": 0, "category_id": 3}
     part = {
         "image_id": 0,
@@ -170,7 +170,7 @@ _GOOD = {"id": 8, "image_id": 1, "category_id": 5, "bbox": [10, 10, 20, 10], "se
         ({"bbox": None, "segmentation": {"size": "large", "counts": []}}, "its mask has a wrong size"),
     ],
 )
-def test_a_bad_annotation_leaves_out_its_picture_and_no_other(
+def test_a_bad_annotation_leaves_out_its_image_and_no_other(
     tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
     bad = {**_GOOD, "id": 7, "image_id": 0, **change}
@@ -203,7 +203,7 @@ def test_ids_may_be_text_and_a_box_is_taken_from_the_mask(tmp_path: Path) -> Non
         assert found.whole.instances.boxes_px.tolist() == [box]
 
 
-def test_a_picture_of_another_size_than_its_annotations_is_refused(tmp_path: Path) -> None:
+def test_an_image_of_another_size_than_its_annotations_is_refused(tmp_path: Path) -> None:
     file = coco(tmp_path, [_GOOD])
     tree = json.loads(file.read_text())
     tree["images"][1] |= {"width": 640, "height": 480}
@@ -215,7 +215,7 @@ def test_a_picture_of_another_size_than_its_annotations_is_refused(tmp_path: Pat
 def test_hostile_and_equal_names_are_refused(tmp_path: Path) -> None:
     box = {"category_id": 3, "bbox": [1, 1, 9, 9]}
     file = coco(tmp_path / "in", [{"image_id": 0, **box}])
-    write_picture(tmp_path / "out.png", np.zeros((*SIZE, 3), np.uint8))
+    write_image(tmp_path / "out.png", np.zeros((*SIZE, 3), np.uint8))
     tree = json.loads(file.read_text())
     tree["images"][0]["file_name"] = "../out.png"
     file.write_text(json.dumps(tree))
@@ -223,7 +223,7 @@ def test_hostile_and_equal_names_are_refused(tmp_path: Path) -> None:
         CocoSource(file, tmp_path / "in").read(0)
     names = ("x/a.png", "x/a.jpg")
     file = coco(tmp_path / "twice", [{"image_id": number, **box} for number in (0, 1)], names)
-    with pytest.raises(InputError, match="two pictures of one name"):
+    with pytest.raises(InputError, match="two images of one name"):
         CocoSource(file, tmp_path / "twice")
 
 

@@ -14,9 +14,9 @@ DET = VisionTask.DETECTION
 
 
 def measures(consistency: np.ndarray, accuracy: np.ndarray, performance: object = None) -> ModelMeasures:
-    pictures, models = consistency.shape
+    images, models = consistency.shape
     weights = np.linspace(0.5, 0.9, models) if performance is None else np.array(performance, np.float64)
-    return ModelMeasures([str(number) for number in range(pictures)], consistency, accuracy, weights)
+    return ModelMeasures([str(number) for number in range(images)], consistency, accuracy, weights)
 
 
 def test_identical_models_agree_perfectly() -> None:

@@ -87,8 +87,8 @@ ANSWERS: list[tuple[str, tuple[str, ...], str | Reading]] = [
     ("", COLOURS, E),
     ("  \n ", COLOURS, E),
     ("I'm sorry, but I can't help with that.", COLOURS, R),
-    ("I cannot determine this from the picture.", COLOURS, R),
-    ("As an AI I do not see pictures.", COLOURS, R),
+    ("I cannot determine this from the image.", COLOURS, R),
+    ("As an AI I do not see images.", COLOURS, R),
     ("I am unable to tell", COLOURS, R),
     ("It cannot be determined", COLOURS, R),
     ("I'm sorry, the answer is B", COLOURS, "B"),
@@ -141,7 +141,7 @@ def test_the_table_is_large_and_environment_variables_change_nothing(monkeypatch
 
 
 def item(*options: str) -> Item:
-    return Item(0, 0, "Where is the red cube?", options, "A", hint="The picture shows a table.")
+    return Item(0, 0, "Where is the red cube?", options, "A", hint="The image shows a table.")
 
 
 def test_the_nearest_option_shares_most_words_besides_those_of_all_options() -> None:
@@ -156,7 +156,7 @@ def test_the_nearest_option_shares_most_words_besides_those_of_all_options() -> 
 def test_the_asked_text_lists_the_options_only_for_letters() -> None:
     text = asked_text(item("left", "right"), Adapter.LETTER)
     assert text.splitlines()[:5] == [
-        "Hint: The picture shows a table.",
+        "Hint: The image shows a table.",
         "Question: Where is the red cube?",
         "Options:",
         "A. left",

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from embodied_iqa.suites.static_benchmark.published import PublishedVlm, published_tables
-from embodied_iqa.suites.static_benchmark.vla_scores import overall
+from embodied_iqa.suites.static_benchmark.published_subjects import PublishedVlm, published_tables
+from embodied_iqa.suites.static_benchmark.vla.scores import overall
 
 ITEMS_BY_DIMENSION: Final = (150, 150, 700)
 """Items of macro planning, micro perception and stage-wise reasoning (derived)."""

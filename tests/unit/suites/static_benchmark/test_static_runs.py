@@ -1,4 +1,4 @@
-"""Evaluation of VLMs: dummies of known score, circular scores, resumption, distorted pictures."""
+"""Evaluation of VLMs: dummies of known score, circular scores, resumption, distorted images."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.scoring.proportions import wilson
 from embodied_iqa.suites.static_benchmark import judging
 from embodied_iqa.suites.static_benchmark.answered import answered_score
-from embodied_iqa.suites.static_benchmark.answers import ItemAnswer
 from embodied_iqa.suites.static_benchmark.benchmark import read_items, write_benchmark
 from embodied_iqa.suites.static_benchmark.circular import circular_items
 from embodied_iqa.suites.static_benchmark.items import LETTERS, Dimension, Item, Person
 from embodied_iqa.suites.static_benchmark.letters import Reading
-from embodied_iqa.suites.static_benchmark.pictures import encode_picture
+from embodied_iqa.suites.static_benchmark.stored_answers import ItemAnswer
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
+from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
 from embodied_iqa.suites.static_benchmark.vlm_scores import circular_score, group_scores
 from embodied_iqa.world.protocols import SubjectInfo, Vlm
 
@@ -34,15 +34,15 @@ COUNT = 90
 def bench_in(folder: Path) -> tuple[Item, ...]:
     """Write a benchmark of `COUNT` items with 2 to 4 options, and return its items."""
     rng = np.random.default_rng(5)
-    items, pictures = [], {}
+    items, images = [], {}
     for index in range(COUNT):
         count = 2 + index % 3
         options = tuple(f"{word} thing" for word in ("first", "second", "third", "fourth")[:count])
         answer = LETTERS[int(rng.integers(count))]
         dimension, person = list(Dimension)[index % 3], list(Person)[index % 2]
         items.append(Item(index, index, f"Which {index}?", options, answer, "", dimension, person, "top"))
-        pictures[index] = encode_picture(rng.integers(0, 256, (48, 64, 3), np.uint8))
-    write_benchmark(folder, ItemTable(tuple(items), pictures), "a test")
+        images[index] = encode_image(rng.integers(0, 256, (48, 64, 3), np.uint8))
+    write_benchmark(folder, ItemTable(tuple(items), images), "a test")
     return tuple(items)
 
 
@@ -131,7 +131,7 @@ def test_a_run_that_was_cut_short_ends_with_the_same_file_and_asks_nothing_twice
 
 
 class Brightness:
-    """Answers B on dark pictures and A on others; fails on the word 7."""
+    """Answers B on dark images and A on others; fails on the word 7."""
 
     info = SubjectInfo("python:test_static_runs:make", "1", "A test.", (), any_view=True)
 

@@ -23,7 +23,7 @@ from embodied_iqa.suites.static_benchmark.static_to_simulated import (
     plcc,
     s2d_rows,
 )
-from embodied_iqa.suites.static_benchmark.vla_results import FORMAT, VLA_FILE, VlaResults, VlaTaskRow
+from embodied_iqa.suites.static_benchmark.vla.vla_results import FORMAT, VLA_FILE, VlaResults, VlaTaskRow
 
 RNG = np.random.default_rng(3)
 

@@ -11,7 +11,7 @@ from chat_server import ChatServer, completion
 from embodied_iqa.suites.static_benchmark.asking import Adapter, asked_text
 
 
-def test_a_server_is_asked_for_a_letter_behind_the_picture_at_temperature_0(tmp_path: Path) -> None:
+def test_a_server_is_asked_for_a_letter_behind_the_image_at_temperature_0(tmp_path: Path) -> None:
     items = bench_in(tmp_path / "bench")
     with ChatServer() as server:
         server.behave = lambda handler: handler.say(200, completion("I see two things. The answer is **B**."))
@@ -26,8 +26,8 @@ def test_a_server_is_asked_for_a_letter_behind_the_picture_at_temperature_0(tmp_
     for request in asked:
         assert request["temperature"] == 0
         (message,) = request["messages"]
-        picture, text = message["content"]
-        assert (message["role"], picture["type"], text["type"]) == ("user", "image_url", "text")
+        image, text = message["content"]
+        assert (message["role"], image["type"], text["type"]) == ("user", "image_url", "text")
         texts.remove(text["text"])
     assert not texts
     files = (tmp_path / "bench" / "results" / "answers").glob("*/clean/*.json")

@@ -15,10 +15,10 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.suites.static_benchmark.circular import can_rotate, circular_items, plain_items, rotated
 from embodied_iqa.suites.static_benchmark.items import Dimension, Item, Person
-from embodied_iqa.suites.static_benchmark.pictures import encode_picture
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
+from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
 
-PICTURE = encode_picture(np.full((24, 32, 3), 90, np.uint8))
+IMAGE = encode_image(np.full((24, 32, 3), 90, np.uint8))
 HEADER = "index\timage\tquestion\tA\tB\tC\tanswer\tcategory\tl2-category"
 
 
@@ -34,23 +34,23 @@ def write(tmp_path: Path, *rows: str, header: str = HEADER) -> Path:
     return path
 
 
-def row(index: str = "0", image: str = PICTURE, options: str = "red\tgreen\tblue", answer: str = "B") -> str:
+def row(index: str = "0", image: str = IMAGE, options: str = "red\tgreen\tblue", answer: str = "B") -> str:
     return f"{index}\t{image}\tWhich colour?\t{options}\t{answer}\tmicro perception\tfirst person"
 
 
 def test_a_written_file_reads_back_equal_and_the_same_items_give_the_same_bytes(tmp_path: Path) -> None:
     items = (item(0), item(7, ('a "quoted"\ttab', "line\nbreak"), "A"))
-    pictures = {0: PICTURE, 7: PICTURE}
+    images = {0: IMAGE, 7: IMAGE}
     for name in ("one.tsv", "two.tsv"):
-        write_tsv(tmp_path / name, items, pictures)
-    assert read_tsv(tmp_path / "one.tsv") == ItemTable(items, pictures)
+        write_tsv(tmp_path / name, items, images)
+    assert read_tsv(tmp_path / "one.tsv") == ItemTable(items, images)
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 
 
 def test_vlmevalkits_reader_finds_its_columns(tmp_path: Path) -> None:
     """The steps of `ImageBaseDataset.__init__` and of `build_prompt` (VLMEvalKit, commit e8e78f0)."""
     plain = (item(0), item(1, ("1", "2"), "A"), item(2, ("to the left", "to the right", "up", "down"), "D"))
-    write_tsv(tmp_path / "c.tsv", circular_items(plain), {0: PICTURE, 1: PICTURE, 2: PICTURE})
+    write_tsv(tmp_path / "c.tsv", circular_items(plain), {0: IMAGE, 1: IMAGE, 2: IMAGE})
     data = pd.read_csv(tmp_path / "c.tsv", sep="\t")
     data["index"] = [str(value) for value in data["index"]]
     image_map = dict(zip(data["index"], (str(value) for value in data["image"]), strict=True))
@@ -92,18 +92,18 @@ def test_an_option_with_the_article_is_rotated() -> None:
 
 
 def test_an_option_that_pandas_reads_as_missing_is_kept_and_told(tmp_path: Path) -> None:
-    write_tsv(tmp_path / "x.tsv", [item(0, ("None", "one")), item(1)], {0: PICTURE, 1: PICTURE})
+    write_tsv(tmp_path / "x.tsv", [item(0, ("None", "one")), item(1)], {0: IMAGE, 1: IMAGE})
     table = read_tsv(tmp_path / "x.tsv")
     assert table.items[0].options == ("None", "one")
     assert [found.index for found in table.missing_in_pandas] == [0]
 
 
 def test_base64_may_be_wrapped(tmp_path: Path) -> None:
-    write_tsv(tmp_path / "x.tsv", [item(0)], {0: PICTURE})
-    wrapped = "\r\n".join(PICTURE[at : at + 76] for at in range(0, len(PICTURE), 76))
-    text = (tmp_path / "x.tsv").read_text().replace(PICTURE, f'"{wrapped}"')
+    write_tsv(tmp_path / "x.tsv", [item(0)], {0: IMAGE})
+    wrapped = "\r\n".join(IMAGE[at : at + 76] for at in range(0, len(IMAGE), 76))
+    text = (tmp_path / "x.tsv").read_text().replace(IMAGE, f'"{wrapped}"')
     (tmp_path / "x.tsv").write_text(text, newline="")
-    assert read_tsv(tmp_path / "x.tsv").pictures == {0: PICTURE}
+    assert read_tsv(tmp_path / "x.tsv").images == {0: IMAGE}
 
 
 def test_groups_and_unknown_columns_are_reported(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_groups_and_unknown_columns_are_reported(tmp_path: Path) -> None:
     table = read_tsv(path)
     assert table.unknown_columns == ("note",)
     assert dict(table.unmapped) == {"category=Plan": 1}
-    assert [entry.picture for entry in table.items] == [0, 0]
+    assert [entry.image for entry in table.items] == [0, 0]
     assert read_tsv(path, {"Plan": Dimension.MACRO}).items[1].dimension is Dimension.MACRO
 
 
@@ -165,12 +165,12 @@ def bomb() -> str:
 HOSTILE = {
     "long text": (lambda: row(options=f"red\tgreen\t{'x' * 10**7}"), "too long"),
     "NUL": (lambda: row(options="red\tgr\0een\tblue"), "NUL"),
-    "long picture": (lambda: row(image="A" * 40_000_000), "field limit"),
+    "long image": (lambda: row(image="A" * 40_000_000), "field limit"),
     "bomb": (lambda: row(image=bomb()), "too large"),
     "not base64": (lambda: row(image="?" * 100), "not base64"),
-    "no picture": (lambda: row(image="QUJD" * 30), "not a PNG or JPEG"),
-    "itself": (lambda: row("3", "3"), "no picture of its own"),
-    "loop": (lambda: row("1", "2") + "\n" + row("2", "1"), "no picture of its own"),
+    "no image": (lambda: row(image="QUJD" * 30), "not a PNG or JPEG"),
+    "itself": (lambda: row("3", "3"), "no image of its own"),
+    "loop": (lambda: row("1", "2") + "\n" + row("2", "1"), "no image of its own"),
     "no such row": (lambda: row("1", "99"), "does not exist"),
     "gap": (lambda: row(options="red\t\tblue", answer="A"), "gap"),
     "one option": (lambda: row(options="red\t\t", answer="A"), "gap"),
@@ -206,26 +206,26 @@ def test_a_hostile_file_is_refused_in_one_line(
 def test_image_path_does_not_leave_its_folder(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
-    (tmp_path / "secret.jpg").write_bytes(base64.b64decode(PICTURE))
+    (tmp_path / "secret.jpg").write_bytes(base64.b64decode(IMAGE))
     (folder / "link.jpg").symlink_to(tmp_path / "secret.jpg")
     path = write(tmp_path, row(image="") + f"\t{name}", header=f"{HEADER}\timage_path")
     with pytest.raises(InputError, match="image_path"):
-        read_tsv(path, pictures=folder)
-    with pytest.raises(InputError, match="--pictures"):
+        read_tsv(path, images=folder)
+    with pytest.raises(InputError, match="--images"):
         read_tsv(path)
 
 
 def test_import_writes_a_benchmark_and_reports_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
-    (folder / "a.jpg").write_bytes(base64.b64decode(PICTURE))
+    (folder / "a.jpg").write_bytes(base64.b64decode(IMAGE))
     first, second = row("1", "") + "\ta.jpg", row("2", "1").replace("micro perception", "Plan") + "\t"
     path = write(tmp_path, first, second, header=f"{HEADER}\timage_path")
     out = tmp_path / "bench"
-    words = ["static", "import", str(path), "--out", str(out), "--pictures", str(folder)]
+    words = ["static", "import", str(path), "--out", str(out), "--images", str(folder)]
     assert main([*words, "--category", "macro=Plan"]) == 0
     report = capsys.readouterr().out
-    assert "2 rows, 2 items, 1 pictures" in report
+    assert "2 rows, 2 items, 1 images" in report
     assert "not a published file" in report
     assert "1 macro planning, 1 micro perception" in report
     assert len(read_tsv(out / "items.tsv").items) == 2
@@ -234,10 +234,10 @@ def test_import_writes_a_benchmark_and_reports_it(tmp_path: Path, capsys: pytest
 
 
 def test_circular_writes_beside_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_tsv(tmp_path / "items.tsv", [item(0), item(1, ("both A and B", "x"))], {0: PICTURE, 1: PICTURE})
+    write_tsv(tmp_path / "items.tsv", [item(0), item(1, ("both A and B", "x"))], {0: IMAGE, 1: IMAGE})
     assert main(["static", "circular", str(tmp_path / "items.tsv")]) == 0
     assert "not rotated, because options name letters: 1 (1)" in capsys.readouterr().out
     table = read_tsv(tmp_path / "items_circular.tsv")
     assert [entry.index for entry in table.items] == [0, 10**6, 2 * 10**6, 1]
-    assert set(table.pictures) == {0, 1}
+    assert set(table.images) == {0, 1}
     assert main(["static", "circular", str(tmp_path / "items_circular.tsv")]) == 2

@@ -1,4 +1,4 @@
-"""Clutter lies clear of the objects, changes pictures and nothing else."""
+"""Clutter lies clear of the objects, changes images and nothing else."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_every_kind_of_clutter_is_drawn_and_seen() -> None:
     assert {item.kind for scene in scenes for item in scene.clutter} == set(ClutterKind)
     scene = next(scene for scene in scenes if len(scene.clutter) > 1)
     snapshot = nominal_snapshot(scene)
-    pictures = []
+    images = []
     for shown in (scene, replace(scene, clutter=())):
         with SceneRenderer(shown, 320, 240) as renderer:
-            pictures.append(renderer.frame(View.TOP, snapshot).rgb)
+            images.append(renderer.frame(View.TOP, snapshot).rgb)
             assert renderer.segmentation(View.TOP, snapshot).max() < len(scene.objects)
-    assert np.any(pictures[0] != pictures[1])
+    assert np.any(images[0] != images[1])
 
 
 def test_physics_does_not_know_of_clutter() -> None:

@@ -77,7 +77,7 @@ def _things_named(task: Task) -> set[Thing]:
 
 def _is_shown(scene: Scene, thing: Thing, view: View) -> bool:
     node = next(node for node in SceneGraph(scene, view).nodes if node.thing == thing)
-    return min(node.picture) > 0.0 and max(node.picture) < 1.0
+    return min(node.image) > 0.0 and max(node.image) < 1.0
 
 
 @given(seed=SEEDS, view=VIEWS)
@@ -177,11 +177,11 @@ def test_sides_in_the_graph_agree_with_plain_geometry(seed: int, view: View) -> 
                 assert graph.is_at_side(other, Side.LEFT, one) is Truth.NO
                 sign = {View.WRIST: 1.0, View.TOP: -1.0}.get(view)
                 assert sign is None or sign * (other.place_m[1] - one.place_m[1]) >= 0.04
-                assert one.picture[0] < other.picture[0]
+                assert one.image[0] < other.image[0]
 
 
 @pytest.mark.parametrize("view", CELL_VIEWS)
-def test_extremes_are_those_of_the_picture(view: View) -> None:
+def test_extremes_are_those_of_the_image(view: View) -> None:
     for seed in range(40):
         graph = SceneGraph(make_scene(seed), view)
         for reference in references(graph, Form.POSITION):
@@ -192,7 +192,7 @@ def test_extremes_are_those_of_the_picture(view: View) -> None:
                 Extreme.NEAREST: (1, -1),
                 Extreme.FARTHEST: (1, 1),
             }[reference.extreme or Extreme.TALLEST]
-            assert min(among, key=lambda n: sign * n.picture[axis]).index == reference.target
+            assert min(among, key=lambda n: sign * n.image[axis]).index == reference.target
 
 
 def test_same_tasks_in_another_process_whatever_its_hashes() -> None:

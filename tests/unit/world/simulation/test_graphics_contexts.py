@@ -16,16 +16,16 @@ import pytest
 from embodied_iqa.base.errors import InternalError, MissingDependencyError
 from embodied_iqa.base.kept import keep_open, keep_open_in_worker
 from embodied_iqa.base.workers import Workers
+from embodied_iqa.data.database.building.build_options import BLOCK, BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.building.builder import build
-from embodied_iqa.data.database.building.options import BLOCK, BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentTask, RunKey
 from embodied_iqa.runs.experiment.headless_runs import run_all
-from embodied_iqa.runs.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.offline.headless_options import HeadlessOptions
+from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.world.scenes.scene import Scene, make_scene
 from embodied_iqa.world.scenes.snapshot import nominal_snapshot
 from embodied_iqa.world.simulation import engine, scene_batches

@@ -25,7 +25,7 @@ def batch():
 
 
 @pytest.mark.parametrize("verb", list(Verb))
-def test_pictures_and_masks_are_those_of_the_scene_alone(batch: SceneBatchRenderer, verb: Verb):
+def test_images_and_masks_are_those_of_the_scene_alone(batch: SceneBatchRenderer, verb: Verb):
     scene = make_scene(31, draw_instruction(verb, 31))
     snapshot = nominal_snapshot(scene)
     together = batch.frames(scene, CELL_VIEWS, snapshot)
@@ -70,11 +70,11 @@ def test_a_scene_with_more_of_a_kind_gets_a_larger_model():
 
 def test_backgrounds_and_lamps_show(batch: SceneBatchRenderer):
     scene = make_scene(2)
-    pictures = [
+    images = [
         batch.frames(dataclasses.replace(scene, background=background), [View.TOP])[View.TOP].rgb
         for background in Background
     ]
-    assert len({picture.tobytes() for picture in pictures}) == len(Background)
+    assert len({image.tobytes() for image in images}) == len(Background)
     light = dataclasses.replace(scene.light, brightness=0.5)
     dim = batch.frames(dataclasses.replace(scene, light=light), [View.TOP])[View.TOP].rgb
     bright = batch.frames(scene, [View.TOP])[View.TOP].rgb

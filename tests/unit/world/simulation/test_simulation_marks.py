@@ -1,4 +1,4 @@
-"""Marks in pictures and in physics."""
+"""Marks in images and in physics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_one_model_renders_marked_and_plain_scenes_as_their_own_models() -> None
 
 @pytest.mark.parametrize("mark", Mark)
 def test_look_alikes_differ_in_their_mark_only(mark: Mark) -> None:
-    """The picture of an object changes with its mark, inside its outline."""
+    """The image of an object changes with its mark, inside its outline."""
     words = f"red cube marked {mark}" if mark.is_character else f"{mark} red cube"
     marked, plain = (
         make_scene(2, parse_instruction(f"pick the {words}")),

@@ -25,7 +25,7 @@ def test_a_fast_machine_steps_in_real_time() -> None:
     assert [after - before for before, after in pairwise(begins)] == pytest.approx([STEP_S] * 50)
 
 
-def test_the_time_that_a_picture_takes_is_caught_up() -> None:
+def test_the_time_that_an_image_takes_is_caught_up() -> None:
     round_of_steps = [0.05, *[0.002] * 7]  # 64 ms of the world
     begins = _begins(Pace(STEP_S), round_of_steps * 20)
     assert begins[-1] - begins[0] == pytest.approx(20 * 8 * STEP_S)

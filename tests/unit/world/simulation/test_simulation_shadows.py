@@ -23,7 +23,7 @@ def _scene(light: Light) -> Scene:
     return Scene(0, (CUBE,), light, Background.SANDSTONE, (0.8, 0.8, 0.8))
 
 
-def _picture(light: Light, snapshot: WorldSnapshot | None = None) -> NDArray[np.int64]:
+def _image(light: Light, snapshot: WorldSnapshot | None = None) -> NDArray[np.int64]:
     scene = _scene(light)
     with SceneRenderer(scene, *PX) as renderer:
         return renderer.frame(View.TOP, snapshot or nominal_snapshot(scene)).rgb.astype(np.int64)
@@ -31,7 +31,7 @@ def _picture(light: Light, snapshot: WorldSnapshot | None = None) -> NDArray[np.
 
 def _darkened(light: Light) -> NDArray[np.int64]:
     """Return how much darker the shadows make each pixel."""
-    return (_picture(replace(light, shadow=0.0)) - _picture(light)).sum(axis=2)
+    return (_image(replace(light, shadow=0.0)) - _image(light)).sum(axis=2)
 
 
 def test_shadows_only_darken_and_only_the_table() -> None:
@@ -47,7 +47,7 @@ def test_shadows_only_darken_and_only_the_table() -> None:
 
 @pytest.mark.parametrize("azimuth_rad", [-1.5, 0.0, 1.5, 3.0])
 def test_a_shadow_points_away_from_the_lamp(azimuth_rad: float) -> None:
-    """The centroid moves with the light's direction on the table, projected into the picture."""
+    """The centroid moves with the light's direction on the table, projected into the image."""
     light = replace(LIGHT, azimuth_rad=azimuth_rad)
     upright = _centroid(_darkened(replace(light, tilt=0.0)))
     tilted = _centroid(_darkened(light))
@@ -61,7 +61,7 @@ def test_a_shadow_points_away_from_the_lamp(azimuth_rad: float) -> None:
 
 
 def _centroid(weights: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (column, row) of the darkness around the cube, right in the middle of the picture."""
+    """Return (column, row) of the darkness around the cube, right in the middle of the image."""
     rows, columns = np.indices(weights.shape)
     near = np.hypot(columns - PX[0] / 2, rows - PX[1] / 2) < 60
     weights = np.where(near, weights, 0)
@@ -70,7 +70,7 @@ def _centroid(weights: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def test_a_larger_lamp_softens_the_edge() -> None:
     hard, soft = (_darkened(replace(LIGHT, softness=value)) for value in (0.1, 0.9))
-    steepest = [np.abs(np.diff(picture, axis=1)).max() for picture in (hard, soft)]
+    steepest = [np.abs(np.diff(image, axis=1)).max() for image in (hard, soft)]
     assert steepest[1] < 0.8 * steepest[0]
 
 
@@ -80,5 +80,5 @@ def test_a_lifted_object_leaves_its_shadow_below() -> None:
     high = replace(low, qpos=low.qpos.copy())
     high.qpos[10] += 0.15
     free = replace(LIGHT, shadow=0.0)
-    strongest = [(_picture(free, state) - _picture(LIGHT, state)).sum(axis=2).max() for state in (low, high)]
+    strongest = [(_image(free, state) - _image(LIGHT, state)).sum(axis=2).max() for state in (low, high)]
     assert 0 < strongest[1] < strongest[0]

@@ -14,7 +14,7 @@ from embodied_iqa.base.user_files.yaml_files import MOST_YAML_BYTES
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.tasks.task import TaskSource, task_from_row, task_row
-from embodied_iqa.world.tasks.task_files import PictureLabels, check_task_file, load_task_file
+from embodied_iqa.world.tasks.task_files import ImageLabels, check_task_file, load_task_file
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 HEAD = "format: embodied-iqa-tasks\nversion: 1\npictures:\n"
@@ -60,7 +60,7 @@ def written(folder: Path, text: str, name: str = "tasks.yaml") -> Path:
 
 
 @pytest.mark.parametrize(("text", "name"), [(GOOD, "tasks.yaml"), (GOOD_CSV, "tasks.csv")])
-def test_pictures_and_recordings(folder: Path, text: str, name: str) -> None:
+def test_images_and_recordings(folder: Path, text: str, name: str) -> None:
     mug, frame = load_task_file(written(folder, text, name))
     assert str(mug.path) == "kitchen/mug.png"
     assert [(task.rank, task.text, task.verb) for task in mug.tasks] == [
@@ -99,15 +99,15 @@ b.png,,,,1,go,,True,,,cup
 
 
 @pytest.mark.parametrize(("text", "name"), [(LABELLED, "tasks.yaml"), (LABELLED_CSV, "tasks.csv")])
-def test_pictures_carry_labels(folder: Path, text: str, name: str) -> None:
+def test_images_carry_labels(folder: Path, text: str, name: str) -> None:
     first, second = load_task_file(written(folder, text, name))
-    assert first.labels == PictureLabels("kitchen item", None, "wood", real=False)
-    assert second.labels == PictureLabels(None, "cup", None, real=True)
+    assert first.labels == ImageLabels("kitchen item", None, "wood", real=False)
+    assert second.labels == ImageLabels(None, "cup", None, real=True)
     assert len(first.tasks) == 2
 
 
-def test_pictures_without_labels_have_none(folder: Path) -> None:
-    assert {item.labels for item in load_task_file(written(folder, GOOD))} == {PictureLabels()}
+def test_images_without_labels_have_none(folder: Path) -> None:
+    assert {item.labels for item in load_task_file(written(folder, GOOD))} == {ImageLabels()}
 
 
 def test_both_forms_give_the_same_tasks(folder: Path) -> None:
@@ -126,8 +126,8 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
         ("format: [1\n", 2, "not YAML"),
         ("format: other\nversion: 1\n", 1, "embodied-iqa-tasks"),
         ("format: embodied-iqa-tasks\nversion: 2\n", 2, "version"),
-        ("format: embodied-iqa-tasks\nversion: 1\n", 1, "no pictures"),
-        (HEAD + "  []\n", 1, "no pictures"),
+        ("format: embodied-iqa-tasks\nversion: 1\n", 1, "no images"),
+        (HEAD + "  []\n", 1, "no images"),
         (HEAD + "- picture: a.png\n  taskz: []\n", 5, "unknown key"),
         (HEAD + "- picture: a.png\n  picture: b.png\n", 5, "twice"),
         (HEAD + "- picture: [a.png]\n", 4, "not a single value"),
@@ -151,7 +151,7 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
             7,
             "listed twice",
         ),
-        (HEAD + "- picture: c.png\n  tasks: [{rank: 1, text: go}]\n", 4, "no such picture"),
+        (HEAD + "- picture: c.png\n  tasks: [{rank: 1, text: go}]\n", 4, "no such image"),
         (HEAD + "- picture: a.png\n  stamp_ns: 3\n  tasks: [{rank: 1, text: go}]\n", 5, "no stamp_ns"),
         (HEAD + "- picture: a.png\n  view: my nose\n  tasks: [{rank: 1, text: go}]\n", 5, "a letter"),
         (HEAD + "- bag: runs/trial.mcap\n  tasks: [{rank: 1, text: go}]\n", 4, "stamp_ns and view"),
@@ -222,8 +222,8 @@ def test_files_that_cannot_be_read(folder: Path) -> None:
 
 
 def test_all_errors_are_listed(folder: Path) -> None:
-    picture = "- picture: {}.png\n  tasks: [{{rank: {}, text: go}}]\n"
-    text = HEAD + picture.format("x", 1) + picture.format("a", 0)
+    image = "- picture: {}.png\n  tasks: [{{rank: {}, text: go}}]\n"
+    text = HEAD + image.format("x", 1) + image.format("a", 0)
     found, wrong = check_task_file(written(folder, text))
     assert found == ()
     assert len(wrong) == 2
@@ -249,7 +249,7 @@ def test_documented_examples_are_right(folder: Path, kind: str, name: str) -> No
 
 def test_the_command_checks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "check", str(written(folder, GOOD))]) == 0
-    assert "2 pictures, 3 tasks" in capsys.readouterr().out
+    assert "2 images, 3 tasks" in capsys.readouterr().out
     bad = written(folder, GOOD.replace("mug.png", "jug.png").replace("rank: 2", "rank: 7"))
     assert main(["tasks", "check", str(bad)]) == 1
     assert capsys.readouterr().err.count("\n") == 2

@@ -1,4 +1,4 @@
-"""Answers of a subject on one reference and its distorted pictures."""
+"""Answers of a subject on one reference and its distorted images."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from embodied_iqa.data.database.building.members import Failure, Member, frames_for
-from embodied_iqa.data.database.pictures import distorted_frame, read_frames, spec_of
+from embodied_iqa.data.database.building.build_subjects import Failure, Member, frames_for
+from embodied_iqa.data.database.database_images import distorted_frame, read_frames, spec_of
 from embodied_iqa.data.database.schema import Annotation, Pair, Reference, ReferenceTask
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.catalogue import Role
@@ -18,15 +18,15 @@ from embodied_iqa.world.protocols import ActionChunk, VlaObservation
 _Answer = str | ActionChunk | Failure
 
 
-class BlockPictures:
-    """The pictures of one reference: clean and distorted, from every camera that a subject needs.
+class BlockImages:
+    """The images of one reference: clean and distorted, from every camera that a subject needs.
 
-    Distorted pictures are made from their seeds and shared by all subjects.
+    Distorted images are made from their seeds and shared by all subjects.
 
     Args:
         path: The database.
         reference: The reference.
-        pairs: Its distorted pictures.
+        pairs: Its distorted images.
         views: The cameras that subjects need, besides the reference's.
 
     Raises:
@@ -45,32 +45,32 @@ class BlockPictures:
         ]
 
 
-def annotate(member: Member, pictures: BlockPictures, tasks: Sequence[ReferenceTask]) -> list[Annotation]:
-    """Query a subject; tasks that fail on the reference are not queried on the distorted pictures.
+def annotate(member: Member, images: BlockImages, tasks: Sequence[ReferenceTask]) -> list[Annotation]:
+    """Query a subject; tasks that fail on the reference are not queried on the distorted images.
 
     Returns:
         Answers on the reference first, then pair by pair, tasks in their order.
     """
-    first = _answers(member, pictures, [(pictures.clean, task) for task in tasks])
-    rows = [_row(member, pictures, None, task, answer) for task, answer in zip(tasks, first, strict=True)]
+    first = _answers(member, images, [(images.clean, task) for task in tasks])
+    rows = [_row(member, images, None, task, answer) for task, answer in zip(tasks, first, strict=True)]
     answered = {
         task.task_id for task, answer in zip(tasks, first, strict=True) if not isinstance(answer, Failure)
     }
-    queries = [(frames, task) for frames in pictures.distorted for task in tasks if task.task_id in answered]
-    answers = iter(_answers(member, pictures, queries))
-    for pair in pictures.pairs:
+    queries = [(frames, task) for frames in images.distorted for task in tasks if task.task_id in answered]
+    answers = iter(_answers(member, images, queries))
+    for pair in images.pairs:
         for task in tasks:
             missing = task.task_id not in answered
             answer = Failure("no answer on the reference") if missing else next(answers)
-            rows.append(_row(member, pictures, pair, task, answer))
+            rows.append(_row(member, images, pair, task, answer))
     return rows
 
 
 def _answers(
-    member: Member, pictures: BlockPictures, queries: Sequence[tuple[Mapping[View, Frame], ReferenceTask]]
+    member: Member, images: BlockImages, queries: Sequence[tuple[Mapping[View, Frame], ReferenceTask]]
 ) -> Sequence[_Answer]:
-    reference = pictures.reference
-    # the same objects for every task, so that a subject may look at a picture once
+    reference = images.reference
+    # the same objects for every task, so that a subject may look at an image once
     distinct = {id(frames): frames for frames, _ in queries}
     seen = {key: frames_for(member.info.views, reference.view, frames) for key, frames in distinct.items()}
     shown = [(seen[id(frames)], task.text) for frames, task in queries]
@@ -84,7 +84,7 @@ def _answers(
 
 
 def _row(
-    member: Member, pictures: BlockPictures, pair: Pair | None, task: ReferenceTask, answer: _Answer
+    member: Member, images: BlockImages, pair: Pair | None, task: ReferenceTask, answer: _Answer
 ) -> Annotation:
     values: dict[str, Any] = dict.fromkeys(("answer", "status", "increments", "reason", "seen", "error"))
     if isinstance(answer, Failure):
@@ -98,12 +98,12 @@ def _row(
         subject=member.name,
         subject_version=member.info.version,
         role=member.role,
-        reference_id=pictures.reference.reference_id,
+        reference_id=images.reference.reference_id,
         pair_id=None if pair is None else pair.pair_id,
         task_id=task.task_id,
         rank=task.rank,
         distortion_id="" if pair is None else pair.distortion_id,
         level=0 if pair is None else pair.level,
-        own_view=member.info.is_made_for(pictures.reference.view),
+        own_view=member.info.is_made_for(images.reference.view),
         **values,
     )

@@ -15,9 +15,9 @@ from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, Job
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, Step
+from embodied_iqa.data.database.building.build_subjects import load_member
 from embodied_iqa.data.database.building.finish import finish
-from embodied_iqa.data.database.building.members import load_member
-from embodied_iqa.data.database.building.options import BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.building.step_annotate import AnnotateStep
 from embodied_iqa.data.database.building.step_distort import make_pairs
 from embodied_iqa.data.database.building.step_references import ReferenceStep

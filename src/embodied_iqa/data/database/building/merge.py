@@ -21,7 +21,7 @@ from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.edits import waiting_edits
-from embodied_iqa.data.database.execution import merged_execution, write_execution
+from embodied_iqa.data.database.joined_runs import merged_execution, write_execution
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation
 from embodied_iqa.data.database.store import DatabaseStore
@@ -34,7 +34,7 @@ def merge_databases(
 ) -> DatabaseRecord:
     """Merge two databases into a new one and score it again: the constants come from all references.
 
-    A reference in both is taken from the first, and must be the same picture. Where a subject answered in
+    A reference in both is taken from the first, and must be the same image. Where a subject answered in
     only one of them, the new database has its answers for that part; `embodied-iqa build --steps
     annotate,score` completes them. Runs of joined experiments and verdicts of gates are merged too.
 
@@ -94,7 +94,7 @@ def _copy_tables(stores: Sequence[DatabaseStore], out: DatabaseStore) -> None:
         new = pc.and_(pc.is_in(table["reference_id"], own), pc.invert(pc.is_in(table["reference_id"], names)))
         tasks.append(table.filter(new))
         names = pa.concat_arrays([names, own.combine_chunks()])
-        _copy_pictures(store.path / "pictures", out.path / "pictures")
+        _copy_images(store.path / "pictures", out.path / "pictures")
     pairs = _merged([store.pairs() for store in stores], "pair_id", stores)
     place = pc.index_in(pairs["reference_id"], references["reference_id"].combine_chunks())
     order = [(name, "ascending") for name in ("place", "distortion_id", "level")]
@@ -105,7 +105,7 @@ def _copy_tables(stores: Sequence[DatabaseStore], out: DatabaseStore) -> None:
 
 
 def _merged(tables: Sequence[Any], key: str, stores: Sequence[DatabaseStore]) -> Any:
-    """Concatenate tables of pictures; rows with the same key must be the same picture, the first stays."""
+    """Concatenate tables of images; rows with the same key must be the same image, the first stays."""
     known: dict[str, str] = {}
     kept = []
     for table, store in zip(tables, stores, strict=True):
@@ -113,13 +113,13 @@ def _merged(tables: Sequence[Any], key: str, stores: Sequence[DatabaseStore]) ->
         for name, digest in zip(table[key].to_pylist(), table["sha256"].to_pylist(), strict=True):
             new.append(name not in known)
             if known.setdefault(name, digest) != digest:
-                raise InputError(f"{name} is another picture in {store.path}")
+                raise InputError(f"{name} is another image in {store.path}")
         kept.append(table.filter(pa.array(new, pa.bool_())))
     return pa.concat_tables(kept).combine_chunks()
 
 
-def _copy_pictures(source: Path, out: Path) -> None:
-    """Link pictures where the file system can; otherwise copy them."""
+def _copy_images(source: Path, out: Path) -> None:
+    """Link images where the file system can; otherwise copy them."""
     for file in sorted(source.rglob("*.png")):
         target = out / file.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)

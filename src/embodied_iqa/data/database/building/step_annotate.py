@@ -1,4 +1,4 @@
-"""Step 4: the answers of every subject on every reference and distorted picture, for every task."""
+"""Step 4: the answers of every subject on every reference and distorted image, for every task."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.tables import read_digest, read_table, rows_of, table_of, write_table
-from embodied_iqa.data.database.building.annotate_block import BlockPictures, annotate
-from embodied_iqa.data.database.building.members import Member, QueryCost, cameras_for, load_member
-from embodied_iqa.data.database.building.options import BLOCK, BuildOptions
+from embodied_iqa.data.database.building.annotate_block import BlockImages, annotate
+from embodied_iqa.data.database.building.build_options import BLOCK, BuildOptions
+from embodied_iqa.data.database.building.build_subjects import Member, QueryCost, cameras_for, load_member
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import ANNOTATIONS, Annotation, Pair, Reference, ReferenceTask
 from embodied_iqa.data.database.store import DatabaseStore
@@ -50,13 +50,13 @@ class Block:
 
     def digest(self, subject: RecordedSubject) -> str:
         """Return the hash of everything that a subject's answers depend on."""
-        pictures = [[camera.sha256 for camera in row.cameras] for row in self.references]
+        images = [[camera.sha256 for camera in row.cameras] for row in self.references]
         names = [(row.reference_id, row.view, row.gripper) for row in self.references]
         tasks = [(row.reference_id, row.task_id, row.text) for row in self.tasks]
         pairs = [(row.pair_id, row.seed, row.sha256) for row in self.pairs]
         who = [subject.name, subject.version, subject.views]
         who += ["any view"] if subject.any_view else []
-        return digest_of("annotations", 1, who, names, pictures, tasks, pairs)
+        return digest_of("annotations", 1, who, names, images, tasks, pairs)
 
 
 def blocks_of(store: DatabaseStore) -> tuple[Block, ...]:
@@ -138,9 +138,9 @@ def _make_block(
     started = time.perf_counter()
     before = [copy(member.cost) for member in members]
     rows: Mapping[str, list[Annotation]] = {member.name: [] for member in members}
-    for pictures, tasks in _pictures(store, block, members):
+    for images, tasks in _images(store, block, members):
         for member in members:
-            rows[member.name].extend(annotate(member, pictures, tasks))
+            rows[member.name].extend(annotate(member, images, tasks))
     failures: Counter[str] = Counter()
     seconds = 0.0
     for subject, member, old in zip(subjects, members, before, strict=True):
@@ -157,7 +157,7 @@ def _make_block(
 def _check_available(member: Member, old: QueryCost, block: Block) -> None:
     """Refuse a block that has only failures: then the subject is probably unavailable."""
     queries, failed = member.cost.queries - old.queries, member.cost.failures - old.failures
-    unknown = member.cost.cameras_unknown - old.cameras_unknown  # the pictures lack what the subject needs
+    unknown = member.cost.cameras_unknown - old.cameras_unknown  # the images lack what the subject needs
     if queries and failed == queries > unknown:
         raise InputError(
             f"{member.name} failed on all of block {block.number}: {member.cost.first_reason}; "
@@ -175,14 +175,14 @@ def _member(subject: RecordedSubject, options: BuildOptions) -> Member:
     return member
 
 
-def _pictures(
+def _images(
     store: DatabaseStore, block: Block, members: Sequence[Member]
-) -> Iterator[tuple[BlockPictures, Sequence[ReferenceTask]]]:
-    """Yield each reference's pictures with its tasks."""
+) -> Iterator[tuple[BlockImages, Sequence[ReferenceTask]]]:
+    """Yield each reference's images with its tasks."""
     tasks, pairs = _by_reference(block.tasks), _by_reference(block.pairs)
     for reference in block.references:
         views = {
             source for member in members for source in cameras_for(member.info.views, reference.view).values()
         }
-        pictures = BlockPictures(store.path, reference, pairs.get(reference.reference_id, ()), views)
-        yield pictures, tasks.get(reference.reference_id, ())
+        images = BlockImages(store.path, reference, pairs.get(reference.reference_id, ()), views)
+        yield images, tasks.get(reference.reference_id, ())

@@ -1,4 +1,4 @@
-"""Step 3: the distorted pictures."""
+"""Step 3: the distorted images."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.tables import read_digest, read_table, rows_of, table_of, write_table
 from embodied_iqa.data.database.attributes import attributes_of
-from embodied_iqa.data.database.building.options import BLOCK, BuildPlan, PictureStorage
-from embodied_iqa.data.database.pictures import distorted_frame, picture_hash, read_frames
+from embodied_iqa.data.database.building.build_options import BLOCK, BuildPlan, ImageStorage
+from embodied_iqa.data.database.database_images import distorted_frame, image_hash, read_frames
 from embodied_iqa.data.database.schema import PAIRS, Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions import DistortionSpec, catalogue, entry
 from embodied_iqa.imaging.distortions.batch import random_level
 from embodied_iqa.imaging.distortions.spec import LEVELS
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import Frame
 
 _SEED_BITS: Final = 63
@@ -52,13 +52,13 @@ class _Block:
     references: tuple[Reference, ...]
     seed: int
     all_levels: bool
-    store: PictureStorage
+    store: ImageStorage
 
     @property
     def digest(self) -> str:
         """Hash of everything that the pairs depend on."""
-        pictures = [(row.reference_id, row.sha256) for row in self.references]
-        return digest_of("pairs", 1, self.seed, self.all_levels, str(self.store), pictures)
+        images = [(row.reference_id, row.sha256) for row in self.references]
+        return digest_of("pairs", 1, self.seed, self.all_levels, str(self.store), images)
 
     @property
     def file(self) -> Path:
@@ -101,10 +101,10 @@ def _pair(block: _Block, reference_id: str, frame: Frame, spec: DistortionSpec) 
     line = entry(spec.id)
     rgb = distorted_frame(frame, spec).rgb
     relative = None
-    if block.store is PictureStorage.PICTURES:
+    if block.store is ImageStorage.IMAGES:
         relative = f"pictures/distorted/{spec.id}_{spec.level}/{reference_id}.png"
         file = block.path / relative
-        write_picture(file, rgb)
+        write_image(file, rgb)
     return Pair(
         pair_id=f"{reference_id}-{spec.id}-{spec.level}",
         reference_id=reference_id,
@@ -114,6 +114,6 @@ def _pair(block: _Block, reference_id: str, frame: Frame, spec: DistortionSpec) 
         level=spec.level,
         seed=spec.seed,
         picture=relative,
-        sha256=picture_hash(rgb),
+        sha256=image_hash(rgb),
         **asdict(attributes_of(rgb)),
     )

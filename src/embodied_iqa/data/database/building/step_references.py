@@ -1,4 +1,4 @@
-"""Steps 1 and 2: reference pictures chosen from the candidates of a source, and their tasks."""
+"""Steps 1 and 2: reference images chosen from the candidates of a source, and their tasks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.base.tables import read_digest, read_table, rows_of, table_of, write_table
 from embodied_iqa.data.database.attributes import attributes_of, rejection_reason
-from embodied_iqa.data.database.building.options import BLOCK, BuildPlan
-from embodied_iqa.data.database.pictures import picture_hash
+from embodied_iqa.data.database.building.build_options import BLOCK, BuildPlan
+from embodied_iqa.data.database.database_images import image_hash
 from embodied_iqa.data.database.schema import REFERENCES, TASKS, Camera, Person, Reference, ReferenceTask
 from embodied_iqa.data.database.sources.candidate import Candidate, ReferenceSource
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.world.tasks.task import Task, task_row
 
@@ -138,7 +138,7 @@ class ReferenceStep:
         return found
 
     def _collect(self) -> tuple[list[Reference], list[Rejected]]:
-        """Concatenate the finished blocks; of equal pictures the first stays."""
+        """Concatenate the finished blocks; of equal images the first stays."""
         rows: dict[str, Reference] = {}
         rejected: list[Rejected] = []
         for block in self._finished():
@@ -146,7 +146,7 @@ class ReferenceStep:
             for row in rows_of(Reference, read_table(block.file, REFERENCES.names)):
                 twin = rows.setdefault(row.sha256, row)
                 if twin is not row:
-                    rejected.append(Rejected(row.origin, f"twin: the same picture as {twin.origin}"))
+                    rejected.append(Rejected(row.origin, f"twin: the same image as {twin.origin}"))
         return list(rows.values()), rejected
 
 
@@ -202,9 +202,9 @@ def _take(
         candidate = source.read(index)
     except (InputError, UsageError) as error:
         return Rejected(f"number {index}", f"unusable: {error}" if ":" not in str(error) else str(error))
-    picture = candidate.frames[candidate.view].rgb
-    attributes = attributes_of(picture)
-    reason = rejection_reason(picture, attributes)
+    image = candidate.frames[candidate.view].rgb
+    attributes = attributes_of(image)
+    reason = rejection_reason(image, attributes)
     if reason is not None:
         return Rejected(candidate.origin, reason)
     cameras = {view: _camera(path, candidate, frame) for view, frame in sorted(candidate.frames.items())}
@@ -218,15 +218,15 @@ def _task(reference_id: str, task: Task) -> ReferenceTask:
 
 
 def _camera(path: Path, candidate: Candidate, frame: Frame) -> Camera:
-    """Write a picture of a candidate."""
+    """Write an image of a candidate."""
     relative = f"pictures/references/{candidate.reference_id}-{frame.view}.png"
     file = path / relative
-    write_picture(file, frame.rgb)
+    write_image(file, frame.rgb)
     model, pose = frame.intrinsics, frame.T_base_camera
     return Camera(
         view=frame.view,
         picture=relative,
-        sha256=picture_hash(frame.rgb),
+        sha256=image_hash(frame.rgb),
         fx_px=None if model is None else model.fx_px,
         fy_px=None if model is None else model.fy_px,
         cx_px=None if model is None else model.cx_px,

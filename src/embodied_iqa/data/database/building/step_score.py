@@ -154,7 +154,7 @@ def _scorer(scale: SubjectConstants | None) -> _Scorer | None:
         return None
     if scale.frequencies is None:
         return partial(_decision, d_max_m=scale.d_max_m or 0.0)
-    # many pictures get the same answer
+    # many images get the same answer
     return partial(_cognition, agreement=cache(partial(score_cognition, frequencies=scale.frequencies)))
 
 

@@ -16,19 +16,19 @@ from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.world.scenes.dimensions import T_flange_tool
 from embodied_iqa.world.tasks.task import Task
-from embodied_iqa.world.tasks.task_files import PictureTasks
+from embodied_iqa.world.tasks.task_files import ImageTasks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A picture that may become a reference.
+    """An image that may become a reference.
 
     Attributes:
         source: Kind of its source.
         origin: Its place in the source; identifies the reference together with the view.
         real: A photograph; False for simulation.
-        view: Of the picture that is assessed.
-        frames: This picture and others of the same instant.
+        view: Of the image that is assessed.
+        frames: This image and others of the same instant.
         T_base_tool: ``(4, 4)`` float64, the tool (m).
         gripper: 0 open to 1 closed.
         tasks: The tasks for the subjects.
@@ -86,7 +86,7 @@ class ReferenceSource(Protocol):
         ...
 
 
-def fingerprint_of(items: Iterable[PictureTasks]) -> str:
+def fingerprint_of(items: Iterable[ImageTasks]) -> str:
     """Return a hash of a task file's entries, independent of their order and lines."""
     texts = sorted(repr(replace(item, line=0)) for item in items)
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]

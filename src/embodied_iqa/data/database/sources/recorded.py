@@ -23,7 +23,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.world.tasks.task import Task, TaskSource
-from embodied_iqa.world.tasks.task_files import PictureLabels, PictureTasks, load_task_file
+from embodied_iqa.world.tasks.task_files import ImageLabels, ImageTasks, load_task_file
 
 _OPEN_CAMERAS: Final = 32
 """Cameras whose playback stays open: the frames of several are wanted in turn."""
@@ -45,7 +45,7 @@ class _Moment:
     stamp_ns: int
     view: View
     tasks: tuple[Task, ...]
-    labels: PictureLabels
+    labels: ImageLabels
     T_base_tool: tuple[float, ...] = ()
     gripper: float = 0.0
 
@@ -61,7 +61,7 @@ class RecordingSource:
         path: An ``.mcap`` file, of this package or of ``ros2 bag``.
         tasks_file: See docs/tasks.md.
         moments: By stamp.
-        real: Whether a real camera took the pictures, where the task file does not say otherwise.
+        real: Whether a real camera took the images, where the task file does not say otherwise.
         fingerprint: Of the task file's entries; empty without one.
     """
 
@@ -122,7 +122,7 @@ def _decisions(trial: TrialRecord) -> tuple[_Moment, ...]:
                 task = Task(_task_id(trial, chunk.stamp_ns), 1, trial.task, source=TaskSource.FILE)
                 pose = tuple(float(value) for value in chunk.T_base_tool.ravel())
                 key = chunk.stamp_ns, chunk.view
-                found[key] = _Moment(*key, (task,), PictureLabels(), pose, chunk.gripper)
+                found[key] = _Moment(*key, (task,), ImageLabels(), pose, chunk.gripper)
     return tuple(found[key] for key in sorted(found))
 
 
@@ -130,7 +130,7 @@ def _task_id(trial: TrialRecord, stamp_ns: int) -> str:
     return "b" + hashlib.sha256(f"{trial.task}:{stamp_ns}".encode()).hexdigest()[:15]
 
 
-def _listed(path: Path, tasks_file: Path) -> tuple[PictureTasks, ...]:
+def _listed(path: Path, tasks_file: Path) -> tuple[ImageTasks, ...]:
     return tuple(
         item
         for item in load_task_file(tasks_file)
@@ -138,7 +138,7 @@ def _listed(path: Path, tasks_file: Path) -> tuple[PictureTasks, ...]:
     )
 
 
-def _moments(listed: Iterable[PictureTasks]) -> tuple[_Moment, ...]:
+def _moments(listed: Iterable[ImageTasks]) -> tuple[_Moment, ...]:
     found = [
         _Moment(item.stamp_ns, item.view, item.tasks, item.labels)
         for item in listed
@@ -185,7 +185,7 @@ class _Playback:
                 frame: Frame | WrongPoseError | None = self._camera.read(0.0)
             except EndOfFramesError:
                 return
-            except WrongPoseError as error:  # of this picture only
+            except WrongPoseError as error:  # of this image only
                 frame = error
             if frame is not None:
                 yield frame

@@ -29,10 +29,10 @@ class SimulationSource:
 
     Attributes:
         seed: Of scenes and tasks.
-        width_px: Of the pictures.
-        height_px: Of the pictures.
+        width_px: Of the images.
+        height_px: Of the images.
         views: The cameras of the references.
-        camera_model: What the cameras make of a rendered picture.
+        camera_model: What the cameras make of a rendered image.
     """
 
     count: ClassVar[int | None] = None
@@ -57,7 +57,7 @@ class SimulationSource:
         return f"{start}, {size}, views {views}, camera model {self.camera_model}"
 
     def read(self, index: int) -> Candidate:
-        """Draw a scene and render its pictures from every camera."""
+        """Draw a scene and render its images from every camera."""
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, index, _SEED_TAG]))
         view = self.views[index % len(self.views)]
         scene, main = draw_task_scene(int(rng.integers(2**31)), views=[view])

@@ -12,10 +12,10 @@ from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.hand_eye import PoseAt
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
-from embodied_iqa.imaging.images.realsense.capture import Capture, PictureSet, stream_device
+from embodied_iqa.imaging.images.realsense.capture import Capture, ImageSet, stream_device
 from embodied_iqa.imaging.images.realsense.devices import Devices, connected_devices, find_device
-from embodied_iqa.imaging.images.realsense.options import RealSenseOptions
-from embodied_iqa.imaging.images.realsense.pictures import Lens
+from embodied_iqa.imaging.images.realsense.frame_conversion import Lens
+from embodied_iqa.imaging.images.realsense.realsense_options import RealSenseOptions
 from embodied_iqa.imaging.images.realsense.stamps import StampMapper
 
 _RETRY_S: Final = 0.2
@@ -26,7 +26,7 @@ class RgbdCamera(ABC):
 
     Args:
         view: The camera's view.
-        pose_at: Pose of the camera; pictures without a known pose are dropped and counted.
+        pose_at: Pose of the camera; images without a known pose are dropped and counted.
         capture: The running stream.
     """
 
@@ -70,14 +70,14 @@ class RgbdCamera(ABC):
     def read_rgbd(self, deadline_s: float) -> RgbdFrame | None:
         """Return the next colour frame with its depth, or None if none came within ``deadline_s`` seconds."""
 
-    def _posed(self, stamp_ns: int, pictures: PictureSet) -> RgbdFrame | None:
+    def _posed(self, stamp_ns: int, images: ImageSet) -> RgbdFrame | None:
         T_base_camera = self._pose_at(stamp_ns)
         if T_base_camera is None:
             self.without_pose += 1
             return None
         lens = self._lens
-        frame = Frame(self._view, stamp_ns, pictures.rgb, lens.intrinsics, T_base_camera, lens.calibration)
-        return RgbdFrame(frame, pictures.depth, pictures.sensor_depth, pictures.depth_unit_m)
+        frame = Frame(self._view, stamp_ns, images.rgb, lens.intrinsics, T_base_camera, lens.calibration)
+        return RgbdFrame(frame, images.depth, images.sensor_depth, images.depth_unit_m)
 
 
 class RealSenseCamera(RgbdCamera):
@@ -87,7 +87,7 @@ class RealSenseCamera(RgbdCamera):
         view: The camera's view.
         serial: Serial number; empty for the only connected camera.
         options: Size, rate, deadlines.
-        pose_at: Pose of the camera; pictures without a known pose are dropped and counted.
+        pose_at: Pose of the camera; images without a known pose are dropped and counted.
         clock_ns: ROS time in ns.
         devices: Lists the connected devices.
         clock: Of deadlines, silences and pauses.
@@ -123,7 +123,7 @@ class RealSenseCamera(RgbdCamera):
 
     @property
     def lost(self) -> int:
-        """Colour pictures that the camera counted but that never arrived."""
+        """Colour images that the camera counted but that never arrived."""
         return self._lost + (self._capture.lost if self._capture is not None else 0)
 
     def counts(self) -> Mapping[str, int]:
@@ -156,23 +156,23 @@ class RealSenseCamera(RgbdCamera):
 
     def _next(self, capture: Capture, left_s: float) -> RgbdFrame | None:
         try:
-            pictures = self._clock.limit(capture.next, min(max(left_s, 0.0), self._options.silence_s))
+            images = self._clock.limit(capture.next, min(max(left_s, 0.0), self._options.silence_s))
         except RuntimeError as error:
             self._lose(str(error))
             return None
         now_s = self._clock.now_s()
-        if pictures is None:
+        if images is None:
             if now_s - self._last_s > self._options.silence_s:
-                self._lose(f"no picture for {self._options.silence_s:g} s")
+                self._lose(f"no image for {self._options.silence_s:g} s")
             return None
         self._last_s = now_s
         arrival_ns = self._clock_ns()
-        stamp_ns = self._mapper.to_ros_ns(pictures.device_ns, arrival_ns)
+        stamp_ns = self._mapper.to_ros_ns(images.device_ns, arrival_ns)
         age_s = (arrival_ns - stamp_ns) / SECOND_NS
         if age_s > self._options.stale_s:
-            self._lose(f"a picture was {age_s:.1f} s old")
+            self._lose(f"an image was {age_s:.1f} s old")
             return None
-        return self._posed(stamp_ns, pictures)
+        return self._posed(stamp_ns, images)
 
     def _lose(self, cause: str) -> None:
         self._cause = cause

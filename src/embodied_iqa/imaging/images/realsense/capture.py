@@ -1,4 +1,4 @@
-"""A running librealsense pipeline: sets of pictures from a device or a recorded file."""
+"""A running librealsense pipeline: sets of images from a device or a recorded file."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.realsense.devices import colour_modes, load_library, serial_of
-from embodied_iqa.imaging.images.realsense.options import RealSenseOptions
+from embodied_iqa.imaging.images.realsense.frame_conversion import Lens, colour_pixels, lens_of
 from embodied_iqa.imaging.images.realsense.pairing import Pairing, SetStamp
-from embodied_iqa.imaging.images.realsense.pictures import Lens, colour_pixels, lens_of
+from embodied_iqa.imaging.images.realsense.realsense_options import RealSenseOptions
 from embodied_iqa.imaging.images.realsense.stamps import ClockDomain, check_domains
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PictureSet:
-    """One colour picture and its depth.
+class ImageSet:
+    """One colour image and its depth.
 
     Attributes:
         rgb: ``(H, W, 3)`` uint8.
         depth: ``(H, W)`` uint16 aligned to colour, or None.
         sensor_depth: uint16, unaligned, or None.
         depth_unit_m: Length of one step of depth (m); 0 without depth.
-        device_ns: Time of the colour picture by the camera's clock.
-        number: The camera's count of colour pictures.
+        device_ns: Time of the colour image by the camera's clock.
+        number: The camera's count of colour images.
     """
 
     rgb: NDArray[np.uint8]
@@ -68,10 +68,10 @@ class Capture:
 
     @property
     def lost(self) -> int:
-        """Colour pictures that the camera counted but that never arrived."""
+        """Colour images that the camera counted but that never arrived."""
         return self._pairing.lost
 
-    def next(self, timeout_s: float) -> PictureSet | None:
+    def next(self, timeout_s: float) -> ImageSet | None:
         """Return the next set, or None if no new set came in time.
 
         Raises:
@@ -94,7 +94,7 @@ class Capture:
             _domain(depth) if self._depth else None,
             allow_host_stamps=self._allow_host_stamps,
         )
-        return PictureSet(
+        return ImageSet(
             rgb=colour_pixels(colour),
             depth=self._aligned(frames),
             sensor_depth=_depth_pixels(depth) if self._depth else None,
@@ -169,7 +169,7 @@ def play_file(path: Path, options: RealSenseOptions, *, real_time: bool) -> Capt
     Args:
         path: ``.bag`` or ``.db3``.
         options: Only ``allow_host_stamps`` and ``queue_frames`` are used; the streams are those of the file.
-        real_time: Play at the recorded speed, where a slow reader loses pictures; else as fast as they are
+        real_time: Play at the recorded speed, where a slow reader loses images; else as fast as they are
             read, without loss.
 
     Raises:
@@ -180,7 +180,7 @@ def play_file(path: Path, options: RealSenseOptions, *, real_time: bool) -> Capt
     queue = library.frame_queue(options.queue_frames) if real_time else None
     try:
         config.enable_device_from_file(str(path), repeat_playback=False)
-        # before the start, else the first pictures are played at the recorded speed
+        # before the start, else the first images are played at the recorded speed
         resolved = config.resolve(library.pipeline_wrapper(pipeline))
         resolved.get_device().as_playback().set_real_time(real_time)
         profile = pipeline.start(config, queue) if queue is not None else pipeline.start(config)

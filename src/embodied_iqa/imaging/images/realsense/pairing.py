@@ -1,4 +1,4 @@
-"""Pairing of colour and depth pictures, and counting of lost ones."""
+"""Pairing of colour and depth images, and counting of lost ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _TOLERANCE_PERIODS: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class SetStamp:
-    """Identity of a set of pictures.
+    """Identity of a set of images.
 
     Attributes:
-        colour_number: The camera's count of colour pictures.
-        colour_ms: The colour picture's stamp by the camera's clock.
-        depth_ms: The depth picture's, or None without depth.
+        colour_number: The camera's count of colour images.
+        colour_ms: The colour image's stamp by the camera's clock.
+        depth_ms: The depth image's, or None without depth.
     """
 
     colour_number: int
@@ -25,13 +25,13 @@ class SetStamp:
 
 
 class Pairing:
-    """Accepts each colour picture once, with the depth picture of the same time.
+    """Accepts each colour image once, with the depth image of the same time.
 
-    librealsense emits a set whenever one of its streams has a new picture, so the same colour picture can
-    come twice, first with an old depth picture and then with its own.
+    librealsense emits a set whenever one of its streams has a new image, so the same colour image can
+    come twice, first with an old depth image and then with its own.
 
     Args:
-        period_ms: Time between two pictures.
+        period_ms: Time between two images.
         with_depth: Whether a set needs depth.
     """
 
@@ -42,7 +42,7 @@ class Pairing:
         self.lost = 0
 
     def accept(self, stamp: SetStamp) -> bool:
-        """Return whether a set is new and complete; skipped colour pictures count as lost."""
+        """Return whether a set is new and complete; skipped colour images count as lost."""
         if self._last is not None and stamp.colour_number == self._last:
             return False
         if self._with_depth and (
@@ -55,5 +55,5 @@ class Pairing:
         return True
 
     def restart(self) -> None:
-        """Forget the last picture: the camera's count starts again."""
+        """Forget the last image: the camera's count starts again."""
         self._last = None

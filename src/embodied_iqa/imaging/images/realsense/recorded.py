@@ -15,12 +15,12 @@ from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.imaging.images.realsense.camera import RgbdCamera
 from embodied_iqa.imaging.images.realsense.capture import Capture, play_file
 from embodied_iqa.imaging.images.realsense.devices import load_library
-from embodied_iqa.imaging.images.realsense.options import RealSenseOptions
+from embodied_iqa.imaging.images.realsense.realsense_options import RealSenseOptions
 
 RECORDING_SUFFIXES: Final = (".bag", ".db3")
 _SLICE_S: Final = 0.1
 _LAST_S: Final = 5.0
-"""At the end of a file that is read without loss: pictures may still be on their way through the library."""
+"""At the end of a file that is read without loss: images may still be on their way through the library."""
 
 
 class RecordedRealSense(RgbdCamera):
@@ -31,7 +31,7 @@ class RecordedRealSense(RgbdCamera):
         view: The camera's view.
         pose_at: Pose of the camera; see :class:`RgbdCamera`.
         clock_ns: ROS time that stamps are mapped to, with playback at the recorded speed; None keeps the
-            stamps of the camera's clock and plays as fast as pictures are read, so that none is lost.
+            stamps of the camera's clock and plays as fast as images are read, so that none is lost.
         loop: Start again at the end.
         allow_host_stamps: Accept recordings without stamps of the camera.
         clock: Of deadlines and pauses; playback itself is in real time.
@@ -74,7 +74,7 @@ class RecordedRealSense(RgbdCamera):
         until = self._clock.now_s() + deadline_s
         while self._capture is not None:
             left_s = until - self._clock.now_s()
-            ended = self._ended(self._capture)  # before the wait: pictures that arrived until then are read
+            ended = self._ended(self._capture)  # before the wait: images that arrived until then are read
             wait_s = _LAST_S if ended and self._clock_ns is None else _SLICE_S
             frame = self._next(self._capture, min(max(left_s, 0.0), wait_s))
             if frame is not None:
@@ -83,7 +83,7 @@ class RecordedRealSense(RgbdCamera):
                 self._end()
             if left_s <= 0:
                 return None
-        raise EndOfFramesError(f"all pictures of {self._path} were shown")
+        raise EndOfFramesError(f"all images of {self._path} were shown")
 
     def close(self) -> None:
         """Close the file; calling it twice is fine."""
@@ -105,10 +105,10 @@ class RecordedRealSense(RgbdCamera):
             self._capture = self._play()
 
     def _next(self, capture: Capture, timeout_s: float) -> RgbdFrame | None:
-        pictures = self._clock.limit(capture.next, timeout_s)
-        if pictures is None:
+        images = self._clock.limit(capture.next, timeout_s)
+        if images is None:
             return None
-        stamp_ns = pictures.device_ns
+        stamp_ns = images.device_ns
         if self._clock_ns is not None:
             stamp_ns = self._mapper.to_ros_ns(stamp_ns, self._clock_ns())
-        return self._posed(stamp_ns, pictures)
+        return self._posed(stamp_ns, images)

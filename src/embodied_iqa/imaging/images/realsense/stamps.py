@@ -22,11 +22,11 @@ class ClockDomain(StrEnum):
     GLOBAL = "global_time"
     """The camera's clock, converted by librealsense to the computer's."""
     HOST = "system_time"
-    """The computer's clock at arrival: it hides the age of the picture."""
+    """The computer's clock at arrival: it hides the age of the image."""
 
 
 def check_domains(colour: ClockDomain, depth: ClockDomain | None, *, allow_host_stamps: bool) -> None:
-    """Check the clocks of a picture.
+    """Check the clocks of an image.
 
     Raises:
         InputError: Colour and depth have different clocks, or stamps of the computer are not allowed.
@@ -35,7 +35,7 @@ def check_domains(colour: ClockDomain, depth: ClockDomain | None, *, allow_host_
         raise InputError("colour and depth are stamped by different clocks", expected=colour, got=depth)
     if colour is ClockDomain.HOST and not allow_host_stamps:
         raise InputError(
-            "the camera does not stamp its pictures, the computer does (no UVC metadata in the kernel)",
+            "the camera does not stamp its images, the computer does (no UVC metadata in the kernel)",
             expected="hardware_clock or global_time; or set allow_host_stamps",
             got=colour,
         )
@@ -44,15 +44,15 @@ def check_domains(colour: ClockDomain, depth: ClockDomain | None, *, allow_host_
 class StampMapper:
     """Maps stamps of a camera's clock to ROS time by the least delay seen so far.
 
-    A picture cannot arrive before it was taken: ``arrival = device + offset + delay`` with ``delay >= 0``.
+    An image cannot arrive before it was taken: ``arrival = device + offset + delay`` with ``delay >= 0``.
     The smallest difference of arrival and device stamp is therefore the best estimate of the offset; jitter
     and a slow reader only increase the others. The estimate is
 
         ``offset_k = min(arrival_k - device_k, offset_(k-1) + drift * (arrival_k - arrival_(k-1)))``
 
     which follows clocks that drift apart by up to 200 ppm. Since the offset cannot rise faster, a queue of
-    old pictures keeps its old stamps, and a check for freshness sees that they are old. The remaining error
-    is the smallest delay itself, a few milliseconds by which a picture looks newer than it is.
+    old images keeps its old stamps, and a check for freshness sees that they are old. The remaining error
+    is the smallest delay itself, a few milliseconds by which an image looks newer than it is.
 
     Stamps increase strictly and are never later than their arrival, except by the nanosecond that separates
     them.
@@ -69,10 +69,10 @@ class StampMapper:
         self._offset_ns = None
 
     def to_ros_ns(self, device_ns: int, arrival_ns: int) -> int:
-        """Return the ROS time of a picture.
+        """Return the ROS time of an image.
 
         Args:
-            device_ns: The picture's stamp by the camera's clock. One before the last indicates a new clock.
+            device_ns: The image's stamp by the camera's clock. One before the last indicates a new clock.
             arrival_ns: ROS time of its arrival. A time far before the last means that ROS time was set
                 back, as when a simulation restarts: then stamps restart too.
         """

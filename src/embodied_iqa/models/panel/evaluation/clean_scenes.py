@@ -1,4 +1,4 @@
-"""Members on undistorted pictures of unseen scenes: physics judges plans, true answers judge answers."""
+"""Members on undistorted images of unseen scenes: physics judges plans, true answers judge answers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.kinematics import HOME_Q_RAD, Kinematics
 from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.models.panel.answers import Style, true_answer, visible_things
 from embodied_iqa.models.panel.criterion import plan_error, would_succeed
 from embodied_iqa.models.panel.samples.draw_samples import sample_scene
-from embodied_iqa.models.subjects.backends.panel.members import card_of
+from embodied_iqa.models.panel.true_answers import Style, true_answer, visible_things
+from embodied_iqa.models.subjects.backends.panel.shipped_members import card_of
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.world.manipulation.waypoints import chunk_through, waypoints_from_array, waypoints_to_array
@@ -32,7 +32,7 @@ from embodied_iqa.world.tasks.instruction import Instruction
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 _TRIAL_PX: Final = (640, 480)
-"""Size of pictures in a trial."""
+"""Size of images in a trial."""
 HOME_POSE: Final = Kinematics(np.asarray(T_flange_tool)).forward(np.array(HOME_Q_RAD))
 
 
@@ -67,7 +67,7 @@ class ActedTask:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredTask:
-    """One answer of a VLM, and its answer about the picture of another scene.
+    """One answer of a VLM, and its answer about the image of another scene.
 
     Attributes:
         member: Its name.
@@ -75,7 +75,7 @@ class AnsweredTask:
         verb: Of the task.
         answer: Its answer.
         truth: The true answer.
-        swapped: Its answer to the same task on the next scene's picture.
+        swapped: Its answer to the same task on the next scene's image.
         swapped_truth: The true answer there.
     """
 
@@ -112,12 +112,12 @@ class DrawnScene:
 
 
 def drawn_scene(seed: int, index: int) -> DrawnScene:
-    """Return scene number ``index`` of a seed with its main task, drawn at the size of a trial's pictures."""
+    """Return scene number ``index`` of a seed with its main task, drawn at the size of a trial's images."""
     return draw_scene(index, *sample_scene(seed, index))
 
 
 def draw_scene(index: int, scene: Scene, task: Instruction) -> DrawnScene:
-    """Draw a scene before its task as the cameras deliver it, at the size of a trial's pictures."""
+    """Draw a scene before its task as the cameras deliver it, at the size of a trial's images."""
     snapshot = World(scene).snapshot()
     with SceneRenderer(scene, *_TRIAL_PX) as renderer:
         frames = {view: as_delivered(renderer.frame(view, snapshot), scene.seed) for view in CELL_VIEWS}
@@ -159,7 +159,7 @@ def succeeds(world: World, scene: Scene, task: Instruction, waypoints: NDArray[n
 
 
 def answer_clean(seed: int, index: int, names: tuple[str, ...], models: Path) -> list[AnsweredTask]:
-    """Query each VLM about the scene's main task, on its picture and on the next scene's."""
+    """Query each VLM about the scene's main task, on its image and on the next scene's."""
     drawn, following = drawn_scene(seed, index), drawn_scene(seed, index + 1)
     results = []
     for name in names:

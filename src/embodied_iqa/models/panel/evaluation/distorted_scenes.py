@@ -1,4 +1,4 @@
-"""Members on distorted pictures: changes of plans and answers against the undistorted picture."""
+"""Members on distorted images: changes of plans and answers against the undistorted image."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STILL_MM: Final = 300.0
 """Shift (mm) of a plan that is not made, and upper limit of every shift."""
 _CHECKS: Final = 6
 """Plans per scene that physics also judges."""
-Pictures = Mapping[View, NDArray[np.uint8]]
+Images = Mapping[View, NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class DistortionPlan:
         vlms: Names of members.
         distortions: Numbers, ``"01"`` to ``"30"``.
         models: Folder of networks and cards.
-        frequencies: Document frequencies of the answers of each VLM to undistorted pictures.
+        frequencies: Document frequencies of the answers of each VLM to undistorted images.
     """
 
     seed: int
@@ -61,10 +61,10 @@ class DistortedScene:
     Attributes:
         index: Number of the scene.
         success: ``(VLAs, D, 5)`` bool, by the geometric criterion.
-        refused: ``(VLAs, D, 5)`` bool, no plan for want of a target, and one on the undistorted picture; all
+        refused: ``(VLAs, D, 5)`` bool, no plan for want of a target, and one on the undistorted image; all
             other failures are wrong motions.
-        shift_mm: ``(VLAs, D, 5)`` mean distance of the waypoints from those on the undistorted picture.
-        cognition: ``(VLMs, D, 5)`` score of the answer against that to the undistorted picture, in [0, 1].
+        shift_mm: ``(VLAs, D, 5)`` mean distance of the waypoints from those on the undistorted image.
+        cognition: ``(VLMs, D, 5)`` score of the answer against that to the undistorted image, in [0, 1].
         checked: Pairs of verdicts, by geometry and by physics, on a few conditions drawn at random.
     """
 
@@ -79,7 +79,7 @@ class DistortedScene:
 def distort_scene(plan: DistortionPlan, index: int) -> DistortedScene:
     """Run one scene with all members under all distortions."""
     drawn = drawn_scene(plan.seed, index)
-    clean: Pictures = {view: frame.rgb for view, frame in drawn.frames.items()}
+    clean: Images = {view: frame.rgb for view, frame in drawn.frames.items()}
     clean_plans, clean_answers = _plans(plan, drawn, clean), _answers(plan, drawn, clean)
     expert, task = drawn.expert, drawn.task
     shape = (len(plan.distortions), len(LEVELS))
@@ -90,29 +90,27 @@ def distort_scene(plan: DistortionPlan, index: int) -> DistortedScene:
     for which, level in np.ndindex(*shape):
         spec = DistortionSpec(plan.distortions[which], LEVELS[level], seed=plan.seed + index)
         distorter = FrameDistorter(spec)
-        pictures = {view: distorter.apply(rgb, view, 0) for view, rgb in clean.items()}
-        for row, now in enumerate(_plans(plan, drawn, pictures)):
+        images = {view: distorter.apply(rgb, view, 0) for view, rgb in clean.items()}
+        for row, now in enumerate(_plans(plan, drawn, images)):
             plans[row, which, level] = now
             error = plan_error(now.waypoints, expert) if now.acts else None
             success[row, which, level] = would_succeed(task.verb, task.kind, error)
             refused[row, which, level] = clean_plans[row].acts and not now.acts
             shift_mm[row, which, level] = _shift_mm(now, clean_plans[row])
-        for row, answer in enumerate(_answers(plan, drawn, pictures)):
+        for row, answer in enumerate(_answers(plan, drawn, images)):
             frequencies = plan.frequencies[plan.vlms[row]]
             cognition[row, which, level] = score_cognition(answer, clean_answers[row], frequencies).score
     return DistortedScene(index, success, refused, shift_mm, cognition, _checked(drawn, plans, success))
 
 
-def _plans(plan: DistortionPlan, drawn: DrawnScene, pictures: Pictures) -> list[LearnedPlan]:
+def _plans(plan: DistortionPlan, drawn: DrawnScene, images: Images) -> list[LearnedPlan]:
     members = [loaded_vla(name, plan.models) for name in plan.vlas]
-    return [
-        member.plan([pictures[view] for view in member.info.views], str(drawn.task)) for member in members
-    ]
+    return [member.plan([images[view] for view in member.info.views], str(drawn.task)) for member in members]
 
 
-def _answers(plan: DistortionPlan, drawn: DrawnScene, pictures: Pictures) -> list[str]:
+def _answers(plan: DistortionPlan, drawn: DrawnScene, images: Images) -> list[str]:
     members = [loaded_vlm(name, plan.models) for name in plan.vlms]
-    return [member.describe(pictures[member.info.views[0]], str(drawn.task)) for member in members]
+    return [member.describe(images[member.info.views[0]], str(drawn.task)) for member in members]
 
 
 def _shift_mm(now: LearnedPlan, clean: LearnedPlan) -> float:

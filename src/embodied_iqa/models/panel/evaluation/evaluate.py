@@ -32,7 +32,7 @@ class EvaluationPlan:
         models: Folder of networks and cards.
         vlas: Names of members.
         vlms: Names of members.
-        scenes: Number of unseen scenes with undistorted pictures; the verbs alternate.
+        scenes: Number of unseen scenes with undistorted images; the verbs alternate.
         grid_scenes: How many of them are also distorted.
         distortions: Numbers, ``"01"`` to ``"30"``.
         seed: Of the scenes; differs from those of the training.

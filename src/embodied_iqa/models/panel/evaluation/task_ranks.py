@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.models.panel.answers import true_answer, visible_things
 from embodied_iqa.models.panel.criterion import plan_error, would_succeed
 from embodied_iqa.models.panel.evaluation.clean_scenes import (
     DrawnScene,
@@ -17,8 +16,9 @@ from embodied_iqa.models.panel.evaluation.clean_scenes import (
     loaded_vlm,
     style_of,
 )
-from embodied_iqa.models.panel.members import VLA_NAMES, task_camera
-from embodied_iqa.models.subjects.backends.panel.members import card_of
+from embodied_iqa.models.panel.panel_members import VLA_NAMES, task_camera
+from embodied_iqa.models.panel.true_answers import true_answer, visible_things
+from embodied_iqa.models.subjects.backends.panel.shipped_members import card_of
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.world.tasks.task import Task
 
@@ -45,7 +45,7 @@ class RankedTask:
 
 
 def run_ranked(seed: int, index: int, names: tuple[str, ...], models: Path) -> list[RankedTask]:
-    """Run the five tasks of a scene with each member, in words that fit its camera's picture.
+    """Run the five tasks of a scene with each member, in words that fit its camera's image.
 
     A member whose camera shows too little for five tasks has no results for this scene.
     """
@@ -63,8 +63,8 @@ def run_ranked(seed: int, index: int, names: tuple[str, ...], models: Path) -> l
 
 def _act(drawn: DrawnScene, name: str, tasks: Sequence[Task], models: Path) -> list[RankedTask]:
     member = loaded_vla(name, models)
-    pictures = [drawn.frames[view].rgb for view in member.info.views]
-    plans = member.plans(pictures, [task.text for task in tasks])
+    images = [drawn.frames[view].rgb for view in member.info.views]
+    plans = member.plans(images, [task.text for task in tasks])
     rows = []
     for task, plan in zip(tasks, plans, strict=True):
         step = task.plan[0]

@@ -1,4 +1,4 @@
-"""Seeded training samples: scenes with pictures, objects and tasks."""
+"""Seeded training samples: scenes with images, objects and tasks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.models.panel.answers import object_marks
-from embodied_iqa.models.panel.picture_formats import FORMATS, PictureFormat
+from embodied_iqa.models.panel.image_formats import FORMATS, ImageFormat
 from embodied_iqa.models.panel.samples.paraphrases import reworded
 from embodied_iqa.models.panel.samples.sample_files import (
     MAX_THINGS,
@@ -26,6 +25,7 @@ from embodied_iqa.models.panel.samples.sample_files import (
     save_ranked,
     save_samples,
 )
+from embodied_iqa.models.panel.true_answers import object_marks
 from embodied_iqa.models.subjects.backends.panel.format import ABSENT, framed
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.five_tasks import make_tasks
@@ -45,7 +45,7 @@ from embodied_iqa.world.tasks.task import MAX_RANK
 from embodied_iqa.world.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Mark, Size, Verb
 
 DRAWN_PX: Final = (640, 480)
-"""Size of training pictures before they are reduced to that of the networks' input."""
+"""Size of training images before they are reduced to that of the networks' input."""
 TASKS_A_SCENE: Final = 12
 _ABSENT_TASKS: Final = 2
 _FULL_NAMES: Final = 0.15
@@ -154,7 +154,7 @@ def named_thing(numbers: Iterable[int]) -> Thing | None:
 
 
 def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
-    """Return scene ``number`` of a seed with its tasks, without pictures."""
+    """Return scene ``number`` of a seed with its tasks, without images."""
     scene, main = sample_scene(seed, number)
     rng = np.random.default_rng([seed, number, 1])
     tasks = scene_tasks(scene, main, rng)
@@ -169,7 +169,7 @@ def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
         mark[0, : len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
     return Samples(
         views=CELL_VIEWS,
-        pictures=(),
+        images=(),
         tasks=labels.tasks,
         verb=labels.verb,
         target=labels.target,
@@ -187,23 +187,23 @@ def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
 def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
     """Draw scenes ``first`` to ``end - 1`` of a seed and store them as one part."""
     scenes = [sample_scene(seed, index)[0] for index in range(first, end)]
-    samples, pictures = [], []
+    samples, images = [], []
     with closing(_shots(scenes)) as shots:
         for number, frames in zip(range(first, end), shots, strict=True):
             samples.append(_sample(seed, number, frames))
-            pictures.append(formatted(frames))
-    stacked = {key: np.stack([shown[key] for shown in pictures]) for key in FORMATS}
+            images.append(formatted(frames))
+    stacked = {key: np.stack([shown[key] for shown in images]) for key in FORMATS}
     save_samples(join_samples(samples), stacked, folder)
 
 
-def formatted(frames: Sequence[Frame]) -> dict[tuple[View, PictureFormat], NDArray[np.uint8]]:
-    """Return the pictures of one scene in all stored formats."""
+def formatted(frames: Sequence[Frame]) -> dict[tuple[View, ImageFormat], NDArray[np.uint8]]:
+    """Return the images of one scene in all stored formats."""
     rgb = {frame.view: frame.rgb for frame in frames}
     return {(view, kind): framed(rgb[view], view, kind.framing, kind.size_px) for view, kind in FORMATS}
 
 
 def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:
-    """Store the tasks of rank 2 to 5 of a part's scenes, worded for each camera's pictures, where missing."""
+    """Store the tasks of rank 2 to 5 of a part's scenes, worded for each camera's images, where missing."""
     for view in CELL_VIEWS:
         file = ranked_file(part, view)
         if not file.is_file():

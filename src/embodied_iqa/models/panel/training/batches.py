@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from embodied_iqa.base.errors import InternalError
-from embodied_iqa.models.panel.answers import Style, VisibleThing, true_answer
-from embodied_iqa.models.panel.members import Augmentation
+from embodied_iqa.models.panel.panel_members import Augmentation
 from embodied_iqa.models.panel.samples.draw_samples import named_thing
 from embodied_iqa.models.panel.samples.sample_files import Samples
 from embodied_iqa.models.panel.training.augmentation import augment
 from embodied_iqa.models.panel.training.glimpses import NOTHING
-from embodied_iqa.models.panel.training.losses import Batch
+from embodied_iqa.models.panel.training.panel_losses import Batch
+from embodied_iqa.models.panel.true_answers import Style, VisibleThing, true_answer
 from embodied_iqa.models.subjects.backends.panel.format import (
     MAX_ANSWER_WORDS,
     MAX_TASK_WORDS,
@@ -36,13 +36,13 @@ _KINDS: Final = tuple(Kind)
 _SIZES: Final = tuple(Size)
 _VERBS: Final = tuple(Verb)
 _JITTER: Final = 0.008
-"""Spread of the places at which training looks, as a part of the picture: about that of found objects."""
+"""Spread of the places at which training looks, as a part of the image: about that of found objects."""
 _CENTRE: Final = np.array(PLAN_CENTRE, np.float32)
 _SCALE: Final = np.array(PLAN_SCALE, np.float32)
 
 
 def things_of(samples: Samples, scene: int, view: int) -> list[VisibleThing]:
-    """Return the objects of a scene in a view's picture."""
+    """Return the objects of a scene in a view's image."""
     labels = (samples.thing_colour, samples.thing_kind, samples.thing_print, samples.thing_size)
     named = (named_thing(numbers) for numbers in zip(*(label[scene] for label in labels), strict=True))
     things = [thing for thing in named if thing is not None]
@@ -78,7 +78,7 @@ class TrainingData:
     """Samples with words as numbers.
 
     Args:
-        samples: Samples with the pictures of the member's views.
+        samples: Samples with the images of the member's views.
         style: Style of its answers; None for a VLA.
         words: Vocabulary of tasks; None for the words of the samples.
         answer_vocabulary: Vocabulary of answers; None for the words of the samples.
@@ -123,14 +123,14 @@ class TrainingData:
         Args:
             scenes: ``(B,)`` scenes.
             tasks: ``(B, R)`` tasks of each.
-            augmentation: Of the pictures.
+            augmentation: Of the images.
             rng: Of the augmentation.
         """
         samples, rows = self.samples, scenes[:, None]
         rng = rng or np.random.default_rng(0)
-        pictures = tuple(_as_tensor(augment(shots[scenes], augmentation, rng)) for shots in samples.pictures)
+        images = tuple(_as_tensor(augment(shots[scenes], augmentation, rng)) for shots in samples.images)
         return Batch(
-            pictures=pictures,
+            images=images,
             tasks=torch.from_numpy(self.tasks[rows, tasks]),
             plan=torch.from_numpy(self._plan[rows, tasks]).flatten(0, 1),
             places=torch.from_numpy(self._places[rows, tasks]).flatten(0, 1),
@@ -160,9 +160,9 @@ def _encoded(
     return np.array(numbers, np.int64)
 
 
-def _as_tensor(pictures: NDArray[np.uint8]) -> Tensor:
+def _as_tensor(images: NDArray[np.uint8]) -> Tensor:
     """Return ``(B, H, W, 3)`` uint8 as ``(B, 3, H, W)`` float in [-0.5, 0.5], channels last in memory."""
-    return torch.from_numpy(pictures).permute(0, 3, 1, 2).float().div_(255).sub_(0.5)
+    return torch.from_numpy(images).permute(0, 3, 1, 2).float().div_(255).sub_(0.5)
 
 
 def _second_things(samples: Samples, style: Style | None) -> NDArray[np.int64]:
@@ -202,7 +202,7 @@ def _seen(samples: Samples) -> NDArray[np.bool_]:
 
 
 def _spots(marks: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-    """Return ``(B, SLOTS, 2)``: near each object that a picture shows, and anywhere for the others."""
+    """Return ``(B, SLOTS, 2)``: near each object that an image shows, and anywhere for the others."""
     there = ((marks > 0.0) & (marks < 1.0)).all(axis=-1, keepdims=True)
     near = marks + _JITTER * rng.standard_normal(marks.shape)
     return np.where(there, near, rng.uniform(0.0, 1.0, marks.shape)).astype(np.float32)

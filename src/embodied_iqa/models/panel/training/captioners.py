@@ -1,4 +1,4 @@
-"""Network of the learned VLMs: from a picture and a task to an answer."""
+"""Network of the learned VLMs: from an image and a task to an answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATE: Final = 160
 _KEY_WIDTH: Final = 64
 _WORD_WIDTH: Final = 48
 _WAVES: Final = (1.0, 2.0, 4.0, 8.0)
-"""Half waves a picture."""
+"""Half waves an image."""
 _PLACE_WIDTH: Final = 2 + 4 * len(_WAVES)
 _NOT_ITSELF: Final = 20.0
 """At first, how much less the target's neighbour is the target than any other object (logit)."""
@@ -39,7 +39,7 @@ class CaptionerOutput(NamedTuple):
 
 
 class _Encoded(NamedTuple):
-    """Encoded picture and task.
+    """Encoded image and task.
 
     Attributes:
         values: ``(B, S, C + 18)`` features of the objects, and `place_waves` of their positions.
@@ -55,7 +55,7 @@ class _Encoded(NamedTuple):
 
 
 class Captioner(nn.Module):
-    """A gated recurrent unit over the words; for each word its state attends to the picture's objects.
+    """A gated recurrent unit over the words; for each word its state attends to the image's objects.
 
     Queries of the task set the initial state. Attention follows the unit, as in Luong et al. (2015), so that
     training computes all words at once. The output layer also gets the encoded task: an answer ends with the
@@ -88,16 +88,16 @@ class Captioner(nn.Module):
         return (self.sight.encoder,)
 
     def forward(
-        self, pictures: tuple[Tensor, ...], tasks: Tensor, answers: Tensor, spots: Spots = None
+        self, images: tuple[Tensor, ...], tasks: Tensor, answers: Tensor, spots: Spots = None
     ) -> CaptionerOutput:
         """Predict each word of ``(B, R, L + 1)`` answers from those before it."""
-        encoded, attention, objects = self._encode(pictures[0], tasks, None if spots is None else spots[0])
+        encoded, attention, objects = self._encode(images[0], tasks, None if spots is None else spots[0])
         words, _ = self._continue(answers[:, :, :-1].flatten(0, 1), encoded.context, encoded)
         return CaptionerOutput(words, (attention,), (objects,))
 
-    def say(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> Tensor:
+    def say(self, images: tuple[Tensor, ...], tasks: Tensor) -> Tensor:
         """Return the greedy answer, ``(B R, 28)`` word numbers; those after END are meaningless."""
-        encoded, _, _ = self._encode(pictures[0], tasks, None)
+        encoded, _, _ = self._encode(images[0], tasks, None)
         state, answer = encoded.context, []
         word = torch.full_like(tasks[:, :, 0].flatten()[:, None], BEGIN)
         for _ in range(MAX_ANSWER_WORDS):
@@ -106,12 +106,10 @@ class Captioner(nn.Module):
             answer.append(word)
         return torch.cat(answer, dim=1)
 
-    def _encode(
-        self, picture: Tensor, tasks: Tensor, spots: Tensor | None
-    ) -> tuple[_Encoded, Tensor, Objects]:
+    def _encode(self, image: Tensor, tasks: Tensor, spots: Tensor | None) -> tuple[_Encoded, Tensor, Objects]:
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
-        seen, logits, objects = self.sight(picture, task.view(batch, several, -1), spots)
+        seen, logits, objects = self.sight(image, task.view(batch, several, -1), spots)
         count = objects.heat[:, 0].sigmoid().sum((1, 2))[:, None].expand(-1, several).reshape(-1, 1) / 10
         waves = place_waves(objects.places)
         valued = torch.cat([objects.tokens, waves], dim=-1)

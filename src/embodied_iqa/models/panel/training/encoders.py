@@ -1,6 +1,6 @@
-"""Encoders of pictures and of tasks.
+"""Encoders of images and of tasks.
 
-An image encoder maps ``(B, 3, H, W)`` in [-0.5, 0.5], of one of `PICTURE_SIZES_PX`, to ``(B, C, 15, 20)``;
+An image encoder maps ``(B, 3, H, W)`` in [-0.5, 0.5], of one of `IMAGE_SIZES_PX`, to ``(B, C, 15, 20)``;
 a task encoder maps ``(N, 32)`` word numbers to ``(N, 96)``.
 """
 
@@ -22,7 +22,7 @@ _WORD_WIDTH: Final = 32
 
 
 def cell_centres() -> Tensor:
-    """Return ``(300, 2)`` positions (x, y) of the cells' centres in the picture, in [0, 1]."""
+    """Return ``(300, 2)`` positions (x, y) of the cells' centres in the image, in [0, 1]."""
     rows, columns = GRID
     y = (torch.arange(rows) + 0.5) / rows
     x = (torch.arange(columns) + 0.5) / columns
@@ -99,7 +99,7 @@ class Attention(nn.Module):
 
 
 def stem(width: int, picture_px: tuple[int, int]) -> nn.Sequential:
-    """Return convolutions from a picture to the grid."""
+    """Return convolutions from an image to the grid."""
     first = 4 if picture_px == LARGE_PX else 3
     return nn.Sequential(conv(3, 32, 7, first), conv(32, 48, 3, 2), conv(48, width, 3, 2))
 
@@ -113,9 +113,9 @@ class Hybrid(nn.Module):
         self.places = nn.Parameter(0.02 * torch.randn(1, TOKENS, width))
         self.layers = nn.Sequential(Attention(width), Attention(width), nn.LayerNorm(width))
 
-    def forward(self, pictures: Tensor) -> Tensor:
-        """Map pictures to a grid of features."""
-        features: Tensor = self.stem(pictures)
+    def forward(self, images: Tensor) -> Tensor:
+        """Map images to a grid of features."""
+        features: Tensor = self.stem(images)
         tokens = self.layers(features.flatten(2).transpose(1, 2) + self.places)
         grid: Tensor = tokens.transpose(1, 2).reshape(features.shape)
         return grid
@@ -165,7 +165,7 @@ READERS: Final = {"gated": GatedReader, "pooled": PooledReader}
 
 
 def make_encoder(name: str, picture_px: tuple[int, int]) -> tuple[nn.Module, int]:
-    """Return a new image encoder for pictures of a size, and its number of channels."""
+    """Return a new image encoder for images of a size, and its number of channels."""
     width = ENCODERS[name]
     match name:
         case "residual":

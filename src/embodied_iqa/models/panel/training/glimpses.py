@@ -1,6 +1,6 @@
 """Close looks at objects: a network finds them on a coarse grid and cuts a patch around each.
 
-Printed marks are a few pixels wide. Features of a whole picture that keep such detail are slow and hardly
+Printed marks are a few pixels wide. Features of a whole image that keep such detail are slow and hardly
 learned; a patch that is centred on an object is small, and marks are read from it after minutes of training.
 """
 
@@ -16,14 +16,14 @@ from torch.nn import functional
 from embodied_iqa.models.panel.training.encoders import GRID, Mixer, cell_centres, conv
 
 SLOTS: Final = 10
-"""Patches of a picture; there are fewer objects."""
+"""Patches of an image; there are fewer objects."""
 _CANDIDATES: Final = 8 * SLOTS
 _SAME: Final = 0.04
-"""What is found nearer to each other than this share of the picture is one object."""
+"""What is found nearer to each other than this share of the image is one object."""
 _TWICE: Final = 100.0
 """How much less likely (logit) it is to be there a second time."""
 NOTHING: Final = SLOTS
-"""Index of the token that stands for an object that the picture does not show."""
+"""Index of the token that stands for an object that the image does not show."""
 PATCH_PX: Final = 32
 _REACH_CELLS: Final = 0.75
 """An object's centre is at most this far from the centre of its cell, along each axis."""
@@ -41,7 +41,7 @@ class Look(StrEnum):
 
 
 class Objects(NamedTuple):
-    """What a network found in ``B`` pictures.
+    """What a network found in ``B`` images.
 
     Attributes:
         tokens: ``(B, SLOTS + 1, C)`` features of each patch; the last one is `NOTHING`.
@@ -75,22 +75,22 @@ class Glimpses(nn.Module):
         self.register_buffer("offsets_px", torch.stack([x, y], dim=-1), persistent=False)
         self.register_buffer("centres", cell_centres(), persistent=False)
 
-    def forward(self, picture: Tensor, grid: Tensor, spots: Tensor | None) -> Objects:
+    def forward(self, image: Tensor, grid: Tensor, spots: Tensor | None) -> Objects:
         """Look at objects.
 
         Args:
-            picture: ``(B, 3, H, W)``.
-            grid: ``(B, C, 15, 20)`` features of the picture.
+            image: ``(B, 3, H, W)``.
+            grid: ``(B, C, 15, 20)`` features of the image.
             spots: ``(B, SLOTS, 2)`` where to look, in training; None to look where the network finds objects.
         """
         heat = self.find(grid).float()
         places = self.peaks(heat) if spots is None else spots
-        patches = self._cut(picture, places)
+        patches = self._cut(image, places)
         tokens = self.join(self.look(patches).flatten(1)).view(*places.shape[:2], -1).float()
         if self.context is not None:
             there = functional.grid_sample(grid.float(), places[:, :, None] * 2 - 1, align_corners=False)
             tokens = tokens + self.context(there[..., 0].transpose(1, 2)).float()
-        batch = len(picture)
+        batch = len(image)
         tokens = torch.cat([functional.relu(tokens), self.nothing.expand(batch, -1, -1)], dim=1)
         nowhere = places.new_full((batch, 1, 2), 0.5)
         return Objects(tokens, torch.cat([places, nowhere], dim=1), heat)
@@ -107,12 +107,12 @@ class Glimpses(nn.Module):
         _, kept = (likely - _TWICE * again).topk(SLOTS, dim=1)
         return places.gather(1, kept[..., None].expand(-1, -1, 2))
 
-    def _cut(self, picture: Tensor, places: Tensor) -> Tensor:
+    def _cut(self, image: Tensor, places: Tensor) -> Tensor:
         """Return ``(B SLOTS, 3, PATCH_PX, PATCH_PX)``, pixel for pixel around each place."""
-        height, width = picture.shape[2:]
+        height, width = image.shape[2:]
         scale = 2.0 / places.new_tensor([float(width), float(height)])
         grid = (places * 2 - 1)[:, :, None, None] + self.offsets_px * scale
-        cut = functional.grid_sample(picture.float(), grid.flatten(1, 2), align_corners=False)
+        cut = functional.grid_sample(image.float(), grid.flatten(1, 2), align_corners=False)
         return cut.unflatten(2, (SLOTS, PATCH_PX)).transpose(1, 2).flatten(0, 1)
 
 
@@ -122,7 +122,7 @@ def finding_loss(heat: Tensor, spots: Tensor, there: Tensor) -> Tensor:
     Args:
         heat: ``(B, 3, 15, 20)`` of `Objects`.
         spots: ``(B, T, 2)`` true centres (u, v).
-        there: ``(B, T)`` whether there is such an object in the picture.
+        there: ``(B, T)`` whether there is such an object in the image.
     """
     rows, columns = GRID
     size = spots.new_tensor([columns, rows])

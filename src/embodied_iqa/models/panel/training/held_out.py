@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.models.panel.answers import Style
 from embodied_iqa.models.panel.criterion import plan_error, would_succeed
 from embodied_iqa.models.panel.samples.sample_files import Samples
 from embodied_iqa.models.panel.training.batches import answers_of, expert_plan, instruction_of
+from embodied_iqa.models.panel.true_answers import Style
 from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
@@ -29,8 +29,8 @@ def evaluate_vla(member: LearnedVla, samples: Samples) -> dict[str, float | str]
     distances_mm: list[float] = []
     for scene, task in _present(samples):
         instruction = instruction_of(samples, scene, task)
-        pictures = [shots[scene] for shots in samples.pictures]
-        plan = member.plan(pictures, samples.tasks[scene][task], prepared=True)
+        images = [shots[scene] for shots in samples.images]
+        plan = member.plan(images, samples.tasks[scene][task], prepared=True)
         expert = expert_plan(samples, scene, task)
         error = plan_error(plan.waypoints, expert) if plan.acts else None
         done[instruction.verb].append(would_succeed(instruction.verb, instruction.kind, error))
@@ -52,7 +52,7 @@ def evaluate_vlm(member: LearnedVlm, samples: Samples, style: Style) -> dict[str
     scores: list[float] = []
     exact: list[bool] = []
     for scene, task in _present(samples):
-        answer = member.describe(samples.pictures[0][scene], samples.tasks[scene][task], prepared=True)
+        answer = member.describe(samples.images[0][scene], samples.tasks[scene][task], prepared=True)
         truth = truths[scene][task]
         scores.append(score_cognition(answer, truth, frequencies).bleu)
         exact.append(answer == truth)

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.models.panel.members import Recipe, task_camera
+from embodied_iqa.models.panel.panel_members import Recipe, task_camera
 from embodied_iqa.models.panel.samples.sample_files import load_samples
 from embodied_iqa.models.panel.training.batches import TrainingData
 from embodied_iqa.models.panel.training.held_out import evaluate_vla, evaluate_vlm
@@ -46,7 +46,7 @@ class SampleOrigin:
     Attributes:
         train_seed: Of the training scenes.
         held_out_seed: Of the held-out scenes.
-        drawn_px: Size of the drawn pictures before they are reduced.
+        drawn_px: Size of the drawn images before they are reduced.
         command: Command that repeats the training.
         quick: Whether scenes and epochs are reduced.
     """

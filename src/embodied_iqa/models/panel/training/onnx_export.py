@@ -26,29 +26,29 @@ _LARGE: Final = 1024
 
 
 class _Acting(nn.Module):
-    """Policy for several tasks on one scene, with pictures as bytes and plans in metres."""
+    """Policy for several tasks on one scene, with images as bytes and plans in metres."""
 
     def __init__(self, network: QueryPolicy) -> None:
         super().__init__()
         self.network = network
 
-    def forward(self, words: Tensor, *pictures: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, words: Tensor, *images: Tensor) -> tuple[Tensor, ...]:
         with _features_of(self.network) as features:
-            output = self.network(tuple(map(_unit, pictures)), words[None])
+            output = self.network(tuple(map(_unit, images)), words[None])
         aim = torch.matmul(output.attention[0][:, 0].softmax(-1), output.objects[0].places[0])
         return plan_in_metres(output.plan), output.more.sigmoid(), output.seen.sigmoid(), aim, *features
 
 
 class _Answering(nn.Module):
-    """Captioner for several tasks on one picture, with pictures as bytes."""
+    """Captioner for several tasks on one image, with images as bytes."""
 
     def __init__(self, network: Captioner) -> None:
         super().__init__()
         self.network = network
 
-    def forward(self, words: Tensor, *pictures: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, words: Tensor, *images: Tensor) -> tuple[Tensor, ...]:
         with _features_of(self.network) as features:
-            answer = self.network.say(tuple(map(_unit, pictures)), words[None])
+            answer = self.network.say(tuple(map(_unit, images)), words[None])
         return answer, *features
 
 
@@ -67,14 +67,14 @@ def _features_of(network: Network) -> Iterator[list[Tensor]]:
             hook.remove()
 
 
-def _unit(picture: Tensor) -> Tensor:
-    return picture.permute(0, 3, 1, 2).float() / 255 - 0.5
+def _unit(image: Tensor) -> Tensor:
+    return image.permute(0, 3, 1, 2).float() / 255 - 0.5
 
 
 def export_member(network: Network, views: int, picture_px: tuple[int, int], path: Path) -> None:
     """Write the network as ONNX, atomically.
 
-    Inputs: ``words`` ``(R, 32)`` int64 for any number of tasks, and ``picture_0`` (``picture_1``)
+    Inputs: ``words`` ``(R, 32)`` int64 for any number of tasks, and ``image_0`` (``image_1``)
     ``(1, H, W, 3)`` uint8. Outputs of a VLA: ``plan`` ``(R, K, 6)``, ``more`` ``(R, K)`` and ``seen``
     ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 28)`` int64. Of both:
     ``features_0`` (``features_1``) ``(1, C, rows, columns)``, what the encoder of each view sees before any
@@ -84,11 +84,11 @@ def export_member(network: Network, views: int, picture_px: tuple[int, int], pat
     module = _Answering(network) if isinstance(network, Captioner) else _Acting(network)
     module.eval()
     width, height = picture_px
-    pictures = tuple(torch.zeros((1, height, width, 3), dtype=torch.uint8) for _ in range(views))
+    images = tuple(torch.zeros((1, height, width, 3), dtype=torch.uint8) for _ in range(views))
     words = torch.full((2, MAX_TASK_WORDS), 4, dtype=torch.int64)
     outputs = ["answer"] if answering else ["plan", "more", "seen", "aim"]
     features = [f"{FEATURES}{index}" for index in range(views)]
-    inputs = {"words": words} | {f"picture_{index}": picture for index, picture in enumerate(pictures)}
+    inputs = {"words": words} | {f"picture_{index}": image for index, image in enumerate(images)}
     write_network(module, inputs, [*outputs, *features], dict.fromkeys(["words", *outputs], "tasks"), path)
 
 
@@ -133,7 +133,7 @@ def write_network(
 def _halve(path: Path) -> None:
     """Store large weights in half precision; a cast, done once at loading, restores single precision.
 
-    This halves the files. Rounding moved plans for pictures of noise by at most 1.1 mm.
+    This halves the files. Rounding moved plans for images of noise by at most 1.1 mm.
     """
     model = onnx.load(path)
     graph = model.graph

@@ -1,4 +1,4 @@
-"""Networks of the learned VLAs: from pictures and a task to waypoints."""
+"""Networks of the learned VLAs: from images and a task to waypoints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PolicyOutput(NamedTuple):
     Attributes:
         plan: ``(N, K, 6)`` waypoints, centred and scaled.
         more: ``(N, K)`` logit of each waypoint's existence.
-        seen: ``(N,)`` logit of the target being in the picture.
+        seen: ``(N,)`` logit of the target being in the image.
         attention: For each view ``(N, heads, S)`` attention logits.
         objects: For each view, what was found.
         places: ``(N, 8)`` of `_AffineHead`.
@@ -82,13 +82,13 @@ class _AffineHead(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class SightShape:
-    """How a network looks at one picture.
+    """How a network looks at one image.
 
     Attributes:
         encoder: Name of the image encoder.
         look: Network of the patches.
         context: Add the encoder's features at an object to those of its patch.
-        picture_px: Width and height of the picture.
+        picture_px: Width and height of the image.
         heads: Queries of a task.
     """
 
@@ -100,7 +100,7 @@ class SightShape:
 
 
 class Sight(nn.Module):
-    """One camera's picture: its encoder, close looks at its objects, and the queries of tasks."""
+    """One camera's image: its encoder, close looks at its objects, and the queries of tasks."""
 
     def __init__(self, shape: SightShape) -> None:
         super().__init__()
@@ -108,17 +108,17 @@ class Sight(nn.Module):
         self.glimpses = Glimpses(self.width, shape.look, context=shape.context)
         self.query = Query(self.width, shape.heads)
 
-    def forward(self, picture: Tensor, task: Tensor, spots: Tensor | None) -> tuple[Tensor, Tensor, Objects]:
+    def forward(self, image: Tensor, task: Tensor, spots: Tensor | None) -> tuple[Tensor, Tensor, Objects]:
         """Return ``(B, R, heads (C + 2))`` features, ``(B, R, heads, S)`` logits, and the objects."""
-        objects = self.glimpses(picture, self.encoder(picture), spots)
+        objects = self.glimpses(image, self.encoder(image), spots)
         seen, logits = self.query(objects, task)
         return seen, logits, objects
 
 
 class QueryPolicy(nn.Module):
-    """Late fusion: queries of the task attend to the objects of each picture.
+    """Late fusion: queries of the task attend to the objects of each image.
 
-    The plan is an affine function, set by the task, of places that are read from the picture.
+    The plan is an affine function, set by the task, of places that are read from the image.
     """
 
     def __init__(self, words: int, reader: str, shape: SightShape, views: int) -> None:
@@ -135,14 +135,14 @@ class QueryPolicy(nn.Module):
         """The encoder of each view."""
         return tuple(sight.encoder for sight in self.sights)
 
-    def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor, spots: Spots = None) -> PolicyOutput:
-        """Plan from ``(B, 3, H, W)`` pictures of each view and ``(B, R, 32)`` tasks."""
+    def forward(self, images: tuple[Tensor, ...], tasks: Tensor, spots: Spots = None) -> PolicyOutput:
+        """Plan from ``(B, 3, H, W)`` images of each view and ``(B, R, 32)`` tasks."""
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
         parts, attention, found = [task], [], []
-        for index, (picture, sight) in enumerate(zip(pictures, self.sights, strict=True)):
+        for index, (image, sight) in enumerate(zip(images, self.sights, strict=True)):
             where = None if spots is None else spots[index]
-            seen, logits, objects = sight(picture, task.view(batch, several, -1), where)
+            seen, logits, objects = sight(image, task.view(batch, several, -1), where)
             parts.append(seen.flatten(0, 1))
             attention.append(logits.flatten(0, 1))
             found.append(objects)
@@ -154,7 +154,7 @@ class QueryPolicy(nn.Module):
 
 
 class Query(nn.Module):
-    """Attention of a task's queries to the objects of a picture, in two passes.
+    """Attention of a task's queries to the objects of an image, in two passes.
 
     The result of the first pass shifts the queries of the second: "left of the bowl" depends on the place of
     the bowl. Before training both passes are equal.

@@ -18,7 +18,7 @@ from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.workers import Workers, result_of
-from embodied_iqa.models.panel.members import Recipe, adapted, quick, recipe_of
+from embodied_iqa.models.panel.panel_members import Recipe, adapted, quick, recipe_of
 from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked
 from embodied_iqa.models.subjects.model_card import ModelCard
 

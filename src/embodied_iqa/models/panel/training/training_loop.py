@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InternalError
-from embodied_iqa.models.panel.members import Recipe
+from embodied_iqa.models.panel.panel_members import Recipe
 from embodied_iqa.models.panel.training.batches import TrainingData
 from embodied_iqa.models.panel.training.captioners import Captioner
 from embodied_iqa.models.panel.training.encoders import ENCODERS
 from embodied_iqa.models.panel.training.glimpses import Look
-from embodied_iqa.models.panel.training.losses import (
+from embodied_iqa.models.panel.training.panel_losses import (
     Batch,
     ThingHead,
     caption_loss,
@@ -67,10 +67,10 @@ class TrainingModel(nn.Module):
     def loss(self, batch: Batch) -> Tensor:
         """Return the whole loss of a batch."""
         if isinstance(self.network, Captioner):
-            output = self.network(batch.pictures, batch.tasks, batch.answers, batch.spots)
+            output = self.network(batch.images, batch.tasks, batch.answers, batch.spots)
             main = caption_loss(output, batch)
         else:
-            output = self.network(batch.pictures, batch.tasks, batch.spots)
+            output = self.network(batch.images, batch.tasks, batch.spots)
             main = plan_loss(output, batch) + vote_loss(output.votes, batch)
         grounding = _GROUNDING * grounding_loss(output.attention, batch.wanted)
         return main + grounding + _THINGS * self.things(output.objects, batch)

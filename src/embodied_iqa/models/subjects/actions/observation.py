@@ -16,7 +16,7 @@ from embodied_iqa.models.subjects.actions.adapter import pose_vector
 from embodied_iqa.models.subjects.actions.convention import ActionConvention, ObservationForm
 from embodied_iqa.world.protocols import VlaObservation
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 SIDE_PX: Final = 224
 _LIBERO_FINGER_M: Final = 0.04
@@ -42,8 +42,8 @@ def observation_for(
     """
     if convention.observation is ObservationForm.OWN:
         return own_observation(observation)
-    pictures = [square(frame.rgb, SIDE_PX) for frame in observation.frames_of(views)]
-    return _FORMS[convention.observation](_inputs(convention, observation, pictures, q_rad))
+    images = [square(frame.rgb, SIDE_PX) for frame in observation.frames_of(views)]
+    return _FORMS[convention.observation](_inputs(convention, observation, images, q_rad))
 
 
 def state_for(
@@ -89,7 +89,7 @@ def frame_to_map(frame: Frame) -> dict[str, Any]:
     }
 
 
-def square(rgb: Picture, side_px: int) -> Picture:
+def square(rgb: Image, side_px: int) -> Image:
     """Scale an image into a black square, keeping its aspect ratio, as openpi's client does.
 
     Shrinking averages over areas, which avoids aliasing.
@@ -118,7 +118,7 @@ class _Inputs:
         gripper: The same in the convention's units.
         first: Image of the first camera.
         second: Image of the second camera, or of the first if there is only one.
-        pictures: All images.
+        images: All images.
         q_rad: Joints of the policy's own arm; empty for none.
     """
 
@@ -126,16 +126,16 @@ class _Inputs:
     T_base_tool: NDArray[np.float64]
     opening: float
     gripper: float
-    first: Picture
-    second: Picture
-    pictures: list[Picture]
+    first: Image
+    second: Image
+    images: list[Image]
     q_rad: NDArray[np.float64]
 
 
 def _inputs(
     convention: ActionConvention,
     observation: VlaObservation,
-    pictures: list[Picture],
+    images: list[Image],
     q_rad: NDArray[np.float64] | None,
 ) -> _Inputs:
     opening, form = float(observation.gripper), convention.gripper
@@ -144,16 +144,16 @@ def _inputs(
         T_base_tool=observation.T_base_tool,
         opening=opening,
         gripper=form.open_at + opening * (form.closed_at - form.open_at),
-        first=pictures[0],
-        second=pictures[min(1, len(pictures) - 1)],
-        pictures=pictures,
+        first=images[0],
+        second=images[min(1, len(images) - 1)],
+        images=images,
         q_rad=np.empty(0) if q_rad is None else q_rad,
     )
 
 
 def _single(inputs: _Inputs) -> dict[str, Any]:
     names = ("observation/image", "observation/wrist_image")
-    return {**dict(zip(names, inputs.pictures, strict=False)), "prompt": inputs.prompt}
+    return {**dict(zip(names, inputs.images, strict=False)), "prompt": inputs.prompt}
 
 
 def _libero(inputs: _Inputs) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def _aloha(inputs: _Inputs) -> dict[str, Any]:
     shown = (inputs.first, inputs.second, inputs.second)
     return {
         "images": {
-            name: np.ascontiguousarray(picture.transpose(2, 0, 1))
-            for name, picture in zip(_ALOHA_CAMERAS, shown, strict=True)
+            name: np.ascontiguousarray(image.transpose(2, 0, 1))
+            for name, image in zip(_ALOHA_CAMERAS, shown, strict=True)
         },
         "state": np.array([*arm, *arm], dtype=np.float32),
         "prompt": inputs.prompt,

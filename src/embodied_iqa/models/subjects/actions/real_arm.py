@@ -9,9 +9,9 @@ from embodied_iqa.base.kinematics import TOOL_2F140_M
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.models.subjects.actions.arms import ARMS
 from embodied_iqa.models.subjects.catalogue import Backend
-from embodied_iqa.models.subjects.options import VlaOptions
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import VlaOptions
 from embodied_iqa.world.protocols import SubjectInfo, close_subject
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.models.subjects.options import VlaRequest
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import VlaRequest
 from embodied_iqa.world.protocols import ActionChunk, SubjectInfo, Vla, VlaObservation, close_subject
 
 

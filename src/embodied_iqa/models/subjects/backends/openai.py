@@ -9,13 +9,13 @@ from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.subjects.backends.openai_server import (
     OpenAiServer,
     connect,
+    image_part,
     info_of_server,
-    picture_part,
     text_part,
 )
 from embodied_iqa.models.subjects.batching import Question
-from embodied_iqa.models.subjects.options import DecodingOptions, VlmRequest
 from embodied_iqa.models.subjects.prompt import DEFAULT_PROMPT, QUESTION_PROMPT, prompt_of, tidy
+from embodied_iqa.models.subjects.subject_options import DecodingOptions, VlmRequest
 from embodied_iqa.world.protocols import SubjectInfo
 
 
@@ -56,9 +56,9 @@ class OpenAiVlm:
             WireError: No answer within the deadline.
         """
         text = text_part(prompt_of(self._prompt, task, self._decoding.words))
-        picture = picture_part(frame.rgb)
-        # a question stands behind its picture; the order of the other prompts is part of recorded versions
-        content = [picture, text] if self._prompt == QUESTION_PROMPT else [text, picture]
+        image = image_part(frame.rgb)
+        # a question stands behind its image; the order of the other prompts is part of recorded versions
+        content = [image, text] if self._prompt == QUESTION_PROMPT else [text, image]
         return tidy(self._server.complete([{"role": "user", "content": content}], self._decoding))
 
     def answer_batch(self, questions: Sequence[Question]) -> list[str]:

@@ -9,12 +9,12 @@ from typing import Final
 from embodied_iqa.models.subjects.backends.openai_server import (
     OpenAiServer,
     connect,
+    image_part,
     info_of_server,
-    picture_part,
     text_part,
 )
-from embodied_iqa.models.subjects.options import DecodingOptions, VlmRequest
 from embodied_iqa.models.subjects.prompt import PLAN
+from embodied_iqa.models.subjects.subject_options import DecodingOptions, VlmRequest
 from embodied_iqa.models.subjects.wire.errors import ServerError
 from embodied_iqa.world.protocols import Message, SubjectInfo
 
@@ -33,7 +33,7 @@ def make(request: VlmRequest) -> OpenAiPlanner:
 
 
 class OpenAiPlanner:
-    """Sends conversations with any number of pictures, losslessly as PNG.
+    """Sends conversations with any number of images, losslessly as PNG.
 
     A server that refuses a JSON schema is asked again without one, and from then on without.
 
@@ -74,5 +74,5 @@ class OpenAiPlanner:
 
 
 def _plain(message: Message) -> dict[str, object]:
-    parts = [text_part(part) if isinstance(part, str) else picture_part(part) for part in message.parts]
+    parts = [text_part(part) if isinstance(part, str) else image_part(part) for part in message.parts]
     return {"role": str(message.speaker), "content": parts}

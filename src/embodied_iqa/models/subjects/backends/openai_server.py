@@ -1,4 +1,4 @@
-"""Servers that speak the OpenAI chat completions protocol: connection, attempts, pictures, completions."""
+"""Servers that speak the OpenAI chat completions protocol: connection, attempts, images, completions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.subjects.options import DecodingOptions, ServerOptions, VlmRequest
 from embodied_iqa.models.subjects.prompt import decoding_version, tidy
 from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.subject_options import DecodingOptions, ServerOptions, VlmRequest
 from embodied_iqa.models.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.models.subjects.wire.errors import ConnectionLostError, ProtocolError, ServerError
 from embodied_iqa.models.subjects.wire.http import HttpAnswer, HttpServer
@@ -46,7 +46,7 @@ def connect(request: VlmRequest) -> OpenAiServer:
     public = entry is not None and entry.is_api and reference.target == entry.url
     if public and not options.loading.allow_network:
         raise UsageError(
-            f"{reference} sends pictures to {reference.target}", expected="loading.allow_network as consent"
+            f"{reference} sends images to {reference.target}", expected="loading.allow_network as consent"
         )
     key_env = options.server.key_env or (entry.key_env if entry is not None and public else "")
     server = OpenAiServer(reference, options.server, token_from(key_env), clock=request.clock)
@@ -167,8 +167,8 @@ def _json(answer: HttpAnswer) -> Any:
         return None
 
 
-def picture_part(rgb: NDArray[np.uint8]) -> dict[str, object]:
-    """Return a picture as a part of a message, losslessly as PNG."""
+def image_part(rgb: NDArray[np.uint8]) -> dict[str, object]:
+    """Return an image as a part of a message, losslessly as PNG."""
     return {"type": "image_url", "image_url": {"url": _data_url(rgb)}}
 
 

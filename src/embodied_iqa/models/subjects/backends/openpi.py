@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import Frame, View, parse_view
+from embodied_iqa.models.subjects.actions.action_statistics import Statistics
 from embodied_iqa.models.subjects.actions.adapter import arm_joints, checked_rows
 from embodied_iqa.models.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.models.subjects.actions.observation import observation_for
-from embodied_iqa.models.subjects.actions.statistics import Statistics
 from embodied_iqa.models.subjects.actions.table import OWN
 from embodied_iqa.models.subjects.backends.policies import (
     chunk_from_rows,
@@ -26,7 +26,7 @@ from embodied_iqa.models.subjects.backends.policies import (
     with_statistics,
 )
 from embodied_iqa.models.subjects.catalogue import Role, find_entry
-from embodied_iqa.models.subjects.options import VlaRequest
+from embodied_iqa.models.subjects.subject_options import VlaRequest
 from embodied_iqa.models.subjects.wire.errors import ProtocolError, one_line
 from embodied_iqa.models.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address

@@ -17,7 +17,7 @@ from embodied_iqa.models.subjects.backends.policies import (
     views_for,
     with_statistics,
 )
-from embodied_iqa.models.subjects.options import VlaRequest
+from embodied_iqa.models.subjects.subject_options import VlaRequest
 from embodied_iqa.models.subjects.wire import json_arrays
 from embodied_iqa.models.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.models.subjects.wire.errors import ConnectionLostError, ProtocolError, ServerError, one_line

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.models.subjects.actions.action_statistics import Statistics, load_statistics
 from embodied_iqa.models.subjects.actions.adapter import checked_rows, to_increments
 from embodied_iqa.models.subjects.actions.convention import ActionConvention
-from embodied_iqa.models.subjects.actions.statistics import Statistics, load_statistics
 from embodied_iqa.models.subjects.actions.table import CONVENTIONS, convention_of
 from embodied_iqa.models.subjects.catalogue import StatisticsKind, SubjectEntry
-from embodied_iqa.models.subjects.options import PolicyOptions, VlaRequest
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaRequest
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_code import load_factory
-from embodied_iqa.models.subjects.options import VlaRequest, VlmRequest
 from embodied_iqa.models.subjects.reference import METHODS
+from embodied_iqa.models.subjects.subject_options import VlaRequest, VlmRequest
 from embodied_iqa.world.protocols import SubjectInfo
 
 _OPTIONAL: Final = ("answer_batch", "act_batch", "close")

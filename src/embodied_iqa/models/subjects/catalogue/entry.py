@@ -74,7 +74,7 @@ class SubjectEntry:
     Attributes:
         name: Unique, lower case, such as ``qwen2.5-vl-7b``.
         label: Name in the papers.
-        role: VLM, VLA or planner; a VLM that reads several pictures can plan, too.
+        role: VLM, VLA or planner; a VLM that reads several images can plan, too.
         backend: Runtime.
         model_id: Repository on the Hugging Face Hub, ``gs://`` folder, or model name of an API; empty for
             embedded subjects.

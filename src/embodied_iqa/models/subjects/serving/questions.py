@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.frame import VIEW_NAMES, Frame, Intrinsics, View, is_view, picture_frame
+from embodied_iqa.imaging.images.frame import VIEW_NAMES, Frame, Intrinsics, View, image_frame, is_view
 from embodied_iqa.world.protocols import ActionChunk, VlaObservation
 
 _MOST_PX: Final = 8192
@@ -50,7 +50,7 @@ def frame_from(content: object, view: View) -> Frame:
     """
     if not isinstance(content, dict):
         raise InputError(f"the {view} frame is not a map", got=type(content).__name__)
-    rgb = _picture(content.get("rgb"), view)
+    rgb = _image(content.get("rgb"), view)
     height_px, width_px = rgb.shape[:2]
     pose = content.get("T_base_camera", "")
     return Frame(
@@ -72,16 +72,16 @@ def _intrinsics(numbers: object, view: View, size_px: tuple[int, int]) -> Intrin
     return Intrinsics(*size_px, fx_px, fy_px, cx_px, cy_px)
 
 
-def picture_from(content: object) -> Frame:
-    """Return the picture of a question for features: a map of ``view`` and ``rgb``.
+def image_from(content: object) -> Frame:
+    """Return the image of a question for features: a map of ``view`` and ``rgb``.
 
     Raises:
         InputError: Something is missing or wrong.
     """
     if not isinstance(content, dict) or not is_view(content.get("view")):
-        raise InputError("features_of needs a view and a picture", expected=f"as view, {VIEW_NAMES}")
+        raise InputError("features_of needs a view and an image", expected=f"as view, {VIEW_NAMES}")
     view = View(content["view"])
-    return picture_frame(_picture(content.get("rgb"), view), view)
+    return image_frame(_image(content.get("rgb"), view), view)
 
 
 def words_from(message: Mapping[str, Any], key: str) -> str:
@@ -107,14 +107,12 @@ def chunk_to_map(chunk: ActionChunk) -> dict[str, Any]:
     }
 
 
-def _picture(rgb: object, view: View) -> NDArray[np.uint8]:
+def _image(rgb: object, view: View) -> NDArray[np.uint8]:
     if not isinstance(rgb, np.ndarray) or rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3:
         got = (str(rgb.dtype), rgb.shape) if isinstance(rgb, np.ndarray) else type(rgb).__name__
-        raise InputError(f"the {view} frame has no picture", expected="rgb: (H, W, 3) uint8", got=got)
+        raise InputError(f"the {view} frame has no image", expected="rgb: (H, W, 3) uint8", got=got)
     if not 0 < min(rgb.shape[:2]) <= max(rgb.shape[:2]) <= _MOST_PX:
-        raise InputError(
-            f"the {view} picture has a wrong size", expected=f"1 to {_MOST_PX} px", got=rgb.shape
-        )
+        raise InputError(f"the {view} image has a wrong size", expected=f"1 to {_MOST_PX} px", got=rgb.shape)
     return rgb
 
 

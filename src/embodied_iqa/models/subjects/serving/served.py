@@ -9,16 +9,16 @@ from typing import Any, Final
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.subjects.batching import BatchVla, BatchVlm, act_all, answer_all
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.options import Progress, VlaOptions, VlmOptions, silent
 from embodied_iqa.models.subjects.reference import SubjectReference
-from embodied_iqa.models.subjects.registry import make_vla, make_vlm, one_policy
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
 from embodied_iqa.models.subjects.serving.questions import (
     chunk_to_map,
     frame_from,
+    image_from,
     observation_from,
-    picture_from,
     words_from,
 )
+from embodied_iqa.models.subjects.subject_options import Progress, VlaOptions, VlmOptions, silent
 from embodied_iqa.models.subjects.wire.policy_client import OWN_PROTOCOL
 from embodied_iqa.world.protocols import FeatureSubject, SubjectInfo, VlaObservation
 
@@ -36,7 +36,7 @@ class ServedSubject:
         understand: Parses a question, quickly; raises `InputError`.
         answer: Answers questions, one answer each.
         batches: Whether several questions at once are faster than one after the other.
-        features: Whether it also answers questions for the features of a picture.
+        features: Whether it also answers questions for the features of an image.
     """
 
     info: SubjectInfo
@@ -77,13 +77,13 @@ def serve_vla(
     Raises:
         UserError: It cannot be loaded.
     """
-    vla = make_vla(one_policy(reference), options, progress)
+    vla = make_vla(single_policy(reference), options, progress)
 
     shown = vla if isinstance(vla, FeatureSubject) else None
 
     def understand(message: Mapping[str, Any]) -> VlaObservation | Frame:
         if shown is not None and "features_of" in message:
-            return picture_from(message["features_of"])
+            return image_from(message["features_of"])
         return observation_from(message, vla.info.views)
 
     def answer(questions: Sequence[VlaObservation | Frame]) -> list[dict[str, Any]]:

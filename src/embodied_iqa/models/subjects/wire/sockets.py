@@ -155,18 +155,18 @@ def _finish(
         wait(link, left_s)
 
 
-def _connect(made: socket.socket, where: Any, deadline: Deadline) -> None:
+def _connect(connection: socket.socket, where: Any, deadline: Deadline) -> None:
     """Connect a socket that does not block.
 
     Raises:
         OSError: Nobody listens there.
         DeadlineError: It took too long.
     """
-    number = made.connect_ex(where)
+    number = connection.connect_ex(where)
     if number == errno.EINPROGRESS:
-        while not deadline.clock.wait_writable(made, deadline.left_s()):
+        while not deadline.clock.wait_writable(connection, deadline.left_s()):
             continue
-        number = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if number:
         raise OSError(number, os.strerror(number))
 

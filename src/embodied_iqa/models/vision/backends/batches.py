@@ -1,4 +1,4 @@
-"""What the back ends with torch share: batches of pictures, masks, classes."""
+"""What the back ends with torch share: batches of images, masks, classes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 
 MOST_TOGETHER: Final = 8
-"""Pictures in a batch."""
+"""Images in a batch."""
 
 
-def same_sized(pictures: Sequence[NDArray[np.uint8]]) -> Iterator[Sequence[NDArray[np.uint8]]]:
-    """Yield batches of consecutive pictures of one size: none is padded for the sake of another."""
-    for _, group in groupby(pictures, key=lambda picture: picture.shape):
+def same_sized(images: Sequence[NDArray[np.uint8]]) -> Iterator[Sequence[NDArray[np.uint8]]]:
+    """Yield batches of consecutive images of one size: none is padded for the sake of another."""
+    for _, group in groupby(images, key=lambda image: image.shape):
         alike = list(group)
         yield from (alike[start : start + MOST_TOGETHER] for start in range(0, len(alike), MOST_TOGETHER))
 

@@ -79,14 +79,14 @@ class _Network:
             card.threshold,
         )
 
-    def run(self, picture: NDArray[np.uint8]) -> list[NDArray[Any]]:
-        """Return the outputs for one picture of any size, without their first dimension."""
-        reduced = np.ascontiguousarray(shrink(picture, self.card.input_px))
+    def run(self, image: NDArray[np.uint8]) -> list[NDArray[Any]]:
+        """Return the outputs for one image of any size, without their first dimension."""
+        reduced = np.ascontiguousarray(shrink(image, self.card.input_px))
         return [np.asarray(output)[0] for output in self._session.run(None, {"pictures": reduced[None]})]
 
 
 class PanelClassifier:
-    """A classifier of the panel: the colour and kind of the object that a picture shows.
+    """A classifier of the panel: the colour and kind of the object that an image shows.
 
     Args:
         network: With its card.
@@ -100,13 +100,13 @@ class PanelClassifier:
         """What is known of the model."""
         return self._network.info
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return a `Classification` for each ``(H, W, 3)`` uint8 RGB picture."""
-        return [self.classify(picture) for picture in pictures]
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return a `Classification` for each ``(H, W, 3)`` uint8 RGB image."""
+        return [self.classify(image) for image in images]
 
-    def classify(self, picture: NDArray[np.uint8]) -> Classification:
-        """Return the class of one picture."""
-        (chances,) = self._network.run(picture)
+    def classify(self, image: NDArray[np.uint8]) -> Classification:
+        """Return the class of one image."""
+        (chances,) = self._network.run(image)
         best = int(chances.argmax())
         return Classification(self.info.classes[best], float(chances[best]))
 
@@ -126,17 +126,17 @@ class PanelDetector:
         """What is known of the model."""
         return self._network.info
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return `Instances` by falling score for each ``(H, W, 3)`` uint8 RGB picture.
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return `Instances` by falling score for each ``(H, W, 3)`` uint8 RGB image.
 
-        Boxes are cut at the border of the picture. Masks of segmenters have the picture's size.
+        Boxes are cut at the border of the image. Masks of segmenters have the image's size.
         """
-        return [self.find(picture) for picture in pictures]
+        return [self.find(image) for image in images]
 
-    def find(self, picture: NDArray[np.uint8]) -> Instances:
-        """Return the instances in one picture."""
-        scores, classes, boxes, *drawn = self._network.run(picture)
-        height, width = picture.shape[:2]
+    def find(self, image: NDArray[np.uint8]) -> Instances:
+        """Return the instances in one image."""
+        scores, classes, boxes, *drawn = self._network.run(image)
+        height, width = image.shape[:2]
         edges = np.clip(boxes, 0, 1).astype(np.float64) * (width, height, width, height)
         kept = _distinct(edges, scores)
         masks = _masks(drawn[0][kept], edges[kept], height, width) if drawn else None
@@ -160,10 +160,10 @@ def _masks(
     """Enlarge the logits of each mask inside its box.
 
     Args:
-        drawn: ``(N, h, w)`` logits over the whole picture.
-        boxes: ``(N, 4)`` [px of the picture].
-        height: Of the picture.
-        width: Of the picture.
+        drawn: ``(N, h, w)`` logits over the whole image.
+        boxes: ``(N, 4)`` [px of the image].
+        height: Of the image.
+        width: Of the image.
 
     Returns:
         ``(N, height, width)``; false outside the boxes.

@@ -24,7 +24,7 @@ class VisionCard:
         input_px: Width and height of its input.
         threshold: Least score at which a prediction counts as pseudo-truth.
         network: Architecture, first channels, number of parameters.
-        training: Command, pictures, seeds, epochs, augmentation: enough to repeat the training.
+        training: Command, images, seeds, epochs, augmentation: enough to repeat the training.
         performance: Measured on held-out scenes, undistorted; empty before the evaluation. ``main`` is
             the weight in labels: top-1 accuracy, box AP or mask AP; ``low`` and ``high`` are
             its interval at 95 %.

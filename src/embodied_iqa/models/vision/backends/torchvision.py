@@ -71,7 +71,7 @@ def make(request: VisionRequest) -> list[VisionModel]:
 
 
 class TorchvisionModel:
-    """A model of torchvision with the preparation of pictures that belongs to it.
+    """A model of torchvision with the preparation of images that belongs to it.
 
     Args:
         info: What is known of the model.
@@ -87,12 +87,12 @@ class TorchvisionModel:
         self._classes = dict(enumerate(classes))
         self._device = next(model.parameters()).device
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return one prediction for each picture, see `VisionModel.predict`."""
-        return [one for batch in same_sized(pictures) for one in self._predict_together(batch)]
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return one prediction for each image, see `VisionModel.predict`."""
+        return [one for batch in same_sized(images) for one in self._predict_together(batch)]
 
-    def _predict_together(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        tensors = [self._torch.from_numpy(np.ascontiguousarray(one)).permute(2, 0, 1) for one in pictures]
+    def _predict_together(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        tensors = [self._torch.from_numpy(np.ascontiguousarray(one)).permute(2, 0, 1) for one in images]
         inputs = [self._prepare(tensor).to(self._device) for tensor in tensors]
         with self._torch.inference_mode():
             if self.info.task is VisionTask.CLASSIFICATION:

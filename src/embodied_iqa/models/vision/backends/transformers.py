@@ -1,7 +1,7 @@
 """Vision models that Hugging Face transformers runs: classifiers, detectors, instance segmenters.
 
 The model's class follows from the architecture in its config.json, the names of its classes from `id2label`.
-Pictures are prepared and outputs read by the checkpoint's own image processor.
+Images are prepared and outputs read by the checkpoint's own image processor.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.models.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
 from embodied_iqa.models.subjects.catalogue import Backend, Role
 from embodied_iqa.models.subjects.checkpoints import open_checkpoint, read_json
-from embodied_iqa.models.subjects.options import LoadingOptions, Precision, VlmOptions, VlmRequest
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
+from embodied_iqa.models.subjects.subject_options import LoadingOptions, Precision, VlmOptions, VlmRequest
 from embodied_iqa.models.vision.backends.batches import boxes_of_masks, class_name, same_sized
 from embodied_iqa.models.vision.model import VisionModel, VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
@@ -38,7 +38,7 @@ _KINDS: Final = {
 """Tasks of the architectures in the tables of transformers' auto classes."""
 _OUTPUTS: Final = ("logits", "pred_boxes", "pred_masks", "class_queries_logits", "masks_queries_logits")
 _LEAST_MASK_SCORE: Final = 0.05
-"""Of a mask that is made; each has the size of the picture. The same as torchvision's."""
+"""Of a mask that is made; each has the size of the image. The same as torchvision's."""
 
 
 def make(request: VisionRequest) -> list[VisionModel]:
@@ -87,20 +87,19 @@ class TransformersVisionModel:
         }
         self._read = readers[info.task]
 
-    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        """Return one prediction for each picture, see `VisionModel.predict`."""
-        return [one for batch in same_sized(pictures) for one in self._predict_together(batch)]
+    def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return one prediction for each image, see `VisionModel.predict`."""
+        return [one for batch in same_sized(images) for one in self._predict_together(batch)]
 
-    def _predict_together(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
-        images = list(pictures)
-        inputs = self._processor(images=images, return_tensors="pt", input_data_format="channels_last")
+    def _predict_together(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        inputs = self._processor(images=list(images), return_tensors="pt", input_data_format="channels_last")
         with self._torch.inference_mode():
             outputs = self._model(**inputs.to(self._model.device, dtype=self._model.dtype))
             for name in _OUTPUTS:  # a score that is not a number would count as no prediction
                 value = getattr(outputs, name, None)
                 if value is not None and not bool(self._torch.isfinite(value).all()):
                     raise InputError("output that is not finite", expected="finite numbers", got=name)
-            return self._read(outputs, [picture.shape[:2] for picture in pictures])
+            return self._read(outputs, [image.shape[:2] for image in images])
 
     def _classified(self, outputs: Any, _sizes_px: list[tuple[int, int]]) -> list[Prediction]:
         scores, numbers = outputs.logits.float().softmax(-1).max(-1)
@@ -129,7 +128,7 @@ class TransformersVisionModel:
         ]
 
     def _instances(self, found: Any, size_px: tuple[int, int], *, one_map_each: bool) -> Instances:
-        """Return the segments of a picture: each has its own map, or all share one map of their numbers."""
+        """Return the segments of an image: each has its own map, or all share one map of their numbers."""
         segments = found["segments_info"]
         masks = np.zeros((len(segments), *size_px), bool)
         if segments:

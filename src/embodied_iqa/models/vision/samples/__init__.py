@@ -1,1 +1,1 @@
-"""Rendered pictures of the cell with exact truth: classes, boxes and masks of visible pixels."""
+"""Rendered images of the cell with exact truth: classes, boxes and masks of visible pixels."""

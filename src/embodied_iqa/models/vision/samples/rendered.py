@@ -1,4 +1,4 @@
-"""Seeded pictures of the cell through the camera model, with exact truth."""
+"""Seeded images of the cell through the camera model, with exact truth."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from embodied_iqa.world.simulation.kept_renderers import batch_renderer
 from embodied_iqa.world.simulation.world import at_rest
 from embodied_iqa.world.tasks.instruction import Instruction
 
-PICTURE_PX: Final = (640, 480)
-"""Width and height of the pictures, from which networks take theirs."""
+IMAGE_PX: Final = (640, 480)
+"""Width and height of the images, from which networks take theirs."""
 _SEED_TAG: Final = 0x715A
 _ATTEMPTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisionSample:
-    """A rendered picture with its truth.
+    """A rendered image with its truth.
 
     Attributes:
         scene: What it shows, with the arm at home.
@@ -57,20 +57,20 @@ class VisionSample:
         return coloured_class(self.scene.objects[0])
 
     def crop(self, index: int | None = None, size_px: int = CROP_PX) -> Crop:
-        """Return the picture of one instance; None for the object of the task."""
+        """Return the image of one instance; None for the object of the task."""
         item = self.main_index if index is None else index
         number = self.object_of_instance[item]
         mask = self.labels == number
         return crop_of(self.rgb, mask, coloured_class(self.scene.objects[number]), size_px)
 
 
-def rendered_sample(seed: int, view: View, size_px: tuple[int, int] = PICTURE_PX) -> VisionSample:
+def rendered_sample(seed: int, view: View, size_px: tuple[int, int] = IMAGE_PX) -> VisionSample:
     """Render a scene that shows the object of its task.
 
     Args:
         seed: Any integer from 0; the same arguments give the same sample in every process.
         view: The camera.
-        size_px: Width and height of the picture, even numbers.
+        size_px: Width and height of the image, even numbers.
 
     Raises:
         UsageError: The seed is negative, or the size is odd or too large.

@@ -1,4 +1,4 @@
-"""Vision samples on disk: pictures, segmentations and crops as arrays, in parts written atomically."""
+"""Vision samples on disk: images, segmentations and crops as arrays, in parts written atomically."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from embodied_iqa.models.vision.samples.truth import (
 )
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
-PART_PICTURES: Final = 30
-"""Pictures of a part; cameras alternate. Every part is full, so that trainings of any size share them."""
+PART_IMAGES: Final = 30
+"""Images of a part; cameras alternate. Every part is full, so that trainings of any size share them."""
 NO_INSTANCE: Final = 255
 """Value in a stored segmentation where no object is visible."""
-_PICTURES, _INSTANCES, _CROPS, _TRUTH = "pictures.npy", "instances.npy", "crops.npy", "truth.npz"
+_IMAGES, _INSTANCES, _CROPS, _TRUTH = "pictures.npy", "instances.npy", "crops.npy", "truth.npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class StoredSize:
     """Sizes of what is stored.
 
     Attributes:
-        picture_px: Width and height of pictures; segmentations keep the camera's size.
+        picture_px: Width and height of images; segmentations keep the camera's size.
         crop_px: Side of the crops.
     """
 
@@ -55,7 +55,7 @@ HELD_OUT: Final = StoredSize((640, 480), CROP_PX)
 class _Part:
     """Arrays of a part; see `SampleStore`."""
 
-    pictures: NDArray[np.uint8]
+    images: NDArray[np.uint8]
     instances: NDArray[np.uint8]
     crops: NDArray[np.uint8]
     truth: dict[str, NDArray[Any]]
@@ -66,11 +66,11 @@ class SampleStore:
 
     Args:
         folder: Of `draw_part`.
-        limit: Largest number of pictures.
+        limit: Largest number of images.
 
     Attributes:
-        views: ``(N,)`` index in `CELL_VIEWS` of each picture.
-        picture_of: ``(M,)`` picture of each instance; the instances of a picture follow each other.
+        views: ``(N,)`` index in `CELL_VIEWS` of each image.
+        image_of: ``(M,)`` image of each instance; the instances of an image follow each other.
         kinds: ``(M,)`` index in `KIND_CLASSES`.
         coloured: ``(M,)`` index in `COLOURED_CLASSES`.
         boxes: ``(M, 4)`` float32 left, top, right, bottom in [0, 1] of width and height.
@@ -89,15 +89,15 @@ class SampleStore:
             self._parts = [_load_part(file) for file in files]
         except (OSError, ValueError, KeyError) as error:
             raise InputError(f"broken vision samples in {folder}: {error}") from error
-        counts = [len(part.pictures) for part in self._parts]
+        counts = [len(part.images) for part in self._parts]
         self._starts = np.cumsum([0, *counts])
         self._first_crops = np.cumsum([0, *(len(part.crops) for part in self._parts)])
         self.views = self._joined("view")[:limit]
-        picture_of = np.concatenate(
+        image_of = np.concatenate(
             [part.truth["picture"] + start for part, start in zip(self._parts, self._starts, strict=False)]
         )
-        kept = picture_of < len(self.views)
-        self.picture_of = picture_of[kept]
+        kept = image_of < len(self.views)
+        self.image_of = image_of[kept]
         self.coloured, self.crowd, self.main = (
             self._joined(name)[kept] for name in ("coloured", "crowd", "main")
         )
@@ -107,16 +107,16 @@ class SampleStore:
     def __len__(self) -> int:
         return len(self.views)
 
-    def picture(self, index: int) -> NDArray[np.uint8]:
+    def image(self, index: int) -> NDArray[np.uint8]:
         """Return ``(H, W, 3)`` uint8 RGB."""
         part, row = self._place(self._starts, index)
-        picture: NDArray[np.uint8] = part.pictures[row]
-        return picture
+        image: NDArray[np.uint8] = part.images[row]
+        return image
 
     def instance_map(self, index: int) -> NDArray[np.uint8]:
-        """Return ``(H, W)`` uint8, the number within the picture of each pixel's instance, or NO_INSTANCE.
+        """Return ``(H, W)`` uint8, the number within the image of each pixel's instance, or NO_INSTANCE.
 
-        It has the camera's size, also where the picture is reduced.
+        It has the camera's size, also where the image is reduced.
         """
         part, row = self._place(self._starts, index)
         shown: NDArray[np.uint8] = part.instances[row]
@@ -129,8 +129,8 @@ class SampleStore:
         return crop
 
     def instances(self, index: int) -> Instances:
-        """Return the truth of a picture, with masks."""
-        rows = np.flatnonzero(self.picture_of == index)
+        """Return the truth of an image, with masks."""
+        rows = np.flatnonzero(self.image_of == index)
         shown = self.instance_map(index)
         height, width = shown.shape
         boxes = self.boxes[rows].astype(np.float64) * (width, height, width, height)
@@ -147,21 +147,21 @@ class SampleStore:
 
 
 def _load_part(folder: Path) -> _Part:
-    pictures, instances, crops = (
-        np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (_PICTURES, _INSTANCES, _CROPS)
+    images, instances, crops = (
+        np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (_IMAGES, _INSTANCES, _CROPS)
     )
     with np.load(folder / _TRUTH, allow_pickle=False) as stored:
-        return _Part(pictures, instances, crops, dict(stored))
+        return _Part(images, instances, crops, dict(stored))
 
 
-def part_folders(folder: Path, pictures: int) -> Iterator[tuple[Path, int]]:
-    """Yield folder and first picture of each part that holds some of the first pictures."""
-    for part, start in enumerate(range(0, pictures, PART_PICTURES)):
+def part_folders(folder: Path, images: int) -> Iterator[tuple[Path, int]]:
+    """Yield folder and first image of each part that holds some of the first images."""
+    for part, start in enumerate(range(0, images, PART_IMAGES)):
         yield folder / f"part-{part:04d}", start
 
 
 def draw_part(folder: Path, seed: int, first: int, size: StoredSize) -> None:
-    """Render the pictures of a seed from the number ``first`` and store them; an existing part is kept.
+    """Render the images of a seed from the number ``first`` and store them; an existing part is kept.
 
     Raises:
         InputError: The folder cannot be written.
@@ -172,7 +172,7 @@ def draw_part(folder: Path, seed: int, first: int, size: StoredSize) -> None:
     with keep_open():
         samples = [
             _Reduced.of(rendered_sample(seed + index // len(views), views[index % len(views)]), size)
-            for index in range(first, first + PART_PICTURES)
+            for index in range(first, first + PART_IMAGES)
         ]
     try:
         _save(samples, folder)
@@ -184,7 +184,7 @@ def _save(samples: list[_Reduced], folder: Path) -> None:
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    np.save(partial / _PICTURES, np.stack([sample.picture for sample in samples]))
+    np.save(partial / _IMAGES, np.stack([sample.image for sample in samples]))
     np.save(partial / _INSTANCES, np.stack([sample.instances for sample in samples]))
     np.save(partial / _CROPS, np.concatenate([sample.crops for sample in samples]))
     names = samples[0].truth
@@ -200,10 +200,10 @@ def _save(samples: list[_Reduced], folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reduced:
-    """A sample as it is stored: reduced picture and crops, segmentation, and truth by name."""
+    """A sample as it is stored: reduced image and crops, segmentation, and truth by name."""
 
     view: View
-    picture: NDArray[np.uint8]
+    image: NDArray[np.uint8]
     instances: NDArray[np.uint8]
     crops: NDArray[np.uint8]
     truth: dict[str, NDArray[Any]]

@@ -1,4 +1,4 @@
-"""Truth of a rendered picture: instances of the renderer's segmentation, and crops of single objects."""
+"""Truth of a rendered image: instances of the renderer's segmentation, and crops of single objects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ KIND_CLASSES: Final = tuple(str(kind) for kind in Kind)
 COLOURED_CLASSES: Final = tuple(f"{colour} {kind}" for kind in Kind for colour in Colour)
 """Classes of classification."""
 MIN_VISIBLE_SHARE: Final = 2.5e-4
-"""Least visible area of an object as a share of the picture (77 px of 640x480); smaller ones are marked as
+"""Least visible area of an object as a share of the image (77 px of 640x480); smaller ones are marked as
 crowd: finding them counts neither for nor against a model."""
 CROP_PX: Final = 160
-"""Side of the picture of a single object [px]."""
+"""Side of the image of a single object [px]."""
 CROP_SCALE: Final = 2.0
 """Side of the cut square as a multiple of the longer side of the object's box."""
 MIN_CUT_PX: Final = 48
@@ -32,13 +32,13 @@ MIN_CUT_PX: Final = 48
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crop:
-    """The picture of one object.
+    """The image of one object.
 
     Attributes:
         rgb: ``(S, S, 3)`` uint8 RGB.
         mask: ``(S, S)`` bool, the visible pixels of the object.
         label: Colour and kind, one of `COLOURED_CLASSES`.
-        square_px: Left, top and side of the square in the whole picture.
+        square_px: Left, top and side of the square in the whole image.
     """
 
     rgb: NDArray[np.uint8]
@@ -82,7 +82,7 @@ def instances_of(
 
 
 def square_around(box: Sequence[float], height_px: int, width_px: int) -> tuple[int, int, int]:
-    """Return left, top and side of the square around a box, moved into the picture where needed."""
+    """Return left, top and side of the square around a box, moved into the image where needed."""
     left, top, right, bottom = box
     longer = max(right - left, bottom - top)
     side = min(max(round(CROP_SCALE * longer), MIN_CUT_PX), height_px, width_px)
@@ -106,6 +106,6 @@ def crop_of(rgb: NDArray[np.uint8], mask: NDArray[np.bool_], label: str, size_px
     x, y, side = square = square_around(box_of(mask), *mask.shape)
     rows, columns = slice(y, y + side), slice(x, x + side)
     method = cv2.INTER_AREA if side >= size_px else cv2.INTER_LINEAR
-    picture = cv2.resize(rgb[rows, columns], (size_px, size_px), interpolation=method)
+    image = cv2.resize(rgb[rows, columns], (size_px, size_px), interpolation=method)
     inside = cv2.resize(mask[rows, columns].astype(np.float32), (size_px, size_px), interpolation=method)
-    return Crop(np.asarray(picture, np.uint8), np.asarray(inside >= 0.5), label, square)
+    return Crop(np.asarray(image, np.uint8), np.asarray(inside >= 0.5), label, square)

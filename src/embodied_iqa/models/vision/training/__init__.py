@@ -1,1 +1,1 @@
-"""Training of the embedded vision panel on rendered pictures."""
+"""Training of the embedded vision panel on rendered images."""

@@ -1,4 +1,4 @@
-"""Training batches of the vision panel: mirrored, augmented pictures with targets for every cell."""
+"""Training batches of the vision panel: mirrored, augmented images with targets for every cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embodied_iqa.models.subjects.backends.panel.format import shrink
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.models.vision.samples.sample_store import SampleStore
 from embodied_iqa.models.vision.training.detectors import MASK_STRIDE, STRIDE
-from embodied_iqa.models.vision.training.members import VisionRecipe
+from embodied_iqa.models.vision.training.vision_members import VisionRecipe
 
 _SPREAD: Final = 0.16
 """Standard deviation of the target around a centre, as a part of the box's side."""
@@ -31,20 +31,20 @@ _MOST_MASKS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DetectionBatch:
-    """Pictures and targets.
+    """Images and targets.
 
     Attributes:
-        pictures: ``(N, H, W, 3)`` uint8.
+        images: ``(N, H, W, 3)`` uint8.
         centre: ``(N, h, w)`` in [0, 1]; 1 at the cell of a centre.
         counted: ``(N, h, w)``; 0 in objects of which too little is visible.
         kind: ``(N, h, w)`` int64, -1 far from all centres.
         boxes: ``(N, h, w, 4)`` left, top, right, bottom of the object of a cell [px].
-        shape_cells: ``(Q, 3)`` int64: picture, row and column of cells that learn a mask.
+        shape_cells: ``(Q, 3)`` int64: image, row and column of cells that learn a mask.
         shapes: ``(Q, H/2, W/2)`` uint8, the part of each place that the object covers, in 255ths; empty for
             detectors.
     """
 
-    pictures: Tensor
+    images: Tensor
     centre: Tensor
     counted: Tensor
     kind: Tensor
@@ -56,19 +56,19 @@ class DetectionBatch:
 def crop_batch(
     store: SampleStore, rows: NDArray[np.int64], recipe: VisionRecipe, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Return ``(N, S, S, 3)`` uint8 pictures of single objects, half of them mirrored, and their classes."""
-    pictures = np.stack([shrink(store.crop(row), recipe.input_px) for row in rows])
+    """Return ``(N, S, S, 3)`` uint8 images of single objects, half of them mirrored, and their classes."""
+    images = np.stack([shrink(store.crop(row), recipe.input_px) for row in rows])
     mirrored = rng.random(len(rows)) < 0.5
-    pictures[mirrored] = pictures[mirrored, :, ::-1]
-    pictures = augment(pictures, recipe.augmentation, rng)
-    return torch.from_numpy(pictures), torch.from_numpy(store.coloured[rows])
+    images[mirrored] = images[mirrored, :, ::-1]
+    images = augment(images, recipe.augmentation, rng)
+    return torch.from_numpy(images), torch.from_numpy(store.coloured[rows])
 
 
 def detection_batch(
-    store: SampleStore, pictures: NDArray[np.int64], recipe: VisionRecipe, rng: np.random.Generator
+    store: SampleStore, images: NDArray[np.int64], recipe: VisionRecipe, rng: np.random.Generator
 ) -> DetectionBatch:
-    """Return a batch of whole pictures, half of them mirrored."""
-    drawn = [_Picture(store, index, recipe.input_px, mirror=rng.random() < 0.5) for index in pictures]
+    """Return a batch of whole images, half of them mirrored."""
+    drawn = [_Image(store, index, recipe.input_px, mirror=rng.random() < 0.5) for index in images]
     shown = augment(np.stack([item.rgb for item in drawn]), recipe.augmentation, rng)
     targets = [item.targets() for item in drawn]
     centre, counted, kind, boxes = (torch.from_numpy(np.stack(parts)) for parts in zip(*targets, strict=True))
@@ -85,15 +85,15 @@ def detection_batch(
     )
 
 
-class _Picture:
-    """One picture with the instances that it shows, reduced to the input of a network."""
+class _Image:
+    """One image with the instances that it shows, reduced to the input of a network."""
 
     def __init__(self, store: SampleStore, index: int, size_px: tuple[int, int], *, mirror: bool) -> None:
         width, height = self.size_px = size_px
         self._step = -1 if mirror else 1
-        self.rgb = shrink(store.picture(index), size_px)[:, :: self._step]
+        self.rgb = shrink(store.image(index), size_px)[:, :: self._step]
         self._map = store.instance_map(index)
-        rows = np.flatnonzero(store.picture_of == index)
+        rows = np.flatnonzero(store.image_of == index)
         boxes = store.boxes[rows] * np.array([width, height, width, height], np.float32)
         if mirror:
             boxes[:, [0, 2]] = width - boxes[:, [2, 0]]
@@ -152,7 +152,7 @@ class _Picture:
 
 
 def _masks(
-    drawn: Sequence[_Picture], rng: np.random.Generator
+    drawn: Sequence[_Image], rng: np.random.Generator
 ) -> tuple[list[tuple[int, int, int]], list[NDArray[np.uint8]]]:
     """Return cells and masks of a batch, a random part where there are many."""
     found = [(number, *cell) for number, item in enumerate(drawn) for cell in item.mask_cells(rng)]

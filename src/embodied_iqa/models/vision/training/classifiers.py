@@ -1,4 +1,4 @@
-"""Classifiers: from the picture of one object to its kind and colour."""
+"""Classifiers: from the image of one object to its kind and colour."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch.nn import functional
 from embodied_iqa.models.panel.training.encoders import Mixer, conv
 from embodied_iqa.models.vision.samples.truth import COLOURED_CLASSES, KIND_CLASSES
 from embodied_iqa.models.vision.training.layers import STAGES, MlpMixerLayer, TransformerLayer, unit
-from embodied_iqa.models.vision.training.members import VisionRecipe
+from embodied_iqa.models.vision.training.vision_members import VisionRecipe
 from embodied_iqa.world.tasks.vocabulary import Colour
 
 _PATCHES: Final = 8
-"""Patches in a row of a picture."""
+"""Patches in a row of an image."""
 _LAYERS: Final = 4
 _COLOURS: Final = len(Colour)
 
@@ -31,8 +31,8 @@ class _Tokens(nn.Module):
         self.places = nn.Parameter(0.02 * torch.randn(1, _PATCHES**2, width))
         self.layers = nn.Sequential(*layers, nn.LayerNorm(width))
 
-    def forward(self, pictures: Tensor) -> Tensor:
-        tokens = self.embed(pictures).flatten(2).transpose(1, 2) + self.places
+    def forward(self, images: Tensor) -> Tensor:
+        tokens = self.embed(images).flatten(2).transpose(1, 2) + self.places
         mean: Tensor = self.layers(tokens).mean(1)
         return mean
 
@@ -44,13 +44,13 @@ class _Pooled(nn.Module):
         super().__init__()
         self.layers = nn.Sequential(*layers)
 
-    def forward(self, pictures: Tensor) -> Tensor:
-        mean: Tensor = self.layers(pictures).mean((2, 3))
+    def forward(self, images: Tensor) -> Tensor:
+        mean: Tensor = self.layers(images).mean((2, 3))
         return mean
 
 
 def _features(recipe: VisionRecipe) -> tuple[nn.Module, int]:
-    """Return layers from pictures to features, and the number of features."""
+    """Return layers from images to features, and the number of features."""
     width, side = recipe.width, recipe.input_px[0]
     match recipe.architecture:
         case "vit":
@@ -76,16 +76,16 @@ class Classifier(nn.Module):
         self.features, width = _features(recipe)
         self.kinds, self.colours = nn.Linear(width, len(KIND_CLASSES)), nn.Linear(width, _COLOURS)
 
-    def logits(self, pictures: Tensor) -> Tensor:
+    def logits(self, images: Tensor) -> Tensor:
         """Map ``(N, S, S, 3)`` bytes to ``(N, classes)`` logits of `COLOURED_CLASSES`."""
-        features = self.features(unit(pictures))
+        features = self.features(unit(images))
         both = self.kinds(features)[:, :, None] + self.colours(features)[:, None]
         return both.reshape(-1, len(COLOURED_CLASSES))
 
-    def forward(self, pictures: Tensor) -> Tensor:
+    def forward(self, images: Tensor) -> Tensor:
         """Map ``(N, S, S, 3)`` bytes to ``(N, classes)`` probabilities."""
-        return self.logits(pictures).float().softmax(-1)
+        return self.logits(images).float().softmax(-1)
 
-    def loss(self, pictures: Tensor, classes: Tensor) -> Tensor:
+    def loss(self, images: Tensor, classes: Tensor) -> Tensor:
         """Return the cross entropy with ``(N,)`` indices of classes."""
-        return functional.cross_entropy(self.logits(pictures).float(), classes)
+        return functional.cross_entropy(self.logits(images).float(), classes)

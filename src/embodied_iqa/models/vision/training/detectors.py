@@ -19,7 +19,7 @@ from embodied_iqa.models.panel.training.encoders import conv
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.models.vision.samples.truth import KIND_CLASSES
 from embodied_iqa.models.vision.training.layers import STAGES, depthwise, unit
-from embodied_iqa.models.vision.training.members import VisionRecipe
+from embodied_iqa.models.vision.training.vision_members import VisionRecipe
 
 STRIDE: Final = 4
 """Side of a cell of the grid [px of the input]."""
@@ -91,9 +91,9 @@ class Detector(nn.Module):
         if recipe.task is VisionTask.SEGMENTATION:
             self.shapes = MaskHead(width, dynamic=recipe.dynamic_masks)
 
-    def grid(self, pictures: Tensor) -> Grid:
+    def grid(self, images: Tensor) -> Grid:
         """Map ``(N, H, W, 3)`` bytes to predictions for each cell."""
-        first = self.stem(unit(pictures))
+        first = self.stem(unit(images))
         levels = [first]
         for stage in self.stages:
             levels.append(stage(levels[-1]))
@@ -108,18 +108,18 @@ class Detector(nn.Module):
         kind = self.kind(cells).float().permute(0, 2, 3, 1)
         return Grid(self.centre(cells)[:, 0].float(), kind, edges, shape, prototypes)
 
-    def forward(self, pictures: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         """Find objects.
 
         Args:
-            pictures: ``(N, H, W, 3)`` bytes.
+            images: ``(N, H, W, 3)`` bytes.
 
         Returns:
             ``(N, K)`` scores, falling; ``(N, K)`` classes; ``(N, K, 4)`` boxes in [0, 1] of width and height;
             of a segmenter also ``(N, K, H/2, W/2)`` logits of masks.
         """
-        grid = self.grid(pictures)
-        size = torch.tensor([pictures.shape[2], pictures.shape[1]] * 2, dtype=torch.float32)
+        grid = self.grid(images)
+        size = torch.tensor([images.shape[2], images.shape[1]] * 2, dtype=torch.float32)
         chance = grid.centre.sigmoid()
         peak = (functional.max_pool2d(chance[:, None], 3, 1, 1)[:, 0] == chance).float()
         sure, kind = grid.kind.softmax(-1).max(-1)

@@ -15,7 +15,7 @@ from embodied_iqa.models.vision.samples.sample_store import SampleStore
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 _GROUPS: Final = 20
-"""Parts of the pictures that are left out in turn to estimate an interval."""
+"""Parts of the images that are left out in turn to estimate an interval."""
 _NORMAL: Final = 1.96
 
 
@@ -23,7 +23,7 @@ def evaluate(member: PanelClassifier | PanelDetector, store: SampleStore) -> dic
     """Return the performance of a member, all in [0, 1], higher is better.
 
     Args:
-        member: A classifier sees the crop of the object of each picture's task, the others the picture.
+        member: A classifier sees the crop of the object of each image's task, the others the image.
         store: Held-out samples as the cameras deliver them.
 
     Returns:
@@ -33,10 +33,10 @@ def evaluate(member: PanelClassifier | PanelDetector, store: SampleStore) -> dic
     """
     if isinstance(member, PanelClassifier):
         return _evaluate_classifier(member, store)
-    pictures = range(len(store))
-    found = [member.find(store.picture(index)) for index in pictures]
+    images = range(len(store))
+    found = [member.find(store.image(index)) for index in images]
     masked = member.info.task is VisionTask.SEGMENTATION
-    truth = [store.instances(index) for index in pictures]
+    truth = [store.instances(index) for index in images]
 
     def precision(rows: NDArray[np.int64]) -> float:
         there, seen = [truth[row] for row in rows], [found[row] for row in rows]
@@ -62,7 +62,7 @@ def _evaluate_classifier(member: PanelClassifier, store: SampleStore) -> dict[st
 def _with_interval(
     measure: Callable[[NDArray[np.int64]], float], views: NDArray[np.int64]
 ) -> dict[str, float]:
-    """Measure all pictures, those of each camera, and the interval by the jackknife over groups."""
+    """Measure all images, those of each camera, and the interval by the jackknife over groups."""
     rows = np.arange(len(views))
     groups = min(_GROUPS, len(rows))
     value = measure(rows)
@@ -80,5 +80,5 @@ def _with_interval(
     }
 
 
-def _rounded(results: dict[str, float], pictures: int) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in results.items()} | {"pictures": float(pictures)}
+def _rounded(results: dict[str, float], images: int) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in results.items()} | {"pictures": float(images)}

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from embodied_iqa.models.panel.training.encoders import Mixer, Residual, conv
 
 
-def unit(pictures: Tensor) -> Tensor:
+def unit(images: Tensor) -> Tensor:
     """Return ``(N, H, W, 3)`` bytes as ``(N, 3, H, W)`` in [-0.5, 0.5]."""
-    return pictures.permute(0, 3, 1, 2).float() / 255 - 0.5
+    return images.permute(0, 3, 1, 2).float() / 255 - 0.5
 
 
 def depthwise(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
@@ -49,7 +49,7 @@ STAGES: Final[dict[str, Callable[[int, int], nn.Sequential]]] = {
     "depthwise": _depthwise_stage,
     "convmixer": _mixer_stage,
 }
-"""Layers that halve the picture and change the number of channels, by architecture."""
+"""Layers that halve the image and change the number of channels, by architecture."""
 
 
 class TransformerLayer(nn.Module):

@@ -20,9 +20,9 @@ from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.models.vision.samples.sample_store import SampleStore
 from embodied_iqa.models.vision.training.batches import crop_batch, detection_batch
 from embodied_iqa.models.vision.training.classifiers import Classifier
+from embodied_iqa.models.vision.training.detection_losses import detection_loss
 from embodied_iqa.models.vision.training.detectors import Detector
-from embodied_iqa.models.vision.training.losses import detection_loss
-from embodied_iqa.models.vision.training.members import VisionRecipe
+from embodied_iqa.models.vision.training.vision_members import VisionRecipe
 
 Network = Classifier | Detector
 
@@ -74,7 +74,7 @@ def _epoch(
     store: SampleStore,
     epoch: int,
 ) -> EpochResult:
-    """Train on all pictures or crops once."""
+    """Train on all images or crops once."""
     begin = time.monotonic()
     rng = np.random.default_rng([recipe.seed, epoch])
     order = rng.permutation(_lessons(recipe, store))
@@ -89,7 +89,7 @@ def _epoch(
 
 
 def _lessons(recipe: VisionRecipe, store: SampleStore) -> NDArray[np.int64]:
-    """Return the numbers of pictures, or for a classifier those of sufficiently visible instances."""
+    """Return the numbers of images, or for a classifier those of sufficiently visible instances."""
     if recipe.task is VisionTask.CLASSIFICATION:
         return np.flatnonzero(~store.crowd)
     return np.arange(len(store))

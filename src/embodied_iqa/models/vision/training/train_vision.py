@@ -13,6 +13,7 @@ import torch
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.models.panel.training.onnx_export import write_network
 from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.models.vision.backends.panel import load_member
 from embodied_iqa.models.vision.backends.panel_card import VisionCard, load_card, save_card
@@ -25,16 +26,44 @@ from embodied_iqa.models.vision.samples.sample_store import (
     part_folders,
 )
 from embodied_iqa.models.vision.samples.truth import COLOURED_CLASSES, KIND_CLASSES
-from embodied_iqa.models.vision.training.export import export_network
+from embodied_iqa.models.vision.training.classifiers import Classifier
 from embodied_iqa.models.vision.training.held_out import evaluate
 from embodied_iqa.models.vision.training.loop import Network, train_member
-from embodied_iqa.models.vision.training.members import VisionRecipe, recipes_of
+from embodied_iqa.models.vision.training.vision_members import VisionRecipe, recipes_of
 
 _SEED_STEP: Final = 1_000_000
 _HELD_OUT_OFFSET: Final = 500_000
-_HELD_OUT_PICTURES: Final = 300
+_HELD_OUT_IMAGES: Final = 300
 _QUICK_HELD_OUT: Final = 30
 _THRESHOLD: Final = 0.3
+
+
+def export_network(network: Network, input_px: tuple[int, int], path: Path) -> None:
+    """Write a network as ONNX, atomically; large weights in half precision.
+
+    Input: ``pictures`` ``(N, H, W, 3)`` uint8. Output of a classifier: ``probabilities`` ``(N, classes)``; of
+    the others those of `Detector.forward`: ``scores``, ``classes``, ``boxes`` and ``masks``.
+
+    Args:
+        network: In evaluation mode.
+        input_px: Width and height of its images.
+        path: The file.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    width, height = input_px
+    images = torch.zeros((2, height, width, 3), dtype=torch.uint8)
+    outputs = output_names(network)
+    rows = dict.fromkeys(["pictures", *outputs], "pictures")
+    write_network(network.eval(), {"pictures": images}, outputs, rows, path)
+
+
+def output_names(network: Network) -> list[str]:
+    """Return the names of the outputs of ``forward``, in order."""
+    if isinstance(network, Classifier):
+        return ["probabilities"]
+    return ["scores", "classes", "boxes", *(["masks"] if network.shapes is not None else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +76,7 @@ class VisionPlan:
         seed: Of the scenes; also changes the members' own seeds.
         quick: A fraction of the training, to try it out.
         workers: Processes that draw samples.
-        pictures: Training pictures of each member; None as in its recipe.
+        images: Training images of each member; None as in its recipe.
     """
 
     members: tuple[str, ...]
@@ -55,14 +84,14 @@ class VisionPlan:
     seed: int = 1
     quick: bool = False
     workers: int = 1
-    pictures: int | None = None
+    images: int | None = None
 
     @property
     def command(self) -> str:
         """Command line of this training."""
         words = ["embodied-iqa train vision-panel"]
         words += ["--quick"] if self.quick else []
-        words += [f"--samples {self.pictures}"] if self.pictures else []
+        words += [f"--samples {self.images}"] if self.images else []
         return " ".join([*words, f"--seed {self.seed} --out DIR"])
 
     @property
@@ -83,16 +112,16 @@ class VisionPlan:
     @property
     def held_out_pictures(self) -> int:
         """Number of held-out samples."""
-        return _QUICK_HELD_OUT if self.quick else _HELD_OUT_PICTURES
+        return _QUICK_HELD_OUT if self.quick else _HELD_OUT_IMAGES
 
     @property
     def train_seed(self) -> int:
-        """Seed of the first training picture."""
+        """Seed of the first training image."""
         return self.seed * _SEED_STEP
 
     @property
     def held_out_seed(self) -> int:
-        """Seed of the first held-out picture."""
+        """Seed of the first held-out image."""
         return self.train_seed + _HELD_OUT_OFFSET
 
 
@@ -107,19 +136,19 @@ def train_vision_panel(plan: VisionPlan, bars: ProgressBars) -> list[VisionCard]
         UsageError: A member is unknown.
         UserError: A checkpoint or sample in the folder is broken or belongs to another training.
     """
-    recipes = recipes_of(plan.members, quick=plan.quick, pictures=plan.pictures, seed=plan.seed)
+    recipes = recipes_of(plan.members, quick=plan.quick, images=plan.images, seed=plan.seed)
     _draw(plan, max(recipe.pictures for recipe in recipes), bars)
     return [_train_and_export(plan, recipe, bars) for recipe in recipes]
 
 
-def _draw(plan: VisionPlan, pictures: int, bars: ProgressBars) -> None:
+def _draw(plan: VisionPlan, images: int, bars: ProgressBars) -> None:
     """Draw the missing parts of training and held-out samples."""
     wanted = [
         *(
             (HELD_OUT, plan.held_out_seed, *part)
             for part in part_folders(plan.held_out, plan.held_out_pictures)
         ),
-        *((TRAINING, plan.train_seed, *part) for part in part_folders(plan.train, pictures)),
+        *((TRAINING, plan.train_seed, *part) for part in part_folders(plan.train, images)),
     ]
     missing = [part for part in wanted if not part[2].is_dir()]
     jobs = [partial(draw_part, folder, seed, first, size) for size, seed, folder, first in missing]

@@ -1,4 +1,4 @@
-"""Chapter: SRCC by properties of pictures and distortions, beside the noise ceiling."""
+"""Chapter: SRCC by properties of images and distortions, beside the noise ceiling."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE, by_key, whole
 from embodied_iqa.pages.reports.kit.formatting import distortion_label
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
-from embodied_iqa.quality.metrics.benchmark.plan import Target
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, ScoreRow
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults, ScoreRow
 
 _DETAILS: Final = {"background", "main_object", "origin", "person"}
 """Properties with a table of their own that Markdown leaves out."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from embodied_iqa.pages.reports.benchmark.lines import targets_of, whole_scores
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
-from embodied_iqa.quality.metrics.benchmark.plan import Target
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults
 
 
 def chapter(results: BenchmarkResults) -> Chapter:

@@ -9,7 +9,7 @@ from embodied_iqa.pages.reports.benchmark.lines import whole_scores
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.scatter_plot import Point, ScatterPlot, place_points
 from embodied_iqa.pages.reports.kit.table import Column, Table
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults
 
 _TICK_DECADES = 1.0
 _TICK_SRCC = 0.2
@@ -23,12 +23,12 @@ def chapter(results: BenchmarkResults) -> Chapter:
         {
             Column("Metric"): lambda row: row.name,
             Column("Kind"): lambda row: kind_of(row.needs, row.trained_on),
-            Column("ms a picture", 1, name="milliseconds"): lambda row: row.milliseconds,
+            Column("ms an image", 1, name="milliseconds"): lambda row: row.milliseconds,
             Column("MB of weights", 1, name="megabytes"): lambda row: row.megabytes,
             Column("Without a value", name="failures"): lambda row: sum(row.failures.values()),
             Column("Source"): lambda row: row.source,
         },
-        "Median wall time of a picture of the database on one worker, reading and distorting excluded; on a "
+        "Median wall time of an image of the database on one worker, reading and distorting excluded; on a "
         "machine with other work it is longer.",
         name="cost",
     )
@@ -49,6 +49,6 @@ def _plot(results: BenchmarkResults) -> ScatterPlot | None:
             points.append(Point(math.log10(row.milliseconds), value, row.name, text))
     plot = ScatterPlot(
         f"SRCC on {target} against time", "decision",
-        "log10 of ms a picture", "SRCC", tuple(points),
+        "log10 of ms an image", "SRCC", tuple(points),
     )  # fmt: skip
     return place_points(plot, _TICK_DECADES, _TICK_SRCC)

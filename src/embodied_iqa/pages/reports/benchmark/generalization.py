@@ -5,7 +5,7 @@ from __future__ import annotations
 from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults
 
 
 def unseen_chapter(results: BenchmarkResults) -> Chapter:
@@ -55,7 +55,7 @@ def cross_chapter(results: BenchmarkResults) -> Chapter:
             Column("Count"): lambda row: row.count,
         },
         "Execution: mean value of the metric by distortion against the mean execution score of the joined "
-        "runs, over distortions. Human databases: over pictures. Metrics trained on one score are tested on "
+        "runs, over distortions. Human databases: over images. Metrics trained on one score are tested on "
         "all others of this database in the leaderboards above.",
         name="cross",
     )

@@ -11,8 +11,8 @@ from embodied_iqa.pages.reports.kit.figure import Dot, FigureRow, Lane, LaneFigu
 from embodied_iqa.pages.reports.kit.formatting import number, plural
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Table
-from embodied_iqa.quality.metrics.benchmark.plan import Target
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, RankRow, ScoreRow
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults, RankRow, ScoreRow
 from embodied_iqa.quality.metrics.metric import Needs
 
 _TICK: Final = 0.5

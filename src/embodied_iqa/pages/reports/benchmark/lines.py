@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from embodied_iqa.quality.metrics.benchmark.plan import Target
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults, ScoreRow
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults, ScoreRow
 
 SRCC_RANGE: Final = (0.0, 1.0)
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from embodied_iqa.data.analysis.grid import PARTS, Group
-from embodied_iqa.data.analysis.published import PublishedRow, published_metrics
+from embodied_iqa.data.analysis.published_results import PublishedRow, published_metrics
 from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE, by_key, targets_of
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Row, Table
-from embodied_iqa.quality.metrics.benchmark.plan import Target
-from embodied_iqa.quality.metrics.benchmark.results import BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults
 
 _SUBSETS: Final = (
     ("person", "first"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from embodied_iqa.data.analysis.grid import PARTS
-from embodied_iqa.data.analysis.published import AGREEMENT
+from embodied_iqa.data.analysis.published_results import AGREEMENT
 from embodied_iqa.data.analysis.study import TOTAL, GroupStudy, Study
 from embodied_iqa.pages.reports.database.by_group import UNIT_RANGE
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
@@ -64,10 +64,10 @@ def _means(study: Study) -> Table:
     return Table("agreement", "Agreement between subjects", columns, rows, note)
 
 
-def _matrices(found: GroupStudy) -> Iterator[Table]:
+def _matrices(group: GroupStudy) -> Iterator[Table]:
     """Yield the matrix of every dimension, that of the whole score first."""
-    for part in (TOTAL, *PARTS[found.group]):
-        own = found.agreements[part]
+    for part in (TOTAL, *PARTS[group.group]):
+        own = group.agreements[part]
         columns = (Column("Subject"), *(Column(name, heat=UNIT_RANGE, name=name) for name in own.subjects))
         rows: list[Row] = [
             (name, *map(float, line)) for name, line in zip(own.subjects, own.matrix, strict=True)
@@ -75,8 +75,8 @@ def _matrices(found: GroupStudy) -> Iterator[Table]:
         paper = f"; the paper: {AGREEMENT[part]:.2f}" if part in AGREEMENT else ""
         mean = "not defined" if np.isnan(own.mean) else f"{own.mean:.2f}"
         note = f"SRCC between subjects over all pairs that both scored. Mean {mean}{paper}."
-        title = f"{found.group.title()}: {part}"
-        yield Table(f"srcc_{found.group}_{part}", title, columns, rows, note, folded=part != TOTAL)
+        title = f"{group.group.title()}: {part}"
+        yield Table(f"srcc_{group.group}_{part}", title, columns, rows, note, folded=part != TOTAL)
 
 
 def _between(study: Study) -> Table:

@@ -1,4 +1,4 @@
-"""Chapter: what distortions do to low-level attributes of the pictures."""
+"""Chapter: what distortions do to low-level attributes of the images."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def chapter(study: Study) -> Chapter:
     """Return the chapter."""
     return Chapter(
         "attributes",
-        "What distortions do to the pictures",
-        "Low-level attributes of the pictures, without any subject.",
+        "What distortions do to the images",
+        "Low-level attributes of the images, without any subject.",
         "Its numbers are not available.",
         (
             Part("By distortion", (_means(study.attributes),)),
@@ -28,23 +28,23 @@ def chapter(study: Study) -> Chapter:
     )
 
 
-def _means(found: AttributeTable) -> Table:
+def _means(table: AttributeTable) -> Table:
     """Mean change of each attribute by distortion, in percent of the references' mean."""
     columns = [
         Column("Distortion"),
-        Column("Pictures"),
-        *(Column(f"{_title(name)}, %", 0, name=f"{name}_change_percent") for name in found.names),
-        *(Column(name, name=f"{name}_mean", shown=False) for name in found.names),
+        Column("Images"),
+        *(Column(f"{_title(name)}, %", 0, name=f"{name}_change_percent") for name in table.names),
+        *(Column(name, name=f"{name}_mean", shown=False) for name in table.names),
     ]
-    base = np.abs(found.rows[0].means)
+    base = np.abs(table.rows[0].means)
     rows: list[Row] = []
-    for row in found.rows:
+    for row in table.rows:
         label = distortion_label(row.distortion_id) if row.distortion_id else "References"
         with np.errstate(divide="ignore", invalid="ignore"):
             changes = 100 * np.array(row.changes) / base
         rows.append((label, row.count, *map(float, changes), *row.means))
     note = (
-        "Mean change of each attribute from the reference to the distorted picture, in percent of the "
+        "Mean change of each attribute from the reference to the distorted image, in percent of the "
         "references' mean; all levels together. Sharpness falls where blur grows. The CSV file has the "
         "means too."
     )

@@ -8,27 +8,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from embodied_iqa.pages.reports.benchmark import leaderboard
-from embodied_iqa.pages.reports.benchmark.report import REPORT
+from embodied_iqa.pages.reports.benchmark.benchmark_report import REPORT
 from embodied_iqa.pages.reports.kit.page import Chapter, Link
 from embodied_iqa.quality.metrics.benchmark.beside import BenchmarksBeside
 
 
-def chapters(found: BenchmarksBeside, page: Path) -> Iterator[Chapter]:
+def chapters(benchmarks: BenchmarksBeside, page: Path) -> Iterator[Chapter]:
     """Yield the chapter, with the newest benchmark; none without a benchmark.
 
     Args:
-        found: The benchmarks of the database.
+        benchmarks: The benchmarks of the database.
         page: The page of the database, from which links lead to those of the benchmarks.
     """
-    if not found.results:
+    if not benchmarks.results:
         return
-    links = tuple(_link(folder, page) for folder in found.results if (folder / REPORT).is_file())
-    yield replace(leaderboard.chapter(next(iter(found.results.values()))), links=links)
+    links = tuple(_link(folder, page) for folder in benchmarks.results if (folder / REPORT).is_file())
+    yield replace(leaderboard.chapter(next(iter(benchmarks.results.values()))), links=links)
 
 
-def remarks(found: BenchmarksBeside) -> Iterator[str]:
+def remarks(benchmarks: BenchmarksBeside) -> Iterator[str]:
     """Say which benchmarks are not shown."""
-    for folder in found.outdated:
+    for folder in benchmarks.outdated:
         yield f"The benchmark in {folder.name} was made with other pairs or scores: not shown."
 
 

@@ -1,4 +1,4 @@
-"""Chapter: mean scores by properties of pictures and distortions."""
+"""Chapter: mean scores by properties of images and distortions."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group
-from embodied_iqa.data.analysis.published import REMARKS
+from embodied_iqa.data.analysis.published_results import REMARKS
 from embodied_iqa.data.analysis.study import GroupStudy, Study
 from embodied_iqa.pages.reports.kit.figure import FigureRow, Lane, LaneFigure, Tick
 from embodied_iqa.pages.reports.kit.formatting import distortion_label

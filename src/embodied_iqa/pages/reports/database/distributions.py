@@ -40,8 +40,8 @@ def chapter(study: Study) -> Chapter:
     )
 
 
-def _by_distortion(found: GroupStudy) -> list[tuple[str, tuple[Spread, ...]]]:
-    return [(number, tuple(one)) for number, one in groupby(found.spreads, lambda one: one.distortion_id)]
+def _by_distortion(group: GroupStudy) -> list[tuple[str, tuple[Spread, ...]]]:
+    return [(number, tuple(one)) for number, one in groupby(group.spreads, lambda one: one.distortion_id)]
 
 
 def _lane(group: Group, found: tuple[Spread, ...] | None) -> Lane:
@@ -51,7 +51,7 @@ def _lane(group: Group, found: tuple[Spread, ...] | None) -> Lane:
     return Lane(str(group), f"{group}, mean at {means}" if known else "not scored", boxes=boxes)
 
 
-def _distributions(found: GroupStudy) -> Table:
+def _distributions(group: GroupStudy) -> Table:
     columns = [Column("Distortion")]
     for level in LEVELS:
         columns.append(Column(f"Level {level}", heat=SCORE_RANGE, name=f"mean_level_{level}"))
@@ -62,11 +62,11 @@ def _distributions(found: GroupStudy) -> Table:
             distortion_label(number),
             *(cell for one in spreads for cell in (one.mean, one.count, one.deviation, *one.quantiles)),
         )
-        for number, spreads in _by_distortion(found)
+        for number, spreads in _by_distortion(group)
     ]
     return Table(
-        f"distributions_{found.group}",
-        f"Mean {found.group} score by distortion and level",
+        f"distributions_{group.group}",
+        f"Mean {group.group} score by distortion and level",
         columns,
         rows,
         "Mean opinion, 0 to 5 (best). The CSV file has counts, standard deviations and quantiles too.",
@@ -112,7 +112,7 @@ def _subjects(study: Study) -> Table:
 
 
 def _views(study: Study) -> Table:
-    """How many subjects answered about the pictures of each view, and how many of them count."""
+    """How many subjects answered about the images of each view, and how many of them count."""
     columns = [Column("View"), Column("References")]
     for group in Group:
         kind = group.role.upper()
@@ -123,10 +123,10 @@ def _views(study: Study) -> Table:
         for one in study.views
     ]
     note = (
-        "Every subject answers about every picture. The scores of this page are of those that are made for "
-        "the picture's camera, or for any: others hardly react to what is done to it."
+        "Every subject answers about every image. The scores of this page are of those that are made for "
+        "the image's camera, or for any: others hardly react to what is done to it."
     )
     if study.all_views:
         columns = [replace(one, title=one.title.replace("made for it", "counted")) for one in columns]
-        note = "Every subject counts for every picture here, also where it is made for another camera."
+        note = "Every subject counts for every image here, also where it is made for another camera."
     return Table("views", "Subjects by view", columns, rows, note)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from embodied_iqa.data.analysis.execution import ExecutionRow, ExecutionTable
+from embodied_iqa.data.analysis.execution_correlation import ExecutionRow, ExecutionTable
 from embodied_iqa.data.analysis.grid import Group
-from embodied_iqa.data.analysis.published import DECISION_EXECUTION, EXECUTION_REMARK
+from embodied_iqa.data.analysis.published_results import DECISION_EXECUTION, EXECUTION_REMARK
 from embodied_iqa.data.analysis.study import Study
 from embodied_iqa.pages.reports.database.by_group import SCORE_RANGE, UNIT_RANGE
 from embodied_iqa.pages.reports.kit.formatting import distortion_label
@@ -52,7 +52,7 @@ def _scatter(rows: tuple[ExecutionRow, ...], group: Group) -> ScatterPlot | None
     return place_points(plot, _SCORE_STEP, _EXECUTION_STEP)
 
 
-def _correlations(found: ExecutionTable) -> Table:
+def _correlations(table: ExecutionTable) -> Table:
     """Correlations over the whole experiment, beside the paper's."""
     columns = (
         Column("Against execution"),
@@ -62,10 +62,10 @@ def _correlations(found: ExecutionTable) -> Table:
         Column("The paper", name="paper"),
     )
     rows: list[Row] = []
-    for group, one in found.over_distortions.items():
+    for group, one in table.over_distortions.items():
         title = f"{group.title()}, mean of each distortion"
-        rows.append((title, one.value, one.count, found.ceilings[group], _PAPER[group]))
-    for group, one in found.over_runs.items():
+        rows.append((title, one.value, one.count, table.ceilings[group], _PAPER[group]))
+    for group, one in table.over_runs.items():
         rows.append((f"{group.title()} of the run itself", one.value, one.count, None, ""))
     note = (
         "Over distortions: the database's mean opinion at the levels that were run, against the mean "
@@ -77,7 +77,7 @@ def _correlations(found: ExecutionTable) -> Table:
     return Table("execution", "Execution", columns, rows, note)
 
 
-def _by_distortion(found: ExecutionTable) -> Table:
+def _by_distortion(table: ExecutionTable) -> Table:
     columns = (
         Column("Distortion"),
         Column("Runs"),
@@ -97,7 +97,7 @@ def _by_distortion(found: ExecutionTable) -> Table:
             *row.opinions.values(),
             *(one.value for one in row.correlations.values()),
         )
-        for row in found.rows
+        for row in table.rows
     ]
     note = (
         "Left out: runs whose reference run failed. Cognition and decision: mean opinion in "

@@ -1,4 +1,4 @@
-"""Chapter: pictures of the pairs with the lowest and the highest decision scores."""
+"""Chapter: images of the pairs with the lowest and the highest decision scores."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.study import Study
-from embodied_iqa.data.database.pictures import distorted_rgb, reference_frame
+from embodied_iqa.data.database.database_images import distorted_rgb, reference_frame
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.pages.reports.kit.formatting import distortion_label, number
-from embodied_iqa.pages.reports.kit.page import Chapter, Part, PictureCard
-from embodied_iqa.pages.reports.kit.picture_encoding import data_uri
+from embodied_iqa.pages.reports.kit.image_encoding import data_uri
+from embodied_iqa.pages.reports.kit.page import Chapter, ImageCard, Part
 
 _SHOWN: Final = 6
 _BYTES: Final = 24_000
 _GROUPS: Final = (Group.DECISION, Group.COGNITION)
 _LEAD: Final = (
-    "Reference and distorted picture of the pairs that subjects of this kind answer worst and best, one of "
+    "Reference and distorted image of the pairs that subjects of this kind answer worst and best, one of "
     "each distortion; of equal scores the higher level comes first."
 )
 
 
 def chapter(study: Study, store: DatabaseStore) -> Chapter:
-    """Return the chapter; a picture that cannot be read is replaced by the reason."""
+    """Return the chapter; an image that cannot be read is replaced by the reason."""
     group = next((group for group in _GROUPS if group in study.groups), None)
     if group is None:
         return Chapter("extremes", "The worst and the best pairs", "Nothing was scored.", "", ())
@@ -43,7 +43,7 @@ def chapter(study: Study, store: DatabaseStore) -> Chapter:
     for title, rows in zip(("Lowest", "Highest"), chosen, strict=True):
         found = [(pairs[study.pairs.pair_ids[row]], float(opinion[row])) for row in rows]
         cards = tuple(_card(store, pair, reference, score) for (pair, reference), score in found)
-        parts.append(Part(f"{title} {group}", (), pictures=cards))
+        parts.append(Part(f"{title} {group}", (), images=cards))
     return Chapter("extremes", "The worst and the best pairs", _LEAD, "", tuple(parts))
 
 
@@ -65,12 +65,12 @@ def _pairs(store: DatabaseStore, names: Iterable[str]) -> dict[str, tuple[Pair, 
     return {pair.pair_id: (pair, references[pair.reference_id]) for pair in pairs}
 
 
-def _card(store: DatabaseStore, pair: Pair, reference: Reference, score: float) -> PictureCard:
+def _card(store: DatabaseStore, pair: Pair, reference: Reference, score: float) -> ImageCard:
     title = f"{distortion_label(pair.distortion_id)}, level {pair.level}: {number(score)}"
     try:
         first = reference_frame(store.path, reference).rgb
         second = distorted_rgb(store.path, reference, pair)
     except UserError as error:
         reason = str(error).replace(str(store.path), "").lstrip("/")
-        return PictureCard(title, "", (f"no picture: {reason}",))
-    return PictureCard(title, data_uri(np.hstack([first, second]), _BYTES), (f"{reference.view} camera",))
+        return ImageCard(title, "", (f"no image: {reason}",))
+    return ImageCard(title, data_uri(np.hstack([first, second]), _BYTES), (f"{reference.view} camera",))

@@ -9,7 +9,7 @@ import numpy as np
 
 from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group
 from embodied_iqa.data.analysis.intervals import Interval
-from embodied_iqa.data.analysis.published import SHAPE
+from embodied_iqa.data.analysis.published_results import SHAPE
 from embodied_iqa.data.analysis.study import TOTAL, GroupStudy, Study
 from embodied_iqa.pages.reports.kit.formatting import ABSENT, number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
@@ -23,12 +23,10 @@ def headline(study: Study) -> str:
     for group, found in study.groups.items():
         agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.scored), group.role.upper())
         if np.isfinite(agreed):
-            pictures = f"the pictures of {plural(found.interval.references, 'reference')}"
-            parts.append(
-                f"{subjects} rank {pictures} alike with SRCC {_with_interval(agreed, found.interval)}"
-            )
+            images = f"the images of {plural(found.interval.references, 'reference')}"
+            parts.append(f"{subjects} rank {images} alike with SRCC {_with_interval(agreed, found.interval)}")
         elif np.isfinite(found.means[TOTAL]):
-            parts.append(f"{subjects} scored the pictures {number(found.means[TOTAL])} of {TASKS_OF_SCALE}")
+            parts.append(f"{subjects} scored the images {number(found.means[TOTAL])} of {TASKS_OF_SCALE}")
         else:
             parts.append(f"{plural(len(found.subjects), group.role.upper())} gave no score that counts")
     if study.between_raw is not None and study.between_raw.undefined is None:
@@ -120,4 +118,4 @@ def _view_remarks(study: Study, group: Group) -> Iterator[str]:
         )
     if study.all_views:
         subjects = f"{group.role.upper()}s"
-        yield f"{subjects} also count for pictures of views that they are not made for (--all-views)."
+        yield f"{subjects} also count for images of views that they are not made for (--all-views)."

@@ -6,7 +6,7 @@ from typing import Final
 
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.jnd import NEVER, LeavingLevel, Third
-from embodied_iqa.data.analysis.published import REMARKS
+from embodied_iqa.data.analysis.published_results import REMARKS
 from embodied_iqa.data.analysis.study import Study
 from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.pages.reports.database.by_group import across_groups, lane_figure
@@ -28,8 +28,7 @@ def chapter(study: Study) -> Chapter:
         "All pairs are cut in thirds by their mean opinion: mild, medium, severe. A distortion is noticed "
         "from the first level on at which fewer than half of the pairs are mild. Dot: that level; line: its "
         "95 % interval.",
-        "It grades pictures mild, medium and severe too; its levels for single distortions are not "
-        "available.",
+        "It grades images mild, medium and severe too; its levels for single distortions are not available.",
         (
             Part(_TITLE, (_levels(study, rows),), lane_figure(study, rows, _lane, ticks=ticks)),
             Part("The thirds", (_thirds(study),)),
@@ -45,11 +44,11 @@ def _level(level: int) -> str:
     return "never" if level == NEVER else str(level)
 
 
-def _lane(group: Group, one: LeavingLevel | None) -> Lane:
-    text = _with_interval(one)
+def _lane(group: Group, level: LeavingLevel | None) -> Lane:
+    text = _with_interval(level)
     dot = None
-    if one is not None and one.level is not None and one.low is not None and one.high is not None:
-        dot = Dot(_place(one.level), _place(one.low), _place(one.high))
+    if level is not None and level.level is not None and level.low is not None and level.high is not None:
+        dot = Dot(_place(level.level), _place(level.low), _place(level.high))
     return Lane(str(group), f"{group}: {text}", text, dot=dot)
 
 
@@ -79,10 +78,10 @@ def _levels(study: Study, rows: dict[str, tuple[LeavingLevel | None, ...]]) -> T
     return Table("jnd", _TITLE, columns, lines, note, folded=True)
 
 
-def _cells(one: LeavingLevel | None) -> tuple[Cell, ...]:
-    if one is None:
-        return _with_interval(one), *(None,) * (3 + len(LEVELS))
-    return _with_interval(one), one.level, one.low, one.high, *one.shares
+def _cells(level: LeavingLevel | None) -> tuple[Cell, ...]:
+    if level is None:
+        return _with_interval(level), *(None,) * (3 + len(LEVELS))
+    return _with_interval(level), level.level, level.low, level.high, *level.shares
 
 
 def _thirds(study: Study) -> Table:

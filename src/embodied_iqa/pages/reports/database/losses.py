@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from embodied_iqa.data.analysis.decision_losses import ALL, LossRow
 from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group
-from embodied_iqa.data.analysis.losses import ALL, LossRow
 from embodied_iqa.data.analysis.study import Study
 from embodied_iqa.pages.reports.database.by_group import SCORE_RANGE, title_of
 from embodied_iqa.pages.reports.kit.formatting import distortion_label
@@ -20,7 +20,7 @@ _COLUMNS: Final = (
     Column("Of all loss, %", 1, name="share_percent"),
 )
 _NOTE: Final = (
-    "Loss: what the mean decision lacks of 5. By refusal: the policy saw no target on the distorted picture, "
+    "Loss: what the mean decision lacks of 5. By refusal: the policy saw no target on the distorted image, "
     "and did on the reference, so it does not move. By wrong motion: all other tasks. Refused: share of the "
     "tasks."
 )

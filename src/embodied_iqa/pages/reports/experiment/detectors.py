@@ -16,16 +16,16 @@ _LEAD: Final = (
     "the policy, see the first two seconds of the same runs without a gate. Cross validation over scenes: "
     "each run is judged by detectors that were fitted on two other fifths of the scenes, in a conformal "
     "band over time from the clean runs of the remaining two. The policies are deterministic, so batches of "
-    "action chunks come from five shifted copies of a picture. The judges of the gate were fitted "
+    "action chunks come from five shifted copies of an image. The judges of the gate were fitted "
     "beforehand, on more scenes than the peers, and get their bound in "
     "the same way here, not from their own calibration."
 )
 _NOTE: Final = (
     "AUC: area under the curve of the highest score of a run, wrong motion against all other runs; among "
-    "distorted runs; on the first picture alone, before the arm moves; for runs that fail. Alarms: share of "
+    "distorted runs; on the first image alone, before the arm moves; for runs that fail. Alarms: share of "
     "clean runs, of distorted runs without a wrong motion, and of runs with one (of these: on the first "
-    "picture). Delay: median from the beginning of the burst to the alarm on a wrong motion. Cost: beyond "
-    "the policy's own decision, for a picture; a peer's features could come free from the decision itself."
+    "image). Delay: median from the beginning of the burst to the alarm on a wrong motion. Cost: beyond "
+    "the policy's own decision, for an image; a peer's features could come free from the decision itself."
 )
 
 
@@ -46,12 +46,12 @@ def detectors_table(compared: ComparedDetectors) -> Table:
             Column("AUC", 3, name="auc"): lambda one: one.auc,
             Column("95 %", name="auc_interval"): _interval,
             Column("AUC, distorted", 3): lambda one: one.auc_distorted,
-            Column("AUC, first picture", 3): lambda one: one.auc_first,
+            Column("AUC, first image", 3): lambda one: one.auc_first,
             Column("AUC, failure", 3): lambda one: one.auc_failed,
             Column("Clean alarms"): lambda one: one.clean_alarms,
             Column("Harmless alarms"): lambda one: one.harmless_alarms,
             Column("Wrong motions stopped"): lambda one: one.stopped,
-            Column("At the first picture"): lambda one: one.stopped_at_first,
+            Column("At the first image"): lambda one: one.stopped_at_first,
             Column("Delay (s)"): lambda one: one.detection_s,
             Column("Cost (ms)", 1): lambda one: one.cost_ms,
         },
@@ -60,5 +60,5 @@ def detectors_table(compared: ComparedDetectors) -> Table:
     )
 
 
-def _interval(one: DetectorResult) -> str:
-    return "" if one.auc_low is None else f"{number(one.auc_low, 3)} to {number(one.auc_high, 3)}"
+def _interval(result: DetectorResult) -> str:
+    return "" if result.auc_low is None else f"{number(result.auc_low, 3)} to {number(result.auc_high, 3)}"

@@ -1,1 +1,1 @@
-"""Building blocks of reports: tables, figures, number formats and pictures."""
+"""Building blocks of reports: tables, figures, number formats and images."""

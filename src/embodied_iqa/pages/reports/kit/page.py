@@ -27,12 +27,12 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureCard:
-    """A picture with words below.
+class ImageCard:
+    """An image with words below.
 
     Attributes:
         title: Above the words; also the text for screen readers.
-        uri: The picture as a data URI; empty where there is none.
+        uri: The image as a data URI; empty where there is none.
         lines: From the top.
     """
 
@@ -50,14 +50,14 @@ class Part:
         tables: From the top.
         figure: Above the tables, or None.
         scatters: Beside each other, above the tables.
-        pictures: Beside each other, below the tables.
+        images: Beside each other, below the tables.
     """
 
     title: str
     tables: tuple[Table, ...]
     figure: LaneFigure | None = None
     scatters: tuple[ScatterPlot, ...] = ()
-    pictures: tuple[PictureCard, ...] = ()
+    images: tuple[ImageCard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

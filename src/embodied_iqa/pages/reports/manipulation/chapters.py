@@ -19,7 +19,7 @@ from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
 from embodied_iqa.suites.cell_manipulation.planning.faulty import Fault
 from embodied_iqa.suites.cell_manipulation.planning.labels import confusion, solved_faults
-from embodied_iqa.suites.cell_manipulation.planning.published import EPISODES, published_rows
+from embodied_iqa.suites.cell_manipulation.planning.published_planners import EPISODES, published_rows
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Transcript
 
 _WHOLE: Final = 100.0
@@ -67,7 +67,7 @@ def distortion_chapter(study: PlannerStudy) -> Chapter | None:
     columns += [Column("p", 4), Column("Episodes")]
     note = (
         "Success in percent. Change: solved episodes at the highest level that was run minus those on clean "
-        "pictures, in points, over the same episodes, with Newcombe's 95 % interval of the paired difference "
+        "images, in points, over the same episodes, with Newcombe's 95 % interval of the paired difference "
         "and the p-value of McNemar's exact test."
     )
     table = Table("distortions", "Success by distortion and level", tuple(columns), tuple(rows), note)
@@ -75,10 +75,10 @@ def distortion_chapter(study: PlannerStudy) -> Chapter | None:
     highs = [row[-3] for row in rows]
     fell = sum(isinstance(high, float) and high < 0.0 for high in highs)
     lead = (
-        f"The same episodes in every arm. On clean pictures {number(_percent(clean.value), 1)} % are solved. "
+        f"The same episodes in every arm. On clean images {number(_percent(clean.value), 1)} % are solved. "
         f"The interval of the change excludes zero downwards for {fell} of {plural(len(rows), 'distortion')}."
     )
-    return Chapter("distortions", "What do bad pictures cost?", lead, "", (Part("", (table,)),))
+    return Chapter("distortions", "What do bad images cost?", lead, "", (Part("", (table,)),))
 
 
 def arms_chapter(study: PlannerStudy) -> Chapter | None:
@@ -97,7 +97,7 @@ def arms_chapter(study: PlannerStudy) -> Chapter | None:
                 turn.held for one in study.of(arm) for turn in one.turns
             ),
             Column("Actions"): lambda arm: sum(len(one.steps) for one in study.of(arm)),
-            Column("Pictures"): lambda arm: sum(turn.pictures for one in study.of(arm) for turn in one.turns),
+            Column("Images"): lambda arm: sum(turn.pictures for one in study.of(arm) for turn in one.turns),
         },
         "A turn that is held back moves nothing and costs a step.",
         name="gates",
@@ -164,7 +164,7 @@ def _level_row(study: PlannerStudy, kind: str, arms: dict[int, str], ran: Sequen
 
 
 def paired_change(study: PlannerStudy, arm: str) -> Row:
-    """Return the change of success against clean pictures.
+    """Return the change of success against clean images.
 
     Returns:
         The change in points, the ends of its interval, McNemar's p and the number of episodes.

@@ -13,7 +13,7 @@ from embodied_iqa.models.scoring.proportions import Share, wilson
 from embodied_iqa.pages.reports.kit.formatting import distortion_name
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.labels import LabelledFailure, Labels, label_failures
-from embodied_iqa.suites.cell_manipulation.planning.results import PLAN_FILE, read_transcripts
+from embodied_iqa.suites.cell_manipulation.planning.planner_results import PLAN_FILE, read_transcripts
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Transcript
 
 CLEAN = "clean"
@@ -99,10 +99,10 @@ def mean(values: Iterable[float]) -> float | None:
 
 
 def arm_title(name: str) -> str:
-    """Return an arm in words: "Clean pictures", "Lens blur, level 3, gate hold"."""
+    """Return an arm in words: "Clean images", "Lens blur, level 3, gate hold"."""
     base, _, gate = name.partition("+")
     kind, _, level = base.rpartition("-")
-    words = "Clean pictures"
+    words = "Clean images"
     if base != CLEAN:
         words = f"{distortion_name(DistortionSpec(kind, int(level)))}, level {level}"
     return f"{words}, gate {gate}" if gate else words

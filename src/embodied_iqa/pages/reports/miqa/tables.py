@@ -9,8 +9,8 @@ from types import MappingProxyType
 from embodied_iqa.imaging.distortions.region import region_combinations
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Row, Table
-from embodied_iqa.pages.reports.miqa.published import PublishedRow, published_rows
-from embodied_iqa.suites.miqa.evaluation.results import (
+from embodied_iqa.pages.reports.miqa.published_metrics import PublishedRow, published_rows
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import (
     Breakdown,
     FallRow,
     MetricRow,
@@ -66,7 +66,7 @@ def agreement_table(result: MiqaEvaluation, task: VisionTask) -> Table:
         for row in _published(task, result, "all")
     ]
     note = "Low and high: 95 % interval of SRCC from drawing references. PLCC and RMSE after the logistic."
-    title = f"{task}: all held-out pictures"
+    title = f"{task}: all held-out images"
     return Table(f"agreement_{task}", title, columns, [*rows, *quoted], note, quoted=len(quoted))
 
 
@@ -93,7 +93,7 @@ def level_table(result: MiqaEvaluation, task: VisionTask, metric: str) -> Table:
         (f"level {inside}", *(found.get(f"{inside}:{outside}") for outside in _LEVELS)) for inside in _LEVELS
     ]
     note = (
-        f"Pearson's correlation of {metric} with the labels. Pairs with fewer than 10 pictures have no "
+        f"Pearson's correlation of {metric} with the labels. Pairs with fewer than 10 images have no "
         "value. Published: PLCC rises with the severity."
     )
     return Table(f"levels_{task}", f"{task}: PLCC of {metric} by pair of levels", columns, rows, note)
@@ -174,7 +174,7 @@ def type_fall_table(result: MiqaEvaluation, task: VisionTask, metric: str) -> Ta
     title = f"{task}: mean score of {metric} by level and type"
     note = (
         f"Level 1 to 5: mean score of {metric} at the same level inside and outside of the region. Where "
-        "pictures are drawn, levels differ in their references. References: with two such levels or more."
+        "images are drawn, levels differ in their references. References: with two such levels or more."
     )
     return Table.of(title, rows, columns, note, name=f"falls_by_type_{task}")
 
@@ -208,9 +208,9 @@ def _published_lines(
         yield f"{_PUBLISHED}: {model}", *(found.get(value) for value in values)
 
 
-def _srcc(found: Mapping[tuple[str, str], SubsetRow], name: str, values: Sequence[str]) -> Iterator[Cell]:
+def _srcc(rows: Mapping[tuple[str, str], SubsetRow], name: str, values: Sequence[str]) -> Iterator[Cell]:
     for value in values:
-        row = found.get((name, value))
+        row = rows.get((name, value))
         yield None if row is None else row.agreement.srcc
 
 

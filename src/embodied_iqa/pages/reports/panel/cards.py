@@ -10,7 +10,7 @@ import numpy as np
 
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.evaluation.evaluate import PanelEvaluation
-from embodied_iqa.models.subjects.backends.panel.members import card_of
+from embodied_iqa.models.subjects.backends.panel.shipped_members import card_of
 from embodied_iqa.models.subjects.model_card import ModelCard, save_card
 from embodied_iqa.pages.reports.panel.summary import success_by, vla_rows, vlm_rows, weak_verbs
 

@@ -28,7 +28,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class VlaRow:
-    """One VLA on clean pictures.
+    """One VLA on clean images.
 
     Attributes:
         member: Name.
@@ -53,15 +53,15 @@ class VlaRow:
 
 @dataclass(frozen=True, slots=True)
 class VlmRow:
-    """One VLM on clean pictures.
+    """One VLM on clean images.
 
     Attributes:
         member: Name.
         bleu: Mean sentence BLEU against the true answers.
         exact: Share of answers that equal the truth word for word.
-        swapped_bleu: Mean BLEU of its answers to another scene's picture, against the truth of this scene.
-        changed: How often its answer changes when the true answers to both pictures differ.
-        swapped_right: Mean BLEU of its answers to the other picture, against the truth of that picture.
+        swapped_bleu: Mean BLEU of its answers to another scene's image, against the truth of this scene.
+        changed: How often its answer changes when the true answers to both images differ.
+        swapped_right: Mean BLEU of its answers to the other image, against the truth of that image.
     """
 
     member: str
@@ -204,7 +204,7 @@ def rank_rows(ranked: Sequence[RankedTask]) -> list[RankRow]:
 def graded_responses(evaluation: PanelEvaluation) -> list[GradedResponse]:
     """Return success over the levels of every distortion, all VLAs together.
 
-    Graded: no level succeeds more often than a milder one (or the clean picture) beyond both 95 % intervals,
+    Graded: no level succeeds more often than a milder one (or the clean image) beyond both 95 % intervals,
     and the severest level is below clean.
     """
     scenes = evaluation.distorted

@@ -1,4 +1,4 @@
-"""Chapters: distorted pictures, static scores against execution, items that every subject fails."""
+"""Chapters: distorted images, static scores against execution, items that every subject fails."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.pages.reports.kit.formatting import plural
-from embodied_iqa.pages.reports.kit.page import Chapter, Part, PictureCard
-from embodied_iqa.pages.reports.kit.picture_encoding import bytes_for_each, data_uri
+from embodied_iqa.pages.reports.kit.image_encoding import bytes_for_each, data_uri
+from embodied_iqa.pages.reports.kit.page import Chapter, ImageCard, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
 from embodied_iqa.pages.reports.static.grey import grey_cells, grey_table
 from embodied_iqa.pages.reports.static.stored_results import StaticResults
@@ -16,15 +16,15 @@ from embodied_iqa.suites.static_benchmark.benchmark import read_items, read_reco
 from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.suites.static_benchmark.static_to_simulated import PUBLISHED
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
-from embodied_iqa.suites.static_benchmark.vla_results import VlaResults
+from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults
 from embodied_iqa.suites.static_benchmark.vlm_scores import ConditionScore, VlmScores, without_dummies
 
-MOST_PICTURES: Final = 24
+MOST_IMAGES: Final = 24
 _PERCENT: Final = (0.0, 100.0)
 
 
 def distorted_chapters(results: StaticResults) -> Iterator[Chapter]:
-    """Yield the chapter on distorted pictures, where there are any."""
+    """Yield the chapter on distorted images, where there are any."""
     tables = []
     if results.vlm is not None and any(row.conditions for row in results.vlm.subjects):
         tables.append(_distorted_vlms(results.vlm))
@@ -35,9 +35,9 @@ def distorted_chapters(results: StaticResults) -> Iterator[Chapter]:
     if tables:
         yield Chapter(
             "distorted",
-            "Distorted pictures",
-            "The same items and tasks with every picture distorted, against the score on clean pictures. "
-            "Grey: pictures without content, to show what the text alone gives away.",
+            "Distorted images",
+            "The same items and tasks with every image distorted, against the score on clean images. "
+            "Grey: images without content, to show what the text alone gives away.",
             "",
             (Part("", tuple(tables)),),
         )
@@ -81,26 +81,26 @@ def failed_chapters(results: StaticResults) -> Iterator[Chapter]:
     if scores is None:
         return
     count = len(scores.failed_by_all)
-    cards: tuple[PictureCard, ...] = ()
+    cards: tuple[ImageCard, ...] = ()
     remark = ""
     try:
         cards = tuple(_cards(results, scores))
     except InputError as error:
-        remark = f" Pictures are left out: {error}."
+        remark = f" Images are left out: {error}."
     asked = len(without_dummies(row.subject for row in scores.subjects))
     more = f" The first {len(cards)} are shown." if 0 < len(cards) < count else ""
     yield Chapter(
         "failed",
         "Items that every subject fails",
-        f"{plural(count, 'item')} on clean pictures, of {plural(asked, 'subject')}; dummies count only where "
+        f"{plural(count, 'item')} on clean images, of {plural(asked, 'subject')}; dummies count only where "
         f"nothing else was asked.{more}{remark}",
         "",
-        (Part("", (), pictures=cards),) if cards else (),
+        (Part("", (), images=cards),) if cards else (),
     )
 
 
-def _cards(results: StaticResults, scores: VlmScores) -> Iterator[PictureCard]:
-    shown = scores.failed_by_all[:MOST_PICTURES]
+def _cards(results: StaticResults, scores: VlmScores) -> Iterator[ImageCard]:
+    shown = scores.failed_by_all[:MOST_IMAGES]
     if not shown:
         return
     if read_record(results.bench).md5 != scores.benchmark_md5:
@@ -112,14 +112,14 @@ def _cards(results: StaticResults, scores: VlmScores) -> Iterator[PictureCard]:
         yield _card(table, items[index], limit)
 
 
-def _card(table: ItemTable, item: Item, limit: int) -> PictureCard:
+def _card(table: ItemTable, item: Item, limit: int) -> ImageCard:
     kind = ", ".join(str(part) for part in (item.dimension, item.person) if part is not None)
     options = (
         f"{letter}. {text}{' (right)' * (letter == item.answer)}"
         for letter, text in zip(item.letters, item.options, strict=True)
     )
     head = [line for line in (kind, item.hint, item.question) if line]
-    return PictureCard(f"Item {item.index}", data_uri(table.picture(item), limit), (*head, *options))
+    return ImageCard(f"Item {item.index}", data_uri(table.image(item), limit), (*head, *options))
 
 
 def _distorted_vlms(scores: VlmScores) -> Table:
@@ -131,7 +131,7 @@ def _distorted_vlms(scores: VlmScores) -> Table:
         pairs,
         {
             Column("Subject"): lambda pair: pair[0],
-            Column("Pictures"): lambda pair: pair[1].condition,
+            Column("Images"): lambda pair: pair[1].condition,
             Column("Hits", 2, _PERCENT): lambda pair: 100.0 * pair[1].hits.value,
             Column("Low", 2): lambda pair: 100.0 * pair[1].hits.low,
             Column("High", 2): lambda pair: 100.0 * pair[1].hits.high,
@@ -143,7 +143,7 @@ def _distorted_vlms(scores: VlmScores) -> Table:
         },
         "In percent; the flips are numbers of items.",
         name="vlm_distorted",
-        folded=len(pairs) > MOST_PICTURES,
+        folded=len(pairs) > MOST_IMAGES,
     )
 
 
@@ -154,7 +154,7 @@ def _distorted_vlas(results: VlaResults) -> Table:
         rows,
         {
             Column("Subject"): lambda row: row.subject,
-            Column("Pictures"): lambda row: f"{row.distortion}:{row.level}",
+            Column("Images"): lambda row: f"{row.distortion}:{row.level}",
             Column("Timing"): lambda row: str(row.timing),
             Column("Overall", 2, _PERCENT): lambda row: row.overall,
             Column("Low", 2): lambda row: row.low,
@@ -164,7 +164,7 @@ def _distorted_vlas(results: VlaResults) -> Table:
             Column("Failed"): lambda row: row.failed,
         },
         name="vla_distorted",
-        folded=len(rows) > MOST_PICTURES,
+        folded=len(rows) > MOST_IMAGES,
     )
 
 

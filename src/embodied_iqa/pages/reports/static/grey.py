@@ -1,4 +1,4 @@
-"""Tables of grey pictures: is a subject at chance in every dimension, where only the text can help it?"""
+"""Tables of grey images: is a subject at chance in every dimension, where only the text can help it?"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from embodied_iqa.models.scoring.proportions import Share, simultaneous_z, wilso
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Table
 from embodied_iqa.pages.reports.static.stored_results import StaticResults
-from embodied_iqa.suites.static_benchmark.answers import AnswerPart, ItemAnswer
 from embodied_iqa.suites.static_benchmark.asking import option_scores
 from embodied_iqa.suites.static_benchmark.benchmark import RECORD_FILE, read_items, read_record
 from embodied_iqa.suites.static_benchmark.conditions import CLEAN, GREY, GREY_ITEMS
 from embodied_iqa.suites.static_benchmark.items import Dimension, Item
+from embodied_iqa.suites.static_benchmark.stored_answers import AnswerPart, ItemAnswer
 from embodied_iqa.suites.static_benchmark.vlm_scores import UNKNOWN, GroupScore, SubjectScore, without_dummies
 
 _ALL = "all"
@@ -33,7 +33,7 @@ GreyCell = tuple[str, GroupScore]
 
 
 def grey_cells(subjects: Sequence[SubjectScore]) -> Iterator[GreyCell]:
-    """Yield the scores on grey pictures of each subject and dimension, dummies aside."""
+    """Yield the scores on grey images of each subject and dimension, dummies aside."""
     asked = without_dummies(row.subject for row in subjects)
     for row in (row for row in subjects if row.subject in asked):
         for condition in row.conditions:
@@ -42,14 +42,14 @@ def grey_cells(subjects: Sequence[SubjectScore]) -> Iterator[GreyCell]:
 
 
 def dimension_cells(subjects: Iterable[SubjectScore]) -> Iterator[GreyCell]:
-    """Yield the scores of each subject and dimension, where the pictures of the benchmark are grey."""
+    """Yield the scores of each subject and dimension, where the images of the benchmark are grey."""
     for row in subjects:
         for one in row.groups:
             if one.person == _ALL and one.dimension not in {_ALL, UNKNOWN}:
                 yield row.subject, one
 
 
-def grey_table(cells: Sequence[GreyCell], name: str = "vlm_grey", title: str = "Grey pictures") -> Table:
+def grey_table(cells: Sequence[GreyCell], name: str = "vlm_grey", title: str = "Grey images") -> Table:
     """Return the hits of all and of answered items, with the intervals of each cell and of all at once."""
     z = simultaneous_z(max(1, len(cells)))
     columns = [Column("Subject"), Column("Dimension"), Column("Items"), Column("Hits", 1)]
@@ -59,9 +59,9 @@ def grey_table(cells: Sequence[GreyCell], name: str = "vlm_grey", title: str = "
     return Table(name, title, tuple(columns), rows, _note(cells, z))
 
 
-def _numbers(one: GroupScore, z: float) -> tuple[Cell, ...]:
-    all_items = (one.hits.n, 100.0 * one.hits.value, 100.0 * one.unparsed)
-    found = one.of_answered
+def _numbers(score: GroupScore, z: float) -> tuple[Cell, ...]:
+    all_items = (score.hits.n, 100.0 * score.hits.value, 100.0 * score.unparsed)
+    found = score.of_answered
     if found is None:
         return (*all_items, 0, None, None, None, None, None, None)
     wide = _widened(found.hits, z)

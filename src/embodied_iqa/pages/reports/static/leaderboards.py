@@ -12,9 +12,9 @@ from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 from embodied_iqa.pages.reports.static.rotations import rotation_parts
 from embodied_iqa.suites.static_benchmark.items import Dimension, Person
-from embodied_iqa.suites.static_benchmark.published import published_tables
-from embodied_iqa.suites.static_benchmark.vla_results import VlaResults, VlaRow
-from embodied_iqa.suites.static_benchmark.vla_timing import Timing
+from embodied_iqa.suites.static_benchmark.published_subjects import published_tables
+from embodied_iqa.suites.static_benchmark.vla.timing import Timing
+from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults, VlaRow
 from embodied_iqa.suites.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
 
 HERE: Final = "measured here"
@@ -33,7 +33,7 @@ def vlm_chapter(scores: VlmScores) -> Chapter:
     return Chapter(
         "vlm",
         "Vision-language models: multiple-choice questions",
-        "Share of right answers on clean pictures in percent, mean over items, with Wilson's 95 % interval. "
+        "Share of right answers on clean images in percent, mean over items, with Wilson's 95 % interval. "
         "Unparsed, refused, empty and failed answers are wrong and counted apart. " + _CAUTION,
         "",
         (
@@ -270,7 +270,7 @@ def _published_vlas(width: int) -> Iterator[Row]:
 
 def _variants(results: VlaResults) -> Table:
     return Table.of(
-        "Variants on clean pictures",
+        "Variants on clean images",
         [row for row in results.rows if not row.level],
         {
             Column("Subject"): lambda row: row.subject,
@@ -288,7 +288,7 @@ def _variants(results: VlaResults) -> Table:
 
 def _task_table(results: VlaResults) -> Table:
     return Table.of(
-        "Tasks on clean pictures",
+        "Tasks on clean images",
         results.by_task,
         {
             Column("Subject"): lambda row: row.subject,

@@ -11,7 +11,7 @@ from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.records import read_json, structure, unstructure
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.suites.static_benchmark.static_to_simulated import S2D_FILE, S2dRow, scores_key
-from embodied_iqa.suites.static_benchmark.vla_results import VLA_FILE, VlaResults, read_vla_results
+from embodied_iqa.suites.static_benchmark.vla.vla_results import VLA_FILE, VlaResults, read_vla_results
 from embodied_iqa.suites.static_benchmark.vlm_scores import VlmScores
 
 VLM_FILE: Final = "vlm.json"

@@ -9,7 +9,7 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.imaging.distortions import DistortionSpec
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.offline.stored_run import ReportedTask
 from embodied_iqa.runs.trial.scores import RunScores
 

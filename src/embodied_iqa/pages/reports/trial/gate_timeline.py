@@ -33,7 +33,7 @@ class VerdictSpan(FrameSpan):
 
 @dataclass(frozen=True, slots=True)
 class PredictionCurve:
-    """What the judge predicted over time, on a picture of 100 x 28.
+    """What the judge predicted over time, on an image of 100 x 28.
 
     Attributes:
         points: Of the curve, as an SVG polyline takes them.

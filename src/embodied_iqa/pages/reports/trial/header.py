@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from embodied_iqa.data.recording.trial_record import RunRecord
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.reports.kit.formatting import ABSENT, number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
 from embodied_iqa.pages.reports.trial.gate_pairs import guarded_tasks
@@ -16,9 +16,9 @@ from embodied_iqa.runs.trial.scores import RunScores
 
 
 def headline(tasks: Sequence[ReportedTask]) -> str:
-    """Say how many runs succeeded on clean and on distorted pictures.
+    """Say how many runs succeeded on clean and on distorted images.
 
-    Such as "On clean pictures 3 of 3 tasks succeeded; under 9 distortions 4 of 9 runs succeeded, and 1 ended
+    Such as "On clean images 3 of 3 tasks succeeded; under 9 distortions 4 of 9 runs succeeded, and 1 ended
     in an emergency stop."
     """
     runs = [run for task in tasks for run in task.record.runs]
@@ -26,7 +26,7 @@ def headline(tasks: Sequence[ReportedTask]) -> str:
     distorted = [run for run in runs if run.distortion is not None]
     parts = []
     if clean:
-        parts.append(f"on clean pictures {_tally(clean, 'task')}")
+        parts.append(f"on clean images {_tally(clean, 'task')}")
     if distorted:
         kinds = {replace(run.distortion, seed=0) for run in distorted if run.distortion is not None}
         parts.append(f"under {plural(len(kinds), 'distortion')} {_tally(distorted, 'run')}")

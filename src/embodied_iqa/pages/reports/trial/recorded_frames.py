@@ -50,11 +50,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedFrame:
-    """A raw picture with its camera model and pose, as far as recorded.
+    """A raw image with its camera model and pose, as far as recorded.
 
     Attributes:
         view: The camera.
-        stamp_ns: Of the picture.
+        stamp_ns: Of the image.
         rgb: ``(H, W, 3)`` uint8, red first.
         intrinsics: None without camera info of a calibrated camera.
         T_base_camera: ``(4, 4)`` float64 (m), or None without a sound pose.
@@ -75,10 +75,10 @@ def frames_at(reader: TrialReader, window: Window) -> dict[View, RecordedFrame]:
     """
     frames: dict[View, RecordedFrame] = {}
     for view in ordered_views(filter(None, map(view_of_topic, reader.topics))):
-        picture = _picture(reader, f"/camera/{view}/image_raw", window)
-        if picture is None:
+        image = _image(reader, f"/camera/{view}/image_raw", window)
+        if image is None:
             continue
-        taken_ns, rgb = picture
+        taken_ns, rgb = image
         at = Window(taken_ns, window.start_ns, window.end_ns)
         info = _message(reader, f"/camera/{view}/camera_info", at)
         pose = _message(reader, f"/camera/{view}/pose", at)
@@ -92,13 +92,13 @@ def frames_at(reader: TrialReader, window: Window) -> dict[View, RecordedFrame]:
     return frames
 
 
-def _picture(reader: TrialReader, topic: str, window: Window) -> tuple[int, NDArray[np.uint8]] | None:
+def _image(reader: TrialReader, topic: str, window: Window) -> tuple[int, NDArray[np.uint8]] | None:
     if topic not in reader.topics or reader.topics[topic].type_name != IMAGE_TYPE:
         return None
 
     def stamped(first_ns: int, last_ns: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        for item in reader.pictures([topic], first_ns, last_ns):
-            yield item.picture.stamp_ns, item.picture.rgb
+        for item in reader.images([topic], first_ns, last_ns):
+            yield item.image.stamp_ns, item.image.rgb
 
     return _search(reader, window, stamped)
 

@@ -20,7 +20,7 @@ from embodied_iqa.pages.reports.trial.gate_timeline import (
     gate_timelines,
 )
 from embodied_iqa.pages.reports.trial.recorded_frames import RecordedFrame
-from embodied_iqa.pages.reports.trial.run_pictures import Moment, ViewRow, moment_of, view_rows
+from embodied_iqa.pages.reports.trial.run_images import Moment, ViewRow, moment_of, view_rows
 from embodied_iqa.pages.reports.trial.run_subjects import Answer, Fact, answers_of, decision_facts
 from embodied_iqa.runs.trial.scores import RunScores
 
@@ -42,7 +42,7 @@ class RunPage:
         timelines: Verdicts over time by camera.
         levels: Levels of the distortion over time; empty where they do not change.
         blocked: When and why frames were held or rejected.
-        moment: The moment that the pictures show.
+        moment: The moment that the images show.
         views: A row for each camera.
         answers: Of the VLM: reference, then distorted.
         facts: About the VLA's decisions at the moment shown.
@@ -82,9 +82,9 @@ def run_page(
         run: The record.
         scores: Of the run.
         reference: The reference run, to compare with; None without one.
-        frames: At the moment given by `run_pictures.moment_of`.
+        frames: At the moment given by `run_images.moment_of`.
         anchor: For links.
-        max_bytes: Of each picture.
+        max_bytes: Of each image.
     """
     moment, timelines, plots = moment_of(run), gate_timelines(run), _tool_plots(run, reference)
     return RunPage(
@@ -110,11 +110,11 @@ def _remarks(run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame
     if run.outcome is None:
         remarks.append("The recording has no end of this run: this may be only a part of it.")
     if not frames:
-        remarks.append(f"No picture of {moment.name} was recorded.")
+        remarks.append(f"No image of {moment.name} was recorded.")
     used = {verdict.view for verdict in run.verdicts} | {chunk.view for chunk in run.chunks}
     absent = [str(view) for view in ordered_views(used.difference(frames))]
     if absent and frames:
-        remarks.append(f"No picture of this moment was recorded by: {', '.join(absent)}.")
+        remarks.append(f"No image of this moment was recorded by: {', '.join(absent)}.")
     if not run.verdicts:
         remarks.append("The gate judged no frame in this run.")
     return tuple(remarks)
@@ -123,8 +123,10 @@ def _remarks(run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame
 def _tool_plots(run: RunRecord, reference: RunRecord | None) -> tuple[LinePlot | None, LinePlot | None]:
     """Plot the path of the tool from above, and its height over time, beside the reference run."""
 
-    def line(one: RunRecord | None, columns: list[int], factors: list[float]) -> NDArray[np.float64] | None:
-        return None if one is None else np.asarray(one.tool_path[:, columns] * factors)
+    def line(
+        record: RunRecord | None, columns: list[int], factors: list[float]
+    ) -> NDArray[np.float64] | None:
+        return None if record is None else np.asarray(record.tool_path[:, columns] * factors)
 
     first, second = (run, None) if run.distortion is None else (reference, run)
     xy_mm = ([1, 2], [1e3, 1e3])

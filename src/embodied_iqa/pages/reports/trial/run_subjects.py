@@ -11,7 +11,7 @@ from embodied_iqa.base.kinematics import chain_increments, rotation_to_rotvec
 from embodied_iqa.data.recording.trial_record import AnswerRecord, ChunkRecord, RunRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.pages.reports.kit.formatting import ABSENT, number
-from embodied_iqa.pages.reports.trial.run_pictures import Moment, Side
+from embodied_iqa.pages.reports.trial.run_images import Moment, Side
 from embodied_iqa.pages.reports.trial.tool_path_projection import chunk_points_m
 from embodied_iqa.pages.reports.trial.word_diff import MarkedWords, compare_words
 from embodied_iqa.world.protocols import ChunkStatus
@@ -26,10 +26,10 @@ _STATUS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The VLM's answer about the reference or the distorted picture.
+    """The VLM's answer about the reference or the distorted image.
 
     Attributes:
-        side: The picture.
+        side: The image.
         record: None without an answer.
         words: The answer, with differences marked; empty if it is blank.
     """
@@ -41,7 +41,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A property of the decisions on the reference and on the distorted picture."""
+    """A property of the decisions on the reference and on the distorted image."""
 
     name: str
     reference: str
@@ -49,7 +49,7 @@ class Fact:
 
 
 def answers_of(run: RunRecord) -> tuple[Answer, ...]:
-    """Return the answer about the reference picture and, in a distorted run, about the distorted one."""
+    """Return the answer about the reference image and, in a distorted run, about the distorted one."""
     raw, distorted = run.answer(Source.RAW), run.answer(Source.DISTORTED)
     if raw is not None and distorted is not None:
         left, right = compare_words(raw.answer, distorted.answer)

@@ -1,4 +1,4 @@
-"""The path of the tool during an action chunk, and its projection into a picture."""
+"""The path of the tool during an action chunk, and its projection into an image."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chunk_points_m(T_base_tool: Array, increments: Array) -> Array:
 
 
 def project_path(points_m: Array, intrinsics: Intrinsics, T_base_camera: Array) -> list[Array]:
-    """Project a path of straight lines into a picture.
+    """Project a path of straight lines into an image.
 
     A pinhole keeps lines straight, so the projected corners are enough. The path is clipped at a plane 1 cm
     in front of the camera.

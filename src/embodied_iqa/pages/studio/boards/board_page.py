@@ -4,22 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.pages.studio.boards.board import Board
+from embodied_iqa.base.records import read_json
+from embodied_iqa.pages.studio.boards.board import Board, BoardColumn, BoardRow, Cell
 from embodied_iqa.pages.studio.boards.database_board import database_board
 from embodied_iqa.pages.studio.boards.experiment_board import experiment_board
-from embodied_iqa.pages.studio.boards.metrics_board import metrics_board
 from embodied_iqa.pages.studio.browse.filters import LEVELS, filters_from
 from embodied_iqa.pages.studio.browse.overview import overviews
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import SourceKind
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
 
 _ORDER = ("sort", "down")
+
+
+_NOTE: Final = (
+    "SRCC between metric and score over all pairs that every metric has a value for; 95 % intervals from "
+    "drawing references with replacement. Time for an image on the machine of the benchmark."
+)
+_COLUMNS: Final = {
+    "srcc": BoardColumn("SRCC", 3, (0.0, 1.0)),
+    "ms": BoardColumn("Time, ms", 2),
+    "pairs": BoardColumn("Pairs", 0),
+}
+
+
+def metrics_board(folder: Path) -> Board:
+    """Return the leaderboard of a benchmark.
+
+    Raises:
+        InputError: `benchmark.json` is missing or damaged.
+    """
+    results = read_json(BenchmarkResults, folder / RESULTS, "the benchmark")
+    known = {metric.name: metric for metric in results.metrics}
+    rows = []
+    for rank in results.ranks:
+        metric = known.get(rank.metric)
+        cells = {"srcc": Cell(rank.srcc, rank.low, rank.high), "pairs": Cell(float(rank.pairs))}
+        cells["ms"] = Cell(metric.milliseconds if metric else None)
+        rows.append(BoardRow((rank.metric, str(rank.target), str(metric.needs) if metric else ""), cells))
+    return Board("Metrics", ("Metric", "Target", "Needs"), _COLUMNS, tuple(rows), _NOTE, "srcc")
 
 
 def routes(studio: Studio) -> list[Route]:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, first_line
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.studio.boards.board import Board, BoardColumn, BoardRow, Cell, grouped, mean_cells
 
 _RUNS: Final = "runs.parquet"

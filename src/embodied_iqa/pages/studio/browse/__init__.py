@@ -1,1 +1,1 @@
-"""Pages of a database: the table of its pairs, one pair, their pictures."""
+"""Pages of a database: the table of its pairs, one pair, their images."""

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from embodied_iqa.base.errors import UserError
-from embodied_iqa.data.database.building.options import BLOCK
+from embodied_iqa.data.database.building.build_options import BLOCK
 from embodied_iqa.data.database.schema import Pair
+from embodied_iqa.pages.studio.browse.browser_images import PairImages, Which
 from embodied_iqa.pages.studio.browse.overview import Overview
-from embodied_iqa.pages.studio.browse.pictures import PairPictures, Which
-from embodied_iqa.quality.gate.statistics import ImageStatistics, Statistic, measure
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure
 from embodied_iqa.quality.metrics.benchmark.beside import benchmarks_beside
 from embodied_iqa.quality.metrics.benchmark.values import measured, stored_values
 from embodied_iqa.quality.metrics.built_in import built_in
+from embodied_iqa.quality.metrics.image_set import PairImages as MeasuredImages
 from embodied_iqa.quality.metrics.metric import MetricContext
-from embodied_iqa.quality.metrics.picture_set import PairPictures as MeasuredPictures
 
 _CHEAP: Final = ("psnr", "ssim", "gmsd")
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticRow:
-    """A number of both pictures."""
+    """A number of both images."""
 
     name: str
     reference: float
@@ -63,16 +63,16 @@ class Measures:
     remarks: tuple[str, ...]
 
 
-def measures_of(overview: Overview, pictures: PairPictures) -> Measures:
-    """Return the metrics of a pair, stored ones first, and the statistics of both pictures."""
+def measures_of(overview: Overview, images: PairImages) -> Measures:
+    """Return the metrics of a pair, stored ones first, and the statistics of both images."""
     remarks: list[str] = []
     rows: dict[str, MetricRow] = {}
     statistics: tuple[StatisticRow, ...] = ()
     with _remarked(remarks):
-        rows = {row.name: row for row in _stored(overview, pictures.pair)}
+        rows = {row.name: row for row in _stored(overview, images.pair)}
     with _remarked(remarks):
-        first, second = (pictures.rgb(which) for which in Which)
-        pair = MeasuredPictures(pictures.pair.pair_id, second, first, MetricContext(pictures.reference.view))
+        first, second = (images.rgb(which) for which in Which)
+        pair = MeasuredImages(images.pair.pair_id, second, first, MetricContext(images.reference.view))
         rows |= {name: _computed(name, pair) for name in _CHEAP if name not in rows}
         statistics = tuple(_statistics(measure(first), measure(second)))
     return Measures(tuple(rows[name] for name in sorted(rows)), statistics, tuple(remarks))
@@ -87,7 +87,7 @@ def _remarked(remarks: list[str]) -> Iterator[None]:
         remarks.append(str(error))
 
 
-def _computed(name: str, pair: MeasuredPictures) -> MetricRow:
+def _computed(name: str, pair: MeasuredImages) -> MetricRow:
     found = measured(built_in(name), pair)
     return MetricRow(name, None if found.error else found.value, _direction(name), "computed")
 

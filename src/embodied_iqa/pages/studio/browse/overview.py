@@ -16,7 +16,6 @@ from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import PAIRS, REFERENCES, SCORES, TASKS
 from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.data.database.verdicts import VERDICTS
-from embodied_iqa.pages.studio.browse.sql_values import with_values
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import Source
 
@@ -54,6 +53,30 @@ _OVERVIEW: Final = """
     LEFT JOIN words USING (reference_id) LEFT JOIN means USING (pair_id)
     LEFT JOIN verdicts_file ON verdicts_file.pair_id = pairs.pair_id AND verdicts_file.sha256 = pairs.sha256
 """
+
+
+def with_values(sql: str, values: Sequence[object]) -> str:
+    """Return SQL with its question marks replaced by values, in order.
+
+    Args:
+        sql: Contains a question mark for each value and no other one.
+        values: Text, numbers, or lists of them.
+    """
+    first, *rest = sql.split("?")
+    return first + "".join(_literal(value) + part for value, part in zip(values, rest, strict=True))
+
+
+def _literal(value: object) -> str:
+    match value:
+        case bool() | int():
+            return repr(value)
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case str():
+            return f"decode(from_hex('{value.encode('utf-8', 'replace').hex()}'))"
+        case list() | tuple():
+            return f"[{', '.join(map(_literal, value))}]"
+    raise TypeError(f"no SQL for {type(value).__name__}")
 
 
 @dataclass(frozen=True, slots=True)

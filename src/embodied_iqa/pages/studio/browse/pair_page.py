@@ -1,4 +1,4 @@
-"""The page of one pair: both pictures, all answers, scores, and its neighbours."""
+"""The page of one pair: both images, all answers, scores, and its neighbours."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from starlette.routing import Route
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
-from embodied_iqa.pages.studio.browse.answers import subject_views
+from embodied_iqa.pages.studio.browse.browser_images import PairImages
 from embodied_iqa.pages.studio.browse.filters import Filters, filters_from
 from embodied_iqa.pages.studio.browse.lookup import pair_of
 from embodied_iqa.pages.studio.browse.measures import StatisticRow, measures_of
 from embodied_iqa.pages.studio.browse.overview import Overview, overviews
-from embodied_iqa.pages.studio.browse.pictures import PairPictures
+from embodied_iqa.pages.studio.browse.pair_answers import subject_views
 from embodied_iqa.pages.studio.browse.selection import Selection
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import SourceKind
@@ -82,7 +82,7 @@ def routes(studio: Studio) -> list[Route]:
         source = studio.source(SourceKind.DATABASE, request)
         overview = overviews(studio).of(source)
         pair, reference = pair_of(overview, request.path_params["pair"])
-        measures = measures_of(overview, PairPictures(source.path, reference, pair))
+        measures = measures_of(overview, PairImages(source.path, reference, pair))
         return studio.page(request, "studio_statistics.html.j2", measures=measures)
 
     place = "/db/{name}/pair/{pair}"

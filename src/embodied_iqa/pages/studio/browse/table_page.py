@@ -25,7 +25,7 @@ from embodied_iqa.pages.studio.kit.sources import SourceKind
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TablePage:
     """A page of the table.
 
     Attributes:
@@ -41,7 +41,7 @@ class Found:
     means: dict[str, float | None]
 
 
-def find(overview: Overview, filters: Filters) -> Found:
+def find(overview: Overview, filters: Filters) -> TablePage:
     """Return the pairs of one page; a page beyond the last is empty."""
     selection = Selection.of(filters, overview.choices)
     values = selection.values
@@ -52,7 +52,7 @@ def find(overview: Overview, filters: Filters) -> Found:
     part = f"ORDER BY {selection.order} LIMIT {PER_PAGE} OFFSET {(filters.page - 1) * PER_PAGE}"
     rows = overview.rows(f"SELECT * {selection.rows} {part}", values)
     count = means.pop("count")
-    return Found(rows, count, max(1, -(-count // PER_PAGE)), means)
+    return TablePage(rows, count, max(1, -(-count // PER_PAGE)), means)
 
 
 def routes(studio: Studio) -> list[Route]:

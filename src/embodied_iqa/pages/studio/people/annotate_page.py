@@ -11,12 +11,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from embodied_iqa.base.errors import UsageError, UserError
+from embodied_iqa.data.database.database_images import inside
 from embodied_iqa.data.database.edits import labels_of
-from embodied_iqa.data.database.pictures import inside
 from embodied_iqa.data.journal.changes import Reject, WriteLabels, WriteTasks, WrittenTask
 from embodied_iqa.data.journal.journal import ConflictError, unchanged_since
-from embodied_iqa.imaging.images.codecs import read_picture
-from embodied_iqa.pages.studio.browse.pictures import ByteCache, webp
+from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.pages.studio.browse.browser_images import ByteCache, webp
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.rendering import path_segment
 from embodied_iqa.pages.studio.people.annotate_view import (
@@ -42,7 +42,7 @@ def routes(studio: Studio) -> list[Route]:
         Route(one, named(pages.page)),
         Route(one, posted(pages.save), methods=["POST"]),
         Route(one + "/advice", pages.advice),
-        Route(one + "/picture", pages.picture),
+        Route(one + "/picture", pages.image),
         Route(one + "/reject", posted(pages.reject), methods=["POST"]),
         Route(one + "/reserve", posted(pages.reserve), methods=["POST"]),
     ]
@@ -65,11 +65,11 @@ class _Pages:
         found = advise([text[:MAX_TEXT_CHARACTERS] for text in texts], around)
         return JSONResponse([asdict(item) for item in found])
 
-    def picture(self, request: Request) -> Response:
+    def image(self, request: Request) -> Response:
         place = place_of(self._studio, request)
         file = inside(place.work.store.path, place.reference.picture)
         key = place.source.name, place.name, place.reference.sha256, "whole"
-        data = self._studio.part(ByteCache).get(key, lambda: webp(read_picture(file)))
+        data = self._studio.part(ByteCache).get(key, lambda: webp(read_image(file)))
         return Response(data, media_type="image/webp")
 
     def save(self, request: Request, form: Form) -> Response:

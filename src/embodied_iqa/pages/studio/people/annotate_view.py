@@ -28,7 +28,7 @@ FROM_SENTENCE: Final = "sentence"
 _REASONS: Final = (
     "blurred or badly exposed",
     "no object that a robot could handle",
-    "people or private things in the picture",
+    "people or private things in the image",
     "nearly the same as another reference",
 )
 _LISTED: Final = 200

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.data.journal.changes import JudgeRun
 from embodied_iqa.data.journal.journal import ConflictError, Journal
-from embodied_iqa.models.scoring.execution import Outcome
+from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import NotFoundError, Source
 from embodied_iqa.pages.studio.people.person import Form, named, person_of, posted, see, status_of

@@ -26,21 +26,19 @@ def store_photograph(folder: Path, content: bytes) -> str:
         content: JPEG, PNG or WebP as a phone sends it.
 
     Raises:
-        InputError: It is not such a picture, or too large.
+        InputError: It is not such an image, or too large.
     """
     if not content.startswith(_SIGNATURES):
         raise InputError("the photograph cannot be read", expected="JPEG, PNG or WebP")
-    picture = decode_rgb(content, "the photograph")
-    if picture.shape[0] * picture.shape[1] > _MOST_PIXELS:
-        raise InputError(
-            "the photograph cannot be read", expected=f"a picture of up to {_MOST_PIXELS} pixels"
-        )
-    scale = _MOST_PX / max(picture.shape[:2])
+    image = decode_rgb(content, "the photograph")
+    if image.shape[0] * image.shape[1] > _MOST_PIXELS:
+        raise InputError("the photograph cannot be read", expected=f"an image of up to {_MOST_PIXELS} pixels")
+    scale = _MOST_PX / max(image.shape[:2])
     if scale < 1:
-        picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-    data = cv2.imencode(
-        ".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]
-    )[1].tobytes()
+        image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])[
+        1
+    ].tobytes()
     name = f"{sha256(data).hexdigest()}.jpg"
     file = photograph_file(folder, name)
     if not file.is_file():

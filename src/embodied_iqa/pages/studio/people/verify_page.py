@@ -29,9 +29,9 @@ from embodied_iqa.pages.studio.people.person import (
 from embodied_iqa.pages.studio.people.workspace import Standing, Workspace, workspaces
 
 MEANINGS = {
-    Verdict.FITS: "one clear task that the picture shows",
+    Verdict.FITS: "one clear task that the image shows",
     Verdict.UNCLEAR: "may mean several objects or actions",
-    Verdict.IMPOSSIBLE: "the picture does not show it, or no robot could do it",
+    Verdict.IMPOSSIBLE: "the image does not show it, or no robot could do it",
     Verdict.WORDING: "wrong spelling or grammar",
 }
 

@@ -1,4 +1,4 @@
-"""A run on the time axis of the player: pictures, verdicts, curves, and the moments to jump to."""
+"""A run on the time axis of the player: images, verdicts, curves, and the moments to jump to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import RunRecord
-from embodied_iqa.imaging.images.assembler import Source as PictureSource
+from embodied_iqa.imaging.images.assembler import Source as ImageSource
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.reports.trial.frame_spans import LevelSpan, level_spans
 from embodied_iqa.pages.reports.trial.gate_timeline import GateTimeline, gate_timelines
@@ -26,7 +26,7 @@ _MM: Final = 1e3
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A quantity over the time of a run, on a picture of 100 x 40.
+    """A quantity over the time of a run, on an image of 100 x 40.
 
     Attributes:
         title: With the unit.
@@ -61,14 +61,14 @@ class Lane:
     """One run beside another or alone.
 
     Attributes:
-        address: Of the run, for its pictures.
+        address: Of the run, for its images.
         record: What happened.
         duration_s: From start to end.
         timelines: Verdicts by camera.
         levels: Of the distortion over time; empty where it is constant.
         curves: Tool speed and gripper.
         decisions: By time.
-        frames_s: Stamps of the pictures of each camera since the start.
+        frames_s: Stamps of the images of each camera since the start.
         live: The recording while it is being written; None for a whole one.
     """
 
@@ -115,7 +115,7 @@ class Lane:
 def lane_of(record: RunRecord, track: RunTrack, address: str, live: LiveRecording | None = None) -> Lane:
     """Place a run on its time axis; ``live`` is its recording while it is being written."""
     last_ns = max((p.stamp_ns for places in track.frames.values() for p in places), default=record.end_ns)
-    # rounded as the stamps are: the last picture is not after the end
+    # rounded as the stamps are: the last image is not after the end
     duration_s = max(0.001, round((max(record.end_ns, last_ns) - record.start_ns) / SECOND_NS, 4))
     speed = _curve("tool speed, mm/s", tool_speed_mmps(record.tool_path), duration_s)
     gripper = _curve("gripper, 0 open to 1 closed", track.gripper, duration_s, highest=1.0)
@@ -149,7 +149,7 @@ def tool_speed_mmps(tool_path: Array) -> Array:
 def _decisions(record: RunRecord, duration_s: float) -> Sequence[Decision]:
     found = []
     for chunk in record.chunks:
-        if chunk.source is PictureSource.DISTORTED or record.distortion is None:
+        if chunk.source is ImageSource.DISTORTED or record.distortion is None:
             at_s = (chunk.stamp_ns - record.start_ns) / SECOND_NS
             status = "failed" if chunk.status is None else str(chunk.status).replace("_", " ")
             words = f"{status}, {len(chunk.increments)} steps: {chunk.reason}"

@@ -28,13 +28,13 @@ from embodied_iqa.pages.studio.watch.track import (
 )
 
 MOST_MESSAGES: Final = 400_000
-"""Messages that are kept in memory, without pictures: more than an hour of a trial."""
+"""Messages that are kept in memory, without images: more than an hour of a trial."""
 _MOST_BYTES: Final = 64_000_000
 """Read in one call, so that a page of a long recording appears at once and catches up."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
+class _Image:
     place: FramePlace
     message: MessagePlace
 
@@ -93,38 +93,38 @@ class LiveRecording:
             return self._streams.trial(runs, self._follower.metadata.get(METADATA, {}))
 
     def run(self, place: int) -> RunRecord:
-        """Return a run by its place; one that has not ended ends with the newest picture or verdict."""
+        """Return a run by its place; one that has not ended ends with the newest image or verdict."""
         with self._lock:
             return self._streams.run(place, self._newest_ns)
 
     def track(self, run: RunRecord) -> RunTrack:
-        """Return the pictures and the gripper of a run."""
+        """Return the images and the gripper of a run."""
         with self._lock:
-            found = {view: self._of(view, run) for view in self._pictures}
+            found = {view: self._of(view, run) for view in self._images}
             frames = {view: tuple(item.place for item in items) for view, items in found.items() if items}
             return RunTrack(frames, gripper_rows(self._gripper, run))
 
-    def picture(self, view: View, stamp_ns: int) -> NDArray[np.uint8]:
-        """Return ``(H, W, 3)`` uint8 RGB of a picture of a track.
+    def image(self, view: View, stamp_ns: int) -> NDArray[np.uint8]:
+        """Return ``(H, W, 3)`` uint8 RGB of an image of a track.
 
         Raises:
             InputError: The recording has changed.
         """
         with self._lock:
-            items = self._pictures[view]
+            items = self._images[view]
             place = items[bisect_left(items, stamp_ns, key=_stamp_ns)].message
         return image_from_cdr(self._follower.cdr_at(place)).rgb
 
     def _start_over(self) -> None:
         self._follower = RecordingFollower(self.path)
         self._streams = TrialStreams()
-        self._pictures: dict[View, list[_Picture]] = {}
+        self._images: dict[View, list[_Image]] = {}
         self._gripper: list[tuple[int, float]] = []
         self._newest_ns = 0
         self._messages = 0
 
-    def _of(self, view: View, run: RunRecord) -> list[_Picture]:
-        items = self._pictures[view]
+    def _of(self, view: View, run: RunRecord) -> list[_Image]:
+        items = self._images[view]
         return items[
             bisect_left(items, run.start_ns, key=_stamp_ns) : bisect_right(items, run.end_ns, key=_stamp_ns)
         ]
@@ -134,19 +134,19 @@ class LiveRecording:
         topic = message.topic
         view = view_of_topic(topic)
         if view is not None and message.type_name == IMAGE_TYPE:
-            self._add_picture(view, message, place)
+            self._add_image(view, message, place)
         elif is_trial_topic(topic):
             self._streams.add(self.path, topic, self._follower.decode(message))
         elif topic == JOINTS and (state := gripper_state(self._follower.decode(message))) is not None:
             self._gripper.append(state)
 
-    def _add_picture(self, view: View, message: RecordedMessage, place: MessagePlace) -> None:
+    def _add_image(self, view: View, message: RecordedMessage, place: MessagePlace) -> None:
         stamp_ns = image_from_cdr(message.cdr).stamp_ns
-        items = self._pictures.setdefault(view, [])
+        items = self._images.setdefault(view, [])
         at = bisect_right(items, stamp_ns, key=_stamp_ns)
-        items.insert(at, _Picture(FramePlace(stamp_ns, message.log_time_ns), place))
+        items.insert(at, _Image(FramePlace(stamp_ns, message.log_time_ns), place))
         self._newest_ns = max(self._newest_ns, stamp_ns)
 
 
-def _stamp_ns(item: _Picture) -> int:
+def _stamp_ns(item: _Image) -> int:
     return item.place.stamp_ns

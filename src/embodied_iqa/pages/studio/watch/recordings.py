@@ -22,7 +22,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import NotFoundError, Source
 from embodied_iqa.pages.studio.watch.live import LiveRecording
-from embodied_iqa.pages.studio.watch.track import FramePlace, RunTrack, picture_topic, read_track
+from embodied_iqa.pages.studio.watch.track import FramePlace, RunTrack, image_topic, read_track
 from embodied_iqa.runs.offline.stored_run import load_run, recordings_of
 from embodied_iqa.runs.trial.scores import RunScores
 
@@ -103,7 +103,7 @@ class OpenRun:
         return self._runs(task)[run]
 
     def track(self, task: int, run: int) -> RunTrack:
-        """Return the pictures and the gripper of a run; of a whole recording, read on first use.
+        """Return the images and the gripper of a run; of a whole recording, read on first use.
 
         Raises:
             InputError: The recording is damaged.
@@ -117,16 +117,16 @@ class OpenRun:
                     self._tracks[key] = read_track(reader, record)
             return self._tracks[key]
 
-    def picture(self, task: int, run: int, view: View, number: int, *, distorted: bool) -> NDArray[np.uint8]:
-        """Return ``(H, W, 3)`` uint8 RGB: a raw picture, or the one that the subjects saw.
+    def image(self, task: int, run: int, view: View, number: int, *, distorted: bool) -> NDArray[np.uint8]:
+        """Return ``(H, W, 3)`` uint8 RGB: a raw image, or the one that the subjects saw.
 
         Raises:
-            NotFoundError: The run has no such picture.
+            NotFoundError: The run has no such image.
             InputError: The recording is damaged.
         """
         places = self.track(task, run).frames.get(view, ())
         if not 0 <= number < len(places):
-            raise NotFoundError("no such picture", got=number)
+            raise NotFoundError("no such image", got=number)
         rgb = self._raw(task, view, places[number])
         return self.run(task, run).distorter.apply(rgb, view, places[number].stamp_ns) if distorted else rgb
 
@@ -135,11 +135,11 @@ class OpenRun:
 
     def _raw(self, task: int, view: View, place: FramePlace) -> NDArray[np.uint8]:
         if (live := self.live_of(task)) is not None:
-            return live.picture(view, place.stamp_ns)
+            return live.image(view, place.stamp_ns)
         with TrialReader(self._whole[task].recording) as reader:
-            for item in reader.pictures([picture_topic(view)], place.log_time_ns, place.log_time_ns + 1):
-                if item.picture.stamp_ns == place.stamp_ns:
-                    return item.picture.rgb
+            for item in reader.images([image_topic(view)], place.log_time_ns, place.log_time_ns + 1):
+                if item.image.stamp_ns == place.stamp_ns:
+                    return item.image.rgb
         raise InputError(f"{self._whole[task].recording} changed while it was read")
 
 

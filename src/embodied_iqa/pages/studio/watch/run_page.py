@@ -1,4 +1,4 @@
-"""The pages of a run: all tasks and runs, the player, and the pictures that it shows."""
+"""The pages of a run: all tasks and runs, the player, and the images that it shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.routing import Route
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.imaging.images.frame import View, is_view
-from embodied_iqa.pages.studio.browse.pictures import ByteCache, webp
+from embodied_iqa.pages.studio.browse.browser_images import ByteCache, webp
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import Source, SourceKind
 from embodied_iqa.pages.studio.watch.open_lane import open_lane
@@ -52,7 +52,7 @@ def routes(studio: Studio) -> list[Route]:
             others=[one.name for one in studio.sources.all() if one.kind is SourceKind.RUN],
         )
 
-    def picture(request: Request) -> Response:
+    def image(request: Request) -> Response:
         source = studio.source(SourceKind.RUN, request)
         found = open_runs(studio).of(source)
         task, run, number = (int(request.path_params[name]) for name in ("task", "run", "number"))
@@ -61,7 +61,7 @@ def routes(studio: Studio) -> list[Route]:
             raise HTTPException(HTTPStatus.NOT_FOUND)
         data = studio.part(ByteCache).get(
             (id(found), task, run, view, side, number),
-            lambda: webp(found.picture(task, run, View(view), number, distorted=side == "distorted")),
+            lambda: webp(found.image(task, run, View(view), number, distorted=side == "distorted")),
         )
         return Response(data, media_type="image/webp", headers=_CACHED)
 
@@ -70,7 +70,7 @@ def routes(studio: Studio) -> list[Route]:
         Route("/foxglove-layout.json", _layout),
         Route("/run/{name}", overview),
         Route(place, player),
-        Route(place + "/{view}/{side}/{number:int}", picture),
+        Route(place + "/{view}/{side}/{number:int}", image),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Pictures and gripper of one run: what the player needs besides its record."""
+"""Images and gripper of one run: what the player needs besides its record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GRIPPER: Final = "gripper"
 
 @dataclass(frozen=True, slots=True)
 class FramePlace:
-    """A picture in a recording: its stamp, and the time at which it was logged."""
+    """An image in a recording: its stamp, and the time at which it was logged."""
 
     stamp_ns: int
     log_time_ns: int
@@ -36,7 +36,7 @@ class RunTrack:
     """What the player needs of one run besides its record.
 
     Attributes:
-        frames: Pictures of each camera, by stamp.
+        frames: Images of each camera, by stamp.
         gripper: ``(N, 2)`` rows of seconds since the start and state, 0 open to 1 closed.
     """
 
@@ -56,8 +56,8 @@ def read_track(reader: TrialReader, run: RunRecord) -> RunTrack:
     return RunTrack(found, gripper_rows(_states(reader, run), run))
 
 
-def picture_topic(view: View) -> str:
-    """Return the topic of a camera's raw pictures."""
+def image_topic(view: View) -> str:
+    """Return the topic of a camera's raw images."""
     return f"/camera/{view}/image_raw"
 
 
@@ -74,13 +74,13 @@ def gripper_rows(states: Iterable[tuple[int, float]], run: RunRecord) -> Array:
 
 
 def _frames(reader: TrialReader, view: View, run: RunRecord) -> tuple[FramePlace, ...]:
-    topic = picture_topic(view)
+    topic = image_topic(view)
     if topic not in reader.topics or reader.topics[topic].type_name != IMAGE_TYPE:
         return ()
     found = [
-        FramePlace(item.picture.stamp_ns, item.log_time_ns)
-        for item in reader.pictures([topic], run.start_ns, run.end_ns + _LATE_NS)
-        if run.start_ns <= item.picture.stamp_ns <= run.end_ns
+        FramePlace(item.image.stamp_ns, item.log_time_ns)
+        for item in reader.images([topic], run.start_ns, run.end_ns + _LATE_NS)
+        if run.start_ns <= item.image.stamp_ns <= run.end_ns
     ]
     return tuple(sorted(found, key=lambda place: place.stamp_ns))
 

@@ -28,17 +28,17 @@ from embodied_iqa.quality.gate.fitting.check import (
     check_threshold,
     expected_of,
 )
+from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.measured import GateStatistics, statistics_from
 from embodied_iqa.quality.gate.fitting.model_copy import copy_model
-from embodied_iqa.quality.gate.fitting.plan import FitPlan
 from embodied_iqa.quality.gate.fitting.second import fit_second_stage
 from embodied_iqa.quality.gate.fitting.source import DatabaseSource, FitSource
 from embodied_iqa.quality.gate.fitting.split import split_scenes
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor
 from embodied_iqa.quality.gate.risk_control import Threshold, control_risk
 from embodied_iqa.quality.gate.second_stage import SecondStage
-from embodied_iqa.quality.gate.statistics import ImageStatistics
 from embodied_iqa.quality.gate.statistics_judge import unusual
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
@@ -74,7 +74,7 @@ def fit_gate(database: Path, plan: FitPlan, known: GateFile) -> FittedGate:
 
 
 def fit_source(source: FitSource, plan: FitPlan, known: GateFile) -> FittedGate:
-    """Fit a gate to labelled pictures, see `fit_gate`."""
+    """Fit a gate to labelled images, see `fit_gate`."""
     fit = _Fit(source, plan, known)
     fitted = fit.run()
     cameras = known.cameras if fit.calibration in known.cameras else (*known.cameras, fit.calibration)
@@ -86,7 +86,7 @@ def fit_source(source: FitSource, plan: FitPlan, known: GateFile) -> FittedGate:
 class _Fit:
     def __init__(self, source: FitSource, plan: FitPlan, known: GateFile) -> None:
         self._source, self._plan, self._known = source, plan, known
-        self._pictures, self._frames, self._size_px = source.pictures, source.frames, source.size_px
+        self._images, self._frames, self._size_px = source.images, source.frames, source.size_px
         self._split = split_scenes(self._frames.scenes.tolist(), plan.promise, plan.seed)
         self._statistics: tuple[ImageStatistics, ...] = ()
         self._model: NetworkFile | None = None
@@ -98,7 +98,7 @@ class _Fit:
         for known in self._known.cameras:
             if (known.view, known.width_px, known.height_px) == camera:
                 return known
-        return calibrate(self._plan.view, self._of(self._clean()), f"clean frames of {self._pictures.name}")
+        return calibrate(self._plan.view, self._of(self._clean()), f"clean frames of {self._images.name}")
 
     def run(self) -> FittedGate:
         plan, frames = self._plan, self._frames
@@ -154,7 +154,7 @@ class _Fit:
         return threshold
 
     def _limited(self, value: Array, wrong: Array) -> tuple[Ordinary, tuple[Array, Array]]:
-        """Return what is predicted at most of ordinary pictures, and the predictions with this limit."""
+        """Return what is predicted at most of ordinary images, and the predictions with this limit."""
         clean = self._clean()
         most = [round(float(np.median(one[clean])), 6) for one in (value, wrong)]
         usual = np.array([not unusual(one, self.calibration) for one in self._statistics])
@@ -166,7 +166,7 @@ class _Fit:
         return Ordinary(most[0], most[1] if learned else None), (value, wrong)
 
     def _clean(self) -> Mask:
-        """Return which pictures are clean training frames."""
+        """Return which images are clean training frames."""
         rows: Mask = self._frames.of_scenes(self._split.train) & self._frames.clean
         return rows
 
@@ -176,16 +176,14 @@ class _Fit:
     def _networks(self) -> Networks:
         part = self._frames.part(self._frames.of_scenes(self._split.first))
         trained: Networks = load("embodied_iqa.quality.gate.fitting.networks:train_networks")(
-            self._pictures, part, self._plan, self._known.path
+            self._images, part, self._plan, self._known.path
         )
         return trained
 
     def _measure(self, wanted: Measurable, title: str) -> MeasuredInputs:
         ids, scenes = self._frames.ids.tolist(), self._frames.scenes.tolist()
         workers = self._plan.workers
-        return measure_inputs(
-            self._pictures, ids, scenes, wanted, input_cache(), workers=workers, title=title
-        )
+        return measure_inputs(self._images, ids, scenes, wanted, input_cache(), workers=workers, title=title)
 
     def _measured_statistics(self) -> tuple[ImageStatistics, ...]:
         rows = self._measure(GateStatistics(), "measure statistics of the gate").values
@@ -197,11 +195,11 @@ class _Fit:
         if networks is None:
             metric = MetricPredictor(self._plan.judge.metric, self._model, base)
             ids = self._frames.ids.tolist()
-            pairs = track(self._pictures.read(ids), f"measure {self._plan.judge.metric}", len(ids))
+            pairs = track(self._images.read(ids), f"measure {self._plan.judge.metric}", len(ids))
             values = np.array([metric.value(pair.distorted, pair.context) for pair in pairs])
             self._require_numbers(values)
             return values, values
-        measured = self._measure(recipe_by_name(self._plan.recipe).input, "measure pictures")
+        measured = self._measure(recipe_by_name(self._plan.recipe).input, "measure images")
         return NetworkPredictor(networks, base).outputs(measured.values, measured.views)
 
     def _require_numbers(self, values: Array) -> None:
@@ -210,7 +208,7 @@ class _Fit:
             raise InputError(
                 f"{self._plan.judge} gives no finite number for {len(failed)} of {len(values)} frames, "
                 f"such as {failed[0]}",
-                expected="a metric of any picture",
+                expected="a metric of any image",
             )
 
     def _promise(self, threshold: Threshold) -> str:
@@ -225,7 +223,7 @@ class _Fit:
         versions = {name: version_of(name) for name in _LIBRARIES}
         split = {name: str(len(scenes)) for name, scenes in asdict(self._split).items()}
         return {
-            "database": self._pictures.name,
+            "database": self._images.name,
             "plan": json.dumps(dict(self._source.record)),
             **{f"scenes to {name}": count for name, count in split.items()},
             "seed": str(self._plan.seed),

@@ -1,4 +1,4 @@
-"""Pictures of one camera with what a policy loses on them, from an annotated database."""
+"""Images of one camera with what a policy loses on them, from an annotated database."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.plan import digest_of
-from embodied_iqa.data.database.pictures import read_frames
+from embodied_iqa.data.database.database_images import read_frames
 from embodied_iqa.data.database.schema import Pair, Reference, SourceKind
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.quality.gate.fitted import LossKind
-from embodied_iqa.quality.metrics.benchmark.database_pictures import DatabasePictures, tables_of
+from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages, tables_of
+from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.metric import MetricContext
-from embodied_iqa.quality.metrics.picture_set import PairPictures
 
 WRONG_FROM: Final = 0.2
 """A motion is wrong where the policy acts and its decision score lacks more than this of 1."""
@@ -33,13 +33,13 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GateFrames:
-    """Clean and distorted pictures with labels; those of one scene are neighbours.
+    """Clean and distorted images with labels; those of one scene are neighbours.
 
     Attributes:
-        ids: ``(N,)`` pair, or reference of a clean picture.
+        ids: ``(N,)`` pair, or reference of a clean image.
         scenes: ``(N,)`` the exchangeable unit: a simulated scene, a recording or a photograph.
-        kinds: ``(N,)`` distortion and level, as ``12:3``; that of a clean picture is empty.
-        clean: ``(N,)`` whether a picture is a reference, on which the policy loses nothing by definition.
+        kinds: ``(N,)`` distortion and level, as ``12:3``; that of a clean image is empty.
+        clean: ``(N,)`` whether an image is a reference, on which the policy loses nothing by definition.
         decision: ``(N,)`` mean over the tasks of what the decision score lacks of 1.
         wrong_motion_loss: ``(N,)`` the same with 0 where the policy refuses.
         wrong_motion: ``(N,)`` share of tasks with a wrong motion, see `WRONG_FROM`.
@@ -65,27 +65,27 @@ class GateFrames:
         return GateFrames(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def of_scenes(self, scenes: Sequence[str]) -> Mask:
-        """Return ``(N,)``, whether a picture belongs to one of these scenes."""
+        """Return ``(N,)``, whether an image belongs to one of these scenes."""
         return np.isin(self.scenes, list(scenes))
 
 
 @dataclass(frozen=True, slots=True)
-class FramePictures:
-    """Pictures of a database by pair; a reference's id gives its clean picture.
+class FrameImages:
+    """Images of a database by pair; a reference's id gives its clean image.
 
     Attributes:
-        base: The distorted pictures.
+        base: The distorted images.
     """
 
-    base: DatabasePictures
+    base: DatabaseImages
 
     @property
     def name(self) -> str:
         """Name of the database."""
         return self.base.name
 
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
-        """See `PictureSet`."""
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
+        """See `ImageSet`."""
         _, references = tables_of(self.base.path)
         for is_clean, group in groupby(pair_ids, references.__contains__):
             if not is_clean:
@@ -94,10 +94,10 @@ class FramePictures:
             for name in group:
                 row = references[name]
                 rgb = read_frames(self.base.path, row, [row.view])[row.view].rgb
-                yield PairPictures(name, rgb, rgb, MetricContext(row.view, row.instruction))
+                yield PairImages(name, rgb, rgb, MetricContext(row.view, row.instruction))
 
     def digest(self, pair_ids: Sequence[str]) -> str:
-        """See `PictureSet`."""
+        """See `ImageSet`."""
         _, references = tables_of(self.base.path)
         clean = [name for name in pair_ids if name in references]
         pairs = [name for name in pair_ids if name not in references]
@@ -107,7 +107,7 @@ class FramePictures:
 
 
 def gate_frames(store: DatabaseStore, policy: str, view: View) -> GateFrames:
-    """Return the pictures of a camera that a policy was asked about.
+    """Return the images of a camera that a policy was asked about.
 
     Args:
         store: With scores.
@@ -157,12 +157,12 @@ def _scored_pairs(store: DatabaseStore, policy: str, view: View) -> Any:
     pairs = rows.group_by(["reference_id", "pair_id"]).aggregate(means)
     pairs = pairs.filter(pc.is_finite(pairs["loss_mean"]))
     if not pairs.num_rows:
-        raise InputError(f"{policy} has no scores for pictures of the {view} camera", available=views)
+        raise InputError(f"{policy} has no scores for images of the {view} camera", available=views)
     return pairs
 
 
-def picture_size(store: DatabaseStore, view: View) -> tuple[int, int]:
-    """Return width and height of a camera's pictures.
+def image_size(store: DatabaseStore, view: View) -> tuple[int, int]:
+    """Return width and height of a camera's images.
 
     Raises:
         InputError: They differ.
@@ -171,7 +171,7 @@ def picture_size(store: DatabaseStore, view: View) -> tuple[int, int]:
     sizes = sorted({(row.width_px, row.height_px) for row in rows})
     if len(sizes) != 1:
         shown = ", ".join(f"{width}x{height}" for width, height in sizes)
-        raise InputError(f"pictures of the {view} camera differ in size", expected="one size", got=shown)
+        raise InputError(f"images of the {view} camera differ in size", expected="one size", got=shown)
     return sizes[0]
 
 

@@ -1,4 +1,4 @@
-"""The gate's own statistics of stored pictures, through the cache of measured inputs."""
+"""The gate's own statistics of stored images, through the cache of measured inputs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.gate.statistics import STATISTICS_VERSION, ImageStatistics, Statistic, measure
-from embodied_iqa.quality.metrics.metric import MetricContext, Picture
+from embodied_iqa.quality.gate.image_statistics import STATISTICS_VERSION, ImageStatistics, Statistic, measure
+from embodied_iqa.quality.metrics.metric import Image, MetricContext
 
 _SIZE: Final = 2
 
@@ -25,12 +25,12 @@ class GateStatistics:
         return f"gate statistics {STATISTICS_VERSION}"
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> NDArray[np.float64]:
         """Return ``(17,)`` float64.
 
         Raises:
-            InputError: Not a picture, or too small.
+            InputError: Not an image, or too small.
         """
         del reference, context
         found = measure(distorted)

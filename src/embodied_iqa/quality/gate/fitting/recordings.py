@@ -1,4 +1,4 @@
-"""References from several recordings of clean pictures, each of them a scene."""
+"""References from several recordings of clean images, each of them a scene."""
 
 from __future__ import annotations
 

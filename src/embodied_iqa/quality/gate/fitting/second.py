@@ -42,10 +42,10 @@ class JudgedMotions:
 
     Attributes:
         scenes: ``(M,)`` the exchangeable unit.
-        clean: ``(M,)`` whether the picture is a reference.
+        clean: ``(M,)`` whether the image is a reference.
         signals: ``(M, 3)``, see `second_stage.SIGNALS`.
-        loss: ``(M,)`` what the decision score lacks of 1, in [0, 1]; 0 for a clean picture.
-        held: ``(M,)`` whether statistics reject the picture whatever is predicted.
+        loss: ``(M,)`` what the decision score lacks of 1, in [0, 1]; 0 for a clean image.
+        held: ``(M,)`` whether statistics reject the image whatever is predicted.
     """
 
     scenes: NDArray[np.str_]
@@ -66,14 +66,14 @@ class JudgedMotions:
 def motions_of(
     store: DatabaseStore, policy: str, frames: GateFrames, predicted: tuple[Array, Array], rejected: Mask
 ) -> JudgedMotions | None:
-    """Return the motions on the pictures of a gate; None where the policy reports no `seen`.
+    """Return the motions on the images of a gate; None where the policy reports no `seen`.
 
     Args:
         store: With answers and scores of the policy.
         policy: Its name.
-        frames: The pictures.
-        predicted: ``(N,)`` expected losses and ``(N,)`` probabilities of a wrong motion of the pictures.
-        rejected: ``(N,)`` whether statistics reject a picture.
+        frames: The images.
+        predicted: ``(N,)`` expected losses and ``(N,)`` probabilities of a wrong motion of the images.
+        rejected: ``(N,)`` whether statistics reject an image.
     """
     place = {name: row for row, name in enumerate(frames.ids.tolist())}
     losses = _losses(store, policy)
@@ -147,7 +147,7 @@ def _checked(motions: JudgedMotions, stage: SecondStage) -> dict[str, float | No
     """Return results on held-out scenes; None where there is nothing to count.
 
     Shares are those of motions; `auc_wrong_motion` is that of the second stage, `auc_first_stage` that of the
-    picture alone, for motions that lose more than `WRONG_FROM`.
+    image alone, for motions that lose more than `WRONG_FROM`.
     """
     expected = stage.expected(motions.signals)
     held = motions.held | (motions.signals[:, 0] > stage.screen) | (expected > stage.threshold)

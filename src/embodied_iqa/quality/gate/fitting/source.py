@@ -1,4 +1,4 @@
-"""What a gate is fitted to: labelled pictures of one camera, of a database or of another benchmark."""
+"""What a gate is fitted to: labelled images of one camera, of a database or of another benchmark."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Any, Protocol
 
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.quality.gate.fitting.check import Array, Mask
-from embodied_iqa.quality.gate.fitting.frames import FramePictures, GateFrames, gate_frames, picture_size
-from embodied_iqa.quality.gate.fitting.plan import FitPlan
+from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
+from embodied_iqa.quality.gate.fitting.frames import FrameImages, GateFrames, gate_frames, image_size
 from embodied_iqa.quality.gate.fitting.second import JudgedMotions, motions_of
-from embodied_iqa.quality.metrics.benchmark.database_pictures import DatabasePictures
-from embodied_iqa.quality.metrics.picture_set import PictureSet
+from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
+from embodied_iqa.quality.metrics.image_set import ImageSet
 
 
 class FitSource(Protocol):
-    """Labelled pictures of the camera of a plan."""
+    """Labelled images of the camera of a plan."""
 
     @property
-    def pictures(self) -> PictureSet:
-        """The pictures, clean ones included."""
+    def images(self) -> ImageSet:
+        """The images, clean ones included."""
         ...
 
     @property
     def frames(self) -> GateFrames:
-        """The pictures by name, with what is lost on each."""
+        """The images by name, with what is lost on each."""
         ...
 
     @property
     def size_px(self) -> tuple[int, int]:
-        """Width and height of all pictures."""
+        """Width and height of all images."""
         ...
 
     @property
@@ -40,30 +40,30 @@ class FitSource(Protocol):
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """What the pictures were made of, for the provenance."""
+        """What the images were made of, for the provenance."""
         ...
 
     def motions(self, predicted: tuple[Array, Array], rejected: Mask) -> JudgedMotions | None:
-        """Return the motions that were decided on these pictures, see `second.motions_of`."""
+        """Return the motions that were decided on these images, see `second.motions_of`."""
         ...
 
 
 class DatabaseSource:
-    """The pictures of a database that a policy was asked about.
+    """The images of a database that a policy was asked about.
 
     Args:
         store: With scores of the policy.
         plan: Camera and policy.
 
     Raises:
-        InputError: No such policy or no scores for this camera, or its pictures differ in size.
+        InputError: No such policy or no scores for this camera, or its images differ in size.
     """
 
     def __init__(self, store: DatabaseStore, plan: FitPlan) -> None:
         self._store, self._plan = store, plan
-        self.pictures = FramePictures(DatabasePictures(store.path))
+        self.images = FrameImages(DatabaseImages(store.path))
         self.frames = gate_frames(store, plan.policy, plan.view)
-        self.size_px = picture_size(store, plan.view)
+        self.size_px = image_size(store, plan.view)
 
     @cached_property
     def record(self) -> Mapping[str, Any]:

@@ -10,8 +10,8 @@ from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.records import read_json
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE
-from embodied_iqa.quality.metrics.benchmark.results import RESULTS, BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from embodied_iqa.data.analysis.intervals import weighted_srcc
 from embodied_iqa.data.analysis.resampling import References, interval_of
-from embodied_iqa.quality.metrics.benchmark.statistics import FEWEST_PAIRS, pearson
+from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import FEWEST_PAIRS, pearson
 
 Array = NDArray[np.float64]
 _CHUNK: Final = 20

@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.execution import ExecutionRuns, pairs_at_levels_run
+from embodied_iqa.data.analysis.execution_correlation import ExecutionRuns, pairs_at_levels_run
 from embodied_iqa.data.analysis.grid import PairTable
 from embodied_iqa.data.analysis.means import finite_mean
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import CrossRow, number
+from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
-from embodied_iqa.quality.metrics.benchmark.results import CrossRow, number
 from embodied_iqa.quality.metrics.benchmark.scoring import mapped_values
-from embodied_iqa.quality.metrics.benchmark.statistics import Statistic, statistics
 from embodied_iqa.quality.metrics.human.database import HumanDatabase
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ def human_rows(
 def execution_rows(entries: Sequence[Entry], pairs: PairTable, runs: ExecutionRuns) -> Iterator[CrossRow]:
     """Yield a row for each metric: its mean value by distortion against the mean execution score.
 
-    Runs share no picture with the database, so that distortions are compared, at the levels that were run.
+    Runs share no image with the database, so that distortions are compared, at the levels that were run.
     """
     names = [str(name) for name in np.unique(runs.distortion_ids)]
     execution = np.array([finite_mean(runs.execution[runs.distortion_ids == name]) for name in names])

@@ -22,8 +22,8 @@ class Entry:
         name: Of the line: that of the metric, of a trained one with the score it was trained on.
         info: Description of the metric; of one of the trainings.
         trained_on: Score or human database; empty for a metric that is used as it is.
-        milliseconds: Median wall time of a picture.
-        failures: Number of pictures without a value, by reason.
+        milliseconds: Median wall time of an image.
+        failures: Number of images without a value, by reason.
         values: By fold, ``(pairs,)`` with higher as better and NaN where the fold has no value; under "" for
             a metric whose values do not depend on the fold.
     """

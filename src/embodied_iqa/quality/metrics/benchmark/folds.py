@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.analysis.grid import PairTable
 from embodied_iqa.data.database.splits import training_references
-from embodied_iqa.quality.metrics.benchmark.plan import Unseen
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Unseen
 
 Mask = NDArray[np.bool_]
 LEFT_OUT: Final = 6

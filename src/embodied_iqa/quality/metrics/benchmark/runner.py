@@ -15,14 +15,10 @@ from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.loading import load_grid, runs_of_table
 from embodied_iqa.data.analysis.resampling import References
-from embodied_iqa.data.database.execution import joined_execution
+from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
-from embodied_iqa.quality.metrics.benchmark.cross import execution_rows, human_rows
-from embodied_iqa.quality.metrics.benchmark.entries import Entry
-from embodied_iqa.quality.metrics.benchmark.plan import PLAN_FILE, BenchmarkPlan
-from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of
-from embodied_iqa.quality.metrics.benchmark.results import (
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE, BenchmarkPlan
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
     RESULTS,
     BenchmarkResults,
     CrossRow,
@@ -33,8 +29,12 @@ from embodied_iqa.quality.metrics.benchmark.results import (
     UnseenRow,
     number,
 )
+from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
+from embodied_iqa.quality.metrics.benchmark.cross import execution_rows, human_rows
+from embodied_iqa.quality.metrics.benchmark.entries import Entry
+from embodied_iqa.quality.metrics.benchmark.fold_training import training_jobs
+from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of
 from embodied_iqa.quality.metrics.benchmark.scoring import comparison_rows, score_rows, unseen_rows
-from embodied_iqa.quality.metrics.benchmark.training import training_jobs
 from embodied_iqa.quality.metrics.benchmark.values import ValueStore, close_loaded, finite_values
 from embodied_iqa.quality.metrics.benchmark.work import BenchmarkWork
 from embodied_iqa.quality.metrics.human import read_human
@@ -113,7 +113,7 @@ def _run(engine: Engine, stage: Stage, jobs: Sequence[Job], progress: Progress) 
 
 def _measuring(work: BenchmarkWork) -> list[Job]:
     wants = [want for by_fold in work.wants.values() for want in by_fold.values()]
-    jobs = ValueStore(work.out, work.pictures).jobs(wants)
+    jobs = ValueStore(work.out, work.images).jobs(wants)
     for one in work.human.values():
         jobs += ValueStore(work.out, one).jobs(work.human_wants(one).values())
     return jobs
@@ -134,7 +134,7 @@ def _compare(
     progress(Stage.COMPARE, len(work.targets), len(work.targets))
     return BenchmarkResults(
         __version__,
-        work.pictures.name,
+        work.images.name,
         len(work.pairs),
         references.weights.shape[1],
         plan.repeats,

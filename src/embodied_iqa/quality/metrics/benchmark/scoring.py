@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 from embodied_iqa.data.analysis.correlation import srcc
 from embodied_iqa.data.analysis.grid import PairTable
 from embodied_iqa.data.analysis.resampling import References
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Unseen
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
+    DifferenceRow,
+    RankRow,
+    ScoreRow,
+    UnseenRow,
+    number,
+)
+from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.folds import Fold
 from embodied_iqa.quality.metrics.benchmark.logistic import fit_logistic
-from embodied_iqa.quality.metrics.benchmark.plan import Unseen
-from embodied_iqa.quality.metrics.benchmark.results import DifferenceRow, RankRow, ScoreRow, UnseenRow, number
-from embodied_iqa.quality.metrics.benchmark.statistics import Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.targets import TargetScores, subsets_of
 
 Array = NDArray[np.float64]

@@ -16,7 +16,7 @@ from embodied_iqa.data.analysis.jnd import Third, thirds
 from embodied_iqa.data.analysis.means import finite_means
 from embodied_iqa.data.analysis.noise_ceiling import noise_ceiling
 from embodied_iqa.data.analysis.opinion import mean_opinion
-from embodied_iqa.quality.metrics.benchmark.plan import Target
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
 
 Array = NDArray[np.float64]
 ALL: Final = "all"

@@ -1,7 +1,7 @@
-"""Values of metrics on pictures: measured once, kept in Parquet files.
+"""Values of metrics on images: measured once, kept in Parquet files.
 
-``values/<picture set>/<metric>/part-NNNNN.parquet`` holds a row for each pair of a block of references. A
-part carries a hash of pictures and metric; another version of either replaces it, so that the files never
+``values/<image set>/<metric>/part-NNNNN.parquet`` holds a row for each pair of a block of references. A
+part carries a hash of images and metric; another version of either replaces it, so that the files never
 hold more than a row for each metric and pair of the plan.
 """
 
@@ -23,13 +23,13 @@ from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.base.jobs.engine import BlockReport, Job
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.tables import read_digest, read_table, schema_of, table_of, write_table
-from embodied_iqa.data.database.building.options import BLOCK
+from embodied_iqa.data.database.building.build_options import BLOCK
 from embodied_iqa.models.subjects.constants_files import file_stem
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.image_set import ImageSet, PairImages
 from embodied_iqa.quality.metrics.learned.inputs import NetworkInput
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.metric import Metric, MetricInfo
-from embodied_iqa.quality.metrics.picture_set import PairPictures, PictureSet
 
 Array = NDArray[np.float64]
 _MOST_LOADED: Final = 64
@@ -53,7 +53,7 @@ class MeasuredValue:
 _SCHEMA: Final = schema_of(MeasuredValue)
 
 SharedInputs = dict[NetworkInput, tuple[NDArray[Any], float]]
-"""What trained metrics take of one picture, and the seconds that it took to measure."""
+"""What trained metrics take of one image, and the seconds that it took to measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Want:
     Attributes:
         metric: Name.
         info: Its description.
-        version: Hash of everything that its values depend on, besides the pictures.
-        key: Name of its folder, unique in the picture set.
+        version: Hash of everything that its values depend on, besides the images.
+        key: Name of its folder, unique in the image set.
         blocks: The pairs by block of references, see `blocks_of`.
     """
 
@@ -81,8 +81,8 @@ class Values:
 
     Attributes:
         values: ``(pairs,)`` in the order of the request; NaN where it was not measured or failed.
-        milliseconds: Median wall time of a picture; NaN without any.
-        failures: Number of pictures by reason.
+        milliseconds: Median wall time of an image; NaN without any.
+        failures: Number of images by reason.
     """
 
     values: Array
@@ -111,30 +111,30 @@ def blocks_of(
 
 
 class ValueStore:
-    """The kept values of one picture set.
+    """The kept values of one image set.
 
     Args:
         folder: Of the benchmark.
-        pictures: The set.
+        images: The set.
     """
 
-    def __init__(self, folder: Path, pictures: PictureSet) -> None:
+    def __init__(self, folder: Path, images: ImageSet) -> None:
         self._folder = folder
-        self._pictures = pictures
+        self._images = images
 
     def jobs(self, wants: Iterable[Want]) -> list[Job]:
-        """Return a job for each block with missing values: its pictures are read once for all metrics."""
+        """Return a job for each block with missing values: its images are read once for all metrics."""
         missing: dict[int, list[_Part]] = {}
         digests: dict[tuple[str, ...], str] = {}
         for want in wants:
             for block, names in want.blocks.items():
                 if names not in digests:
-                    digests[names] = self._pictures.digest(names)
+                    digests[names] = self._images.digest(names)
                 file = self._file(want.key, block)
                 digest = digest_of("values", 1, want.version, digests[names])
                 if read_digest(file) != digest:
                     missing.setdefault(block, []).append(_Part(want.metric, file, names, digest))
-        job = partial(_measure_block, self._pictures)
+        job = partial(_measure_block, self._images)
         return [partial(job, block, tuple(parts)) for block, parts in sorted(missing.items())]
 
     def read(self, want: Want, pair_ids: Sequence[str]) -> Values:
@@ -155,17 +155,17 @@ class ValueStore:
         return Values(values, median, dict(failures))
 
     def _file(self, key: str, block: int) -> Path:
-        return _part_file(self._folder, self._pictures.name, key, block)
+        return _part_file(self._folder, self._images.name, key, block)
 
 
 def stored_values(
-    folder: Path, pictures: str, metrics: Sequence[str], block: int, pair_id: str
+    folder: Path, images: str, metrics: Sequence[str], block: int, pair_id: str
 ) -> dict[str, float]:
     """Return what a benchmark has measured of one pair; metrics without a value are left out.
 
     Args:
         folder: Of the benchmark.
-        pictures: Name of the picture set.
+        images: Name of the image set.
         metrics: Names; trained ones have a value for each split and none here.
         block: Of the pair, where every reference has scores; references without any move it to earlier ones.
         pair_id: The pair.
@@ -174,7 +174,7 @@ def stored_values(
         InputError: A part is damaged.
     """
     for number in range(block, -1, -1):
-        files = {name: _part_file(folder, pictures, name, number) for name in metrics}
+        files = {name: _part_file(folder, images, name, number) for name in metrics}
         values = {name: _value_in(file, pair_id) for name, file in files.items() if file.is_file()}
         known = {name: value for name, value in values.items() if value is not None}
         if known:
@@ -189,8 +189,8 @@ def _value_in(file: Path, pair_id: str) -> float | None:
     return None
 
 
-def _part_file(folder: Path, pictures: str, key: str, block: int) -> Path:
-    return folder / "values" / file_stem(pictures) / file_stem(key) / f"part-{block:05d}.parquet"
+def _part_file(folder: Path, images: str, key: str, block: int) -> Path:
+    return folder / "values" / file_stem(images) / file_stem(key) / f"part-{block:05d}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +201,15 @@ class _Part:
     digest: str
 
 
-def _measure_block(pictures: PictureSet, block: int, parts: tuple[_Part, ...]) -> BlockReport:
-    """Measure a block of pictures with all metrics that lack it."""
+def _measure_block(images: ImageSet, block: int, parts: tuple[_Part, ...]) -> BlockReport:
+    """Measure a block of images with all metrics that lack it."""
     started = time.perf_counter()
     metrics = [_loaded(part.metric) for part in parts]
     wanted = [frozenset(part.pair_ids) for part in parts]
     rows: list[list[MeasuredValue]] = [[] for _ in parts]
     names = tuple(dict.fromkeys(name for part in parts for name in part.pair_ids))
     inference_s = 0.0
-    for pair in pictures.read(names):
+    for pair in images.read(names):
         inputs: SharedInputs = {}
         for metric, own, found in zip(metrics, wanted, rows, strict=True):
             if pair.pair_id in own:
@@ -223,13 +223,13 @@ def _measure_block(pictures: PictureSet, block: int, parts: tuple[_Part, ...]) -
     return BlockReport(block, count, dict(+failures), time.perf_counter() - started, inference_s)
 
 
-def measured(metric: Metric, pair: PairPictures, inputs: SharedInputs | None = None) -> MeasuredValue:
-    """Measure one picture; a picture that the metric refuses has no value and a reason.
+def measured(metric: Metric, pair: PairImages, inputs: SharedInputs | None = None) -> MeasuredValue:
+    """Measure one image; an image that the metric refuses has no value and a reason.
 
     Args:
         metric: The metric.
-        pair: The picture.
-        inputs: Of the same picture, shared by trained metrics: each is measured once, and its time counts for
+        pair: The image.
+        inputs: Of the same image, shared by trained metrics: each is measured once, and its time counts for
             every metric that takes it.
     """
     started, shared_s = time.perf_counter(), 0.0
@@ -270,7 +270,7 @@ def close_loaded() -> None:
 def finite_values(values: Array, sign: int) -> Array:
     """Return values with higher as better; infinite ones just beyond the finite ones, NaN stays.
 
-    Identical pictures have an infinite PSNR: they rank first, and linear correlation stays defined.
+    Identical images have an infinite PSNR: they rank first, and linear correlation stays defined.
     """
     signed = sign * values
     known = signed[np.isfinite(signed)]

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.analysis.grid import PairTable, ScoreGrid
-from embodied_iqa.quality.metrics.benchmark.database_pictures import DatabasePictures
+from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import BenchmarkPlan, Target, Unseen
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
+from embodied_iqa.quality.metrics.benchmark.fold_training import Training, training_set
 from embodied_iqa.quality.metrics.benchmark.folds import Fold, split_folds, unseen_folds
-from embodied_iqa.quality.metrics.benchmark.plan import BenchmarkPlan, Target, Unseen
 from embodied_iqa.quality.metrics.benchmark.resolving import described
 from embodied_iqa.quality.metrics.benchmark.targets import TargetScores, target_scores
-from embodied_iqa.quality.metrics.benchmark.training import Training, training_set
 from embodied_iqa.quality.metrics.benchmark.values import Values, ValueStore, Want, blocks_of, finite_values
 from embodied_iqa.quality.metrics.human.database import HumanDatabase
 from embodied_iqa.quality.metrics.metric import MetricInfo, Needs
@@ -65,7 +65,7 @@ class BenchmarkWork:
     ) -> None:
         self.pairs: PairTable = grid.pairs
         self.human = {one.name: one for one in human}
-        self.pictures = DatabasePictures(path)
+        self.images = DatabaseImages(path)
         self.targets = target_scores(grid, plan.targets)
         self.folds = split_folds(grid.pairs, plan.repeats)
         self._plan = plan
@@ -104,7 +104,7 @@ class BenchmarkWork:
         for fold in self._folds_of(line):
             labels = np.where(fold.train, scores.opinion(fold.train_subjects), np.nan)
             samples = training_set(
-                self.pictures, self.pairs.pair_ids, self.pairs.reference_ids, labels, self.pairs
+                self.images, self.pairs.pair_ids, self.pairs.reference_ids, labels, self.pairs
             )
             yield Training(line.recipe, fold.name, line.trained_on, samples)
 
@@ -146,7 +146,7 @@ class BenchmarkWork:
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the metrics with their values; everything must be measured."""
-        values, names = ValueStore(self.out, self.pictures), self.pairs.pair_ids.tolist()
+        values, names = ValueStore(self.out, self.images), self.pairs.pair_ids.tolist()
         return tuple(
             self._entry(
                 line,

@@ -8,8 +8,8 @@ from typing import Any
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_code import PREFIX, load_factory, own_code
 from embodied_iqa.quality.metrics.functions import required
-from embodied_iqa.quality.metrics.metric import Metric, MetricContext, MetricInfo, Needs, Picture
-from embodied_iqa.quality.metrics.pictures import check_pair, check_picture
+from embodied_iqa.quality.metrics.input_checks import check_image, check_pair
+from embodied_iqa.quality.metrics.metric import Image, Metric, MetricContext, MetricInfo, Needs
 
 
 class OwnMetric:
@@ -34,14 +34,14 @@ class OwnMetric:
         self.info = replace(metric.info, name=name)
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
-        """Return the value of a picture; see `Metric`."""
+        """Return the value of an image; see `Metric`."""
         info = self.info
         if info.needs is Needs.REFERENCE:
             check_pair(required(reference, info), distorted, info.smallest_px)
         else:
-            check_picture(distorted, info.smallest_px)
+            check_image(distorted, info.smallest_px)
         with own_code(f"{info.name} fails"):
             return float(self._metric.measure(distorted, reference, context))
 

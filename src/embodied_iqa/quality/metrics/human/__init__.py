@@ -1,4 +1,4 @@
-"""Databases of pictures with human opinions, read where the user has them."""
+"""Databases of images with human opinions, read where the user has them."""
 
 from embodied_iqa.quality.metrics.human.catalogue import READERS, read_human
 

@@ -12,9 +12,9 @@ _FOLDERS: Final = ("1024x768", "512x384")
 
 
 def read_koniq10k(path: Path) -> HumanDatabase:
-    """Read KonIQ-10k: 10,073 pictures.
+    """Read KonIQ-10k: 10,073 images.
 
-    ``koniq10k_scores_and_distributions.csv`` has the columns `image_name` and `MOS` among others; pictures
+    ``koniq10k_scores_and_distributions.csv`` has the columns `image_name` and `MOS` among others; images
     are in ``1024x768`` or ``512x384``, the larger ones first. Source: Hosu et al., IEEE TIP 29, 2020.
 
     Raises:
@@ -22,7 +22,7 @@ def read_koniq10k(path: Path) -> HumanDatabase:
     """
     folder = next((name for name in _FOLDERS if (path / name).is_dir()), None)
     if folder is None:
-        raise InputError(f"{path} has no pictures", expected=f"a folder {' or '.join(_FOLDERS)}")
+        raise InputError(f"{path} has no images", expected=f"a folder {' or '.join(_FOLDERS)}")
     file = path / "koniq10k_scores_and_distributions.csv"
     names = [
         (f"{folder}/{row['image_name']}", opinion_of(row["MOS"], file))

@@ -1,4 +1,4 @@
-"""A database of human opinions, in memory without its pictures."""
+"""A database of human opinions, in memory without its images."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.lazy import load
-from embodied_iqa.imaging.images.codecs import read_picture
-from embodied_iqa.quality.metrics.metric import Picture
-from embodied_iqa.quality.metrics.picture_set import PairPictures
+from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.quality.metrics.image_set import PairImages
+from embodied_iqa.quality.metrics.metric import Image
 
 
 @dataclass(frozen=True, slots=True)
 class HumanPair:
-    """A rated picture.
+    """A rated image.
 
     Attributes:
-        pair_id: Path of the picture in the database.
+        pair_id: Path of the image in the database.
         reference_id: Path of its reference; its own where there is none.
         opinion: Mean opinion score, higher is better.
-        has_reference: Whether `reference_id` is another picture.
+        has_reference: Whether `reference_id` is another image.
     """
 
     pair_id: str
@@ -39,7 +39,7 @@ class HumanPair:
 
 @dataclass(frozen=True, slots=True)
 class HumanDatabase:
-    """A database of human opinions; a `PictureSet`.
+    """A database of human opinions; a `ImageSet`.
 
     Attributes:
         name: Short name.
@@ -55,11 +55,11 @@ class HumanDatabase:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_id", {pair.pair_id: pair for pair in self.pairs})
         if not self.pairs or len(self._by_id) != len(self.pairs):
-            raise InputError(f"{self.path} is empty or lists a picture twice", got=len(self.pairs))
+            raise InputError(f"{self.path} is empty or lists an image twice", got=len(self.pairs))
         missing = [file for file in self._files() if not (self.path / file).is_file()]
         if missing:
             shown = f"{missing[0]} and {len(missing) - 1} more" if len(missing) > 1 else missing[0]
-            raise InputError(f"{self.path} lacks pictures of {self.name}", got=shown)
+            raise InputError(f"{self.path} lacks images of {self.name}", got=shown)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Send the name of the folder to other processes, which read it once each."""
@@ -72,7 +72,7 @@ class HumanDatabase:
 
     @property
     def pair_ids(self) -> NDArray[np.str_]:
-        """``(N,)`` pictures."""
+        """``(N,)`` images."""
         return np.array([pair.pair_id for pair in self.pairs])
 
     @property
@@ -85,20 +85,20 @@ class HumanDatabase:
         """``(N,)`` mean opinion scores, higher is better."""
         return np.array([pair.opinion for pair in self.pairs])
 
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
-        """Yield pictures with their references.
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
+        """Yield images with their references.
 
         Raises:
-            InputError: A picture does not exist or is damaged.
+            InputError: An image does not exist or is damaged.
         """
-        kept: dict[str, Picture] = {}
+        kept: dict[str, Image] = {}
         for name in pair_ids:
             if name not in self._by_id:
-                raise InputError(f"{self.name} has no such picture", got=name)
+                raise InputError(f"{self.name} has no such image", got=name)
             pair = self._by_id[name]
             if pair.has_reference and pair.reference_id not in kept:
-                kept = {pair.reference_id: read_picture(self.path / pair.reference_id)}
-            yield PairPictures(name, read_picture(self.path / name), kept.get(pair.reference_id))
+                kept = {pair.reference_id: read_image(self.path / pair.reference_id)}
+            yield PairImages(name, read_image(self.path / name), kept.get(pair.reference_id))
 
     def digest(self, pair_ids: Sequence[str]) -> str:
         """Return a hash of names and file sizes."""

@@ -1,8 +1,8 @@
-"""LIVE Image Quality Assessment Database, release 2: 779 distorted pictures of 29 references.
+"""LIVE Image Quality Assessment Database, release 2: 779 distorted images of 29 references.
 
 ``dmos_realigned.mat`` (`dmos_new`, `orgs`) and ``refnames_all.mat`` (`refnames_all`) have a column for each
-picture: img1.bmp, img2.bmp, ... of the folders jp2k, jpeg, wn, gblur and fastfading in this order. `orgs`
-marks undistorted pictures, which are left out. Source: Sheikh, Sabir and Bovik, IEEE TIP 15 (11), 2006.
+image: img1.bmp, img2.bmp, ... of the folders jp2k, jpeg, wn, gblur and fastfading in this order. `orgs`
+marks undistorted images, which are left out. Source: Sheikh, Sabir and Bovik, IEEE TIP 15 (11), 2006.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read_live(path: Path) -> HumanDatabase:
     files = [f"{folder}/img{at + 1}.bmp" for folder in FOLDERS for at in range(_count(path / folder))]
     if not len(files) == len(dmos) == len(original) == len(references):
         raise InputError(
-            f"{path} is not release 2 of LIVE", expected=f"{len(dmos)} pictures, as opinions", got=len(files)
+            f"{path} is not release 2 of LIVE", expected=f"{len(dmos)} images, as opinions", got=len(files)
         )
     rows = zip(files, references, dmos.tolist(), original.tolist(), strict=True)
     pairs = [

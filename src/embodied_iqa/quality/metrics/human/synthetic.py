@@ -9,9 +9,9 @@ from embodied_iqa.quality.metrics.human.database import HumanDatabase, HumanPair
 
 
 def read_tid2013(path: Path) -> HumanDatabase:
-    """Read TID2013: 3,000 distorted pictures of 25 references.
+    """Read TID2013: 3,000 distorted images of 25 references.
 
-    ``mos_with_names.txt`` has a line for each picture: its mean opinion score, a space and its name,
+    ``mos_with_names.txt`` has a line for each image: its mean opinion score, a space and its name,
     ``i01_01_1.bmp``, in ``distorted_images``; the reference is ``I01.BMP`` in ``reference_images``. Names
     differ in case between the list and the folders. Source: Ponomarenko et al., SPIC 30, 2015.
 
@@ -23,7 +23,7 @@ def read_tid2013(path: Path) -> HumanDatabase:
     for score, name in _listed(path / "mos_with_names.txt"):
         owner = f"{name.partition('_')[0]}.bmp"
         if name not in distorted or owner not in references:
-            raise InputError(f"{path} lacks a picture of the list", expected=f"{name} and its reference")
+            raise InputError(f"{path} lacks an image of the list", expected=f"{name} and its reference")
         pairs.append(
             HumanPair(f"distorted_images/{distorted[name]}", f"reference_images/{references[owner]}", score)
         )
@@ -31,10 +31,10 @@ def read_tid2013(path: Path) -> HumanDatabase:
 
 
 def read_kadid10k(path: Path) -> HumanDatabase:
-    """Read KADID-10k: 10,125 distorted pictures of 81 references.
+    """Read KADID-10k: 10,125 distorted images of 81 references.
 
-    ``dmos.csv`` has the columns `dist_img`, `ref_img`, `dmos` and `var`; pictures are in ``images``. In spite
-    of its name, `dmos` is higher for better pictures. Source: Lin, Hosu and Saupe, QoMEX 2019.
+    ``dmos.csv`` has the columns `dist_img`, `ref_img`, `dmos` and `var`; images are in ``images``. In spite
+    of its name, `dmos` is higher for better images. Source: Lin, Hosu and Saupe, QoMEX 2019.
 
     Raises:
         InputError: A file is missing or of another form.
@@ -49,7 +49,7 @@ def read_kadid10k(path: Path) -> HumanDatabase:
 
 def _by_lower_name(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
-        raise InputError(f"{folder} is missing", expected="a folder of pictures")
+        raise InputError(f"{folder} is missing", expected="a folder of images")
     return {file.name.lower(): file.name for file in folder.iterdir()}
 
 

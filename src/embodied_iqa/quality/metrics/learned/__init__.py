@@ -1,1 +1,1 @@
-"""Learned metrics: what they measure of a picture, their files, and their inference without torch."""
+"""Learned metrics: what they measure of an image, their files, and their inference without torch."""

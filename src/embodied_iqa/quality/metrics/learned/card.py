@@ -26,14 +26,14 @@ class MetricCard:
         input: What the network takes.
         input_version: Version of the input, see `NetworkInput.version`.
         subjects: Subjects whose features count.
-        size_px: Width and height to which pictures are resized.
-        views: Cameras of the training pictures, in the order of the network; others count as unknown.
+        size_px: Width and height to which images are resized.
+        views: Cameras of the training images, in the order of the network; others count as unknown.
         target: What was learned, such as ``decision``; empty if the caller did not say.
         label_low: Least label of the training.
         label_high: Largest label of the training.
         sha256: Hash of the network's file.
         training: Recipe, seed, numbers of pairs and references, epochs, validation.
-        database: Where the pictures and labels come from, and how they were made.
+        database: Where the images and labels come from, and how they were made.
         versions: Of this package and the libraries that trained.
         results: On references that were held out, with ends of their 95 % intervals; empty before a test.
         command: By which it was trained; empty from Python.

@@ -1,4 +1,4 @@
-"""Differences of a picture from its reference at the policy's input size: input of ``embodied-fr``."""
+"""Differences of an image from its reference at the policy's input size: input of ``embodied-fr``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.learned.statistics import (
+from embodied_iqa.quality.metrics.learned.input_statistics import (
     Small,
     Vector,
     cell_means,
     gradient,
+    image_statistics,
     percentiles,
-    picture_statistics,
-    small_picture,
+    small_image,
 )
 
 DIFFERENCES_VERSION: Final = "1"
@@ -31,7 +31,7 @@ _LEVELS: Final = (1, 10, 50)
 Plane = NDArray[np.float32]
 
 
-def picture_differences(distorted: NDArray[np.uint8], reference: NDArray[np.uint8]) -> Vector:
+def image_differences(distorted: NDArray[np.uint8], reference: NDArray[np.uint8]) -> Vector:
     """Return ``(D,)`` float32, finite.
 
     Errors by pixel, by cell and where the reference is colourful; similarity of structure and edges at three
@@ -41,21 +41,21 @@ def picture_differences(distorted: NDArray[np.uint8], reference: NDArray[np.uint
         distorted: ``(H, W, 3)`` uint8.
         reference: The same shape.
     """
-    seen, wanted = small_picture(distorted), small_picture(reference)
+    seen, wanted = small_image(distorted), small_image(reference)
     grays = [cv2.cvtColor(one, cv2.COLOR_RGB2GRAY).astype(np.float32) for one in (seen, wanted)]
     parts = [_errors(seen, wanted), _after_fit(*grays), _shift(*grays)]
     for _ in range(_SCALES):
         parts += [_similarity(*grays), _edge_similarity(*grays)]
         size = grays[0].shape[1] // 2, grays[0].shape[0] // 2
         grays = [cv2.resize(gray, size, interpolation=cv2.INTER_AREA) for gray in grays]
-    change = picture_statistics(seen) - _statistics_of(wanted.tobytes(), wanted.shape)
+    change = image_statistics(seen) - _statistics_of(wanted.tobytes(), wanted.shape)
     return np.concatenate([*parts, change]).astype(np.float32)
 
 
 @lru_cache(maxsize=4)
 def _statistics_of(content: bytes, shape: tuple[int, ...]) -> Vector:
-    """Return the statistics of a reference, which usually has several distorted pictures in turn."""
-    return picture_statistics(np.frombuffer(content, np.uint8).reshape(shape))
+    """Return the statistics of a reference, which usually has several distorted images in turn."""
+    return image_statistics(np.frombuffer(content, np.uint8).reshape(shape))
 
 
 def _errors(seen: Small, wanted: Small) -> Vector:
@@ -84,7 +84,7 @@ def _after_fit(seen: Plane, wanted: Plane) -> Vector:
 
 
 def _shift(seen: Plane, wanted: Plane) -> Vector:
-    """Shift between the pictures by phase correlation (pixels), and how clear it is."""
+    """Shift between the images by phase correlation (pixels), and how clear it is."""
     (x, y), clear = cv2.phaseCorrelate(wanted, seen)
     return np.nan_to_num(np.array([np.log1p(np.hypot(x, y)), clear], np.float32))
 

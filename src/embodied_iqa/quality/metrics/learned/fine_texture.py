@@ -1,6 +1,6 @@
 """Statistics of fine texture: input of ``embodied-nr`` beside those at the policy's input size.
 
-Noise, jitter and the traces of codecs vanish when a picture is made small, and still tell what was done to it
+Noise, jitter and the traces of codecs vanish when an image is made small, and still tell what was done to it
 and how much: at 240 x 180 the level of JPEG or jitter is hardly visible.
 """
 
@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.learned.statistics import edges
+from embodied_iqa.quality.metrics.learned.input_statistics import edges
 from embodied_iqa.quality.metrics.learned.texture import mscn_statistics, neighbour_steps, spectrum, steps
 
 FINE_SIZE_PX: Final = (480, 360)
@@ -20,7 +20,7 @@ FINE_SIZE_PX: Final = (480, 360)
 FINE_VERSION: Final = "1"
 """Changes whenever a number can change by more than rounding (float32)."""
 _WINDOW_PX: Final = (320, 240)
-"""Only the middle of the picture counts: less than half of the time, and where objects are."""
+"""Only the middle of the image counts: less than half of the time, and where objects are."""
 _IMPULSES: Final = (4.0, 16.0, 48.0)
 """Differences from the median of the neighbours (gray levels)."""
 _PERIODS_PX: Final = (8, 16, 32)
@@ -94,7 +94,7 @@ def _noise(plane: Plane) -> Vector:
 
 
 def _gray_levels(gray: Gray) -> Vector:
-    """Return the number of gray levels in use (log), and how few of them hold the picture."""
+    """Return the number of gray levels in use (log), and how few of them hold the image."""
     counts = np.bincount(gray.ravel(), minlength=256) / gray.size
     return np.array([np.log1p(np.count_nonzero(counts > _LEAST_SHARE)), counts @ counts], np.float32)
 

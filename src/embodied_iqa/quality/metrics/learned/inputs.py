@@ -1,4 +1,4 @@
-"""Input of a learned metric: what is measured of a picture before the network."""
+"""Input of a learned metric: what is measured of an image before the network."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.quality.metrics.learned.differences import DIFFERENCES_VERSION, picture_differences
+from embodied_iqa.quality.metrics.input_checks import check_image, check_pair
+from embodied_iqa.quality.metrics.learned.differences import DIFFERENCES_VERSION, image_differences
 from embodied_iqa.quality.metrics.learned.fine_texture import FINE_SIZE_PX, FINE_VERSION, fine_statistics
-from embodied_iqa.quality.metrics.learned.statistics import (
+from embodied_iqa.quality.metrics.learned.input_statistics import (
     SIZE_PX,
     STATISTICS_VERSION,
-    picture_statistics,
-    small_picture,
+    image_statistics,
+    small_image,
 )
 from embodied_iqa.quality.metrics.learned.tokens import TOKENS_VERSION, token_cells
-from embodied_iqa.quality.metrics.metric import MetricContext, Needs, Picture
-from embodied_iqa.quality.metrics.pictures import check_pair, check_picture
+from embodied_iqa.quality.metrics.metric import Image, MetricContext, Needs
 from embodied_iqa.quality.metrics.policy.distance import PolicyDistance, make
 from embodied_iqa.quality.metrics.policy.token_maps import token_statistics
 
@@ -32,22 +32,22 @@ class InputKind(StrEnum):
     """What a network takes."""
 
     STATISTICS = "statistics"
-    """`learned.statistics` of the distorted picture."""
+    """`learned.statistics` of the distorted image."""
     FINE = "fine"
-    """Statistics, then `learned.fine_texture` of the picture."""
+    """Statistics, then `learned.fine_texture` of the image."""
     TOKENS = "tokens"
-    """Statistics, then the token map of the picture in the features of a subject."""
+    """Statistics, then the token map of the image in the features of a subject."""
     DIFFERENCES = "differences"
     """`learned.differences` from the reference, and distances in the features of subjects."""
-    PICTURE = "picture"
-    """The distorted picture, resized."""
+    IMAGE = "picture"
+    """The distorted image, resized."""
     SQUARE = "square"
-    """The central square of the distorted picture, resized."""
+    """The central square of the distorted image, resized."""
 
     @property
-    def is_picture(self) -> bool:
+    def is_image(self) -> bool:
         """Whether it is ``(H, W, 3)`` uint8, else ``(D,)`` float32."""
-        return self in {InputKind.PICTURE, InputKind.SQUARE}
+        return self in {InputKind.IMAGE, InputKind.SQUARE}
 
 
 _VERSIONS: Final = {
@@ -55,7 +55,7 @@ _VERSIONS: Final = {
     InputKind.FINE: f"{FINE_VERSION}.{STATISTICS_VERSION}",
     InputKind.TOKENS: f"{TOKENS_VERSION}.{STATISTICS_VERSION}",
     InputKind.DIFFERENCES: f"{DIFFERENCES_VERSION}.{STATISTICS_VERSION}",
-    InputKind.PICTURE: "2",
+    InputKind.IMAGE: "2",
     InputKind.SQUARE: "2",
 }
 
@@ -67,8 +67,8 @@ class NetworkInput:
     Attributes:
         kind: Kind of input.
         subjects: Subjects whose features count, of `DIFFERENCES`; of `TOKENS` the first that is made for the
-            camera of the picture, else the first.
-        size_px: Width and height to which a picture is resized.
+            camera of the image, else the first.
+        size_px: Width and height to which an image is resized.
     """
 
     kind: InputKind
@@ -93,32 +93,32 @@ class NetworkInput:
         )
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> NDArray[Any]:
-        """Return ``(D,)`` float32, or of `PICTURE` and `SQUARE` ``(H, W, 3)`` uint8.
+        """Return ``(D,)`` float32, or of `IMAGE` and `SQUARE` ``(H, W, 3)`` uint8.
 
         Raises:
-            InputError: Not a picture, too small, or the reference is missing or of another size.
+            InputError: Not an image, too small, or the reference is missing or of another size.
         """
         if self.kind is not InputKind.DIFFERENCES:
             return self._without_reference(distorted, context)
         if reference is None:
-            raise InputError("the metric compares with a reference", expected="the undistorted picture")
+            raise InputError("the metric compares with a reference", expected="the undistorted image")
         check_pair(reference, distorted, SMALLEST_PX)
         maps = [_distance(name).token_maps(distorted, reference, context) for name in self.subjects]
-        parts = [picture_differences(distorted, reference), *(token_statistics(*pair) for pair in maps)]
+        parts = [image_differences(distorted, reference), *(token_statistics(*pair) for pair in maps)]
         return np.concatenate(parts)
 
-    def _without_reference(self, distorted: Picture, context: MetricContext | None) -> NDArray[Any]:
-        check_picture(distorted, SMALLEST_PX)
+    def _without_reference(self, distorted: Image, context: MetricContext | None) -> NDArray[Any]:
+        check_image(distorted, SMALLEST_PX)
         if self.kind is InputKind.FINE:
             return self._with_fine_texture(distorted)
         if self.kind is InputKind.SQUARE:
             distorted = _central_square(distorted)
-        small = small_picture(distorted, self.size_px)
-        if self.kind.is_picture:
+        small = small_image(distorted, self.size_px)
+        if self.kind.is_image:
             return small
-        statistics = picture_statistics(small)
+        statistics = image_statistics(small)
         if self.kind is InputKind.STATISTICS:
             return statistics
         view = context.view if context is not None else None
@@ -128,18 +128,18 @@ class NetworkInput:
             [statistics, token_cells(chosen.features(small, view or chosen.subject_info.views[0]))]
         )
 
-    def _with_fine_texture(self, distorted: Picture) -> NDArray[Any]:
-        """Shrink in two steps: from a large picture that is faster than twice."""
-        medium = small_picture(distorted, FINE_SIZE_PX)
-        statistics = picture_statistics(small_picture(medium, self.size_px))
+    def _with_fine_texture(self, distorted: Image) -> NDArray[Any]:
+        """Shrink in two steps: from a large image that is faster than twice."""
+        medium = small_image(distorted, FINE_SIZE_PX)
+        statistics = image_statistics(small_image(medium, self.size_px))
         return np.concatenate([statistics, fine_statistics(medium)])
 
 
-def _central_square(picture: Picture) -> Picture:
-    height, width = picture.shape[:2]
+def _central_square(image: Image) -> Image:
+    height, width = image.shape[:2]
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2
-    return np.ascontiguousarray(picture[top : top + side, left : left + side])
+    return np.ascontiguousarray(image[top : top + side, left : left + side])
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""Token map of a picture in a subject's features, as part of the input of a network."""
+"""Token map of an image in a subject's features, as part of the input of a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Map = NDArray[np.float32]
 TOKENS_VERSION: Final = "1"
 """Changes whenever a number can change."""
 CELLS: Final = (5, 10)
-"""Rows and columns to which a map is averaged: 36,900 pictures are 0.8 GB."""
+"""Rows and columns to which a map is averaged: 36,900 images are 0.8 GB."""
 CHANNELS: Final = 96
 """Fewer channels are filled up with zeros; more are projected."""
 TOKEN_VALUES: Final = CELLS[0] * CELLS[1] * CHANNELS

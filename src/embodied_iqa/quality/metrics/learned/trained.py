@@ -15,7 +15,7 @@ from embodied_iqa.base.onnx_session import open_session
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, load_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import SMALLEST_PX, NetworkInput
-from embodied_iqa.quality.metrics.metric import MetricContext, MetricInfo, Picture
+from embodied_iqa.quality.metrics.metric import Image, MetricContext, MetricInfo
 
 KIND: Final = "trained"
 CALIBRATED: Final = "#calibrated"
@@ -27,7 +27,7 @@ class Prediction:
     """Output of the two heads.
 
     Attributes:
-        rank: About 0 (worst) to 1 (best): the share of training pictures with a lower label. Trained for
+        rank: About 0 (worst) to 1 (best): the share of training images with a lower label. Trained for
             order.
         label: Predicted label, in its own units. Trained for the least squared error.
     """
@@ -76,23 +76,23 @@ class TrainedMetric:
         )
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
-        """Return the quality of a picture; see `Metric`. Other cameras count as unknown."""
+        """Return the quality of an image; see `Metric`. Other cameras count as unknown."""
         return self.measure_from(self.input.measure(distorted, reference, context), context)
 
     def measure_from(self, values: NDArray[Any], context: MetricContext | None = None) -> float:
-        """Return the quality of a picture whose `input` is measured."""
+        """Return the quality of an image whose `input` is measured."""
         found = self.predict_from(values, context)
         return found.label if self._calibrated else found.rank
 
     def predict(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> Prediction:
         """Return the output of both heads.
 
         Raises:
-            InputError: Not a picture, too small, or the reference is missing or of another size.
+            InputError: Not an image, too small, or the reference is missing or of another size.
         """
         return self.predict_from(self.input.measure(distorted, reference, context), context)
 

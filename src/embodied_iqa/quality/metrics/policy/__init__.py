@@ -1,1 +1,1 @@
-"""Distance of two pictures in the features of a subject: what the policy itself sees of a distortion."""
+"""Distance of two images in the features of a subject: what the policy itself sees of a distortion."""

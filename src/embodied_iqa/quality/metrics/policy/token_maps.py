@@ -28,7 +28,7 @@ def token_distances(first: NDArray[np.float32], second: NDArray[np.float32]) -> 
     """
     if first.shape != second.shape:
         raise InputError(
-            "the features of the two pictures differ in shape", expected=str(first.shape), got=second.shape
+            "the features of the two images differ in shape", expected=str(first.shape), got=second.shape
         )
     a, b = first.astype(np.float64), second.astype(np.float64)
     norms = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)
@@ -58,7 +58,7 @@ def token_statistics(first: NDArray[np.float32], second: NDArray[np.float32]) ->
 
     Args:
         first: Of the reference.
-        second: Of the distorted picture.
+        second: Of the distorted image.
 
     Raises:
         InputError: The shapes differ.

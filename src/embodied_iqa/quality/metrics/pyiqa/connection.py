@@ -127,5 +127,5 @@ def finite(answer: Mapping[str, Any], name: str) -> float:
     """
     value = answer.get("value")
     if not isinstance(value, float | int) or math.isnan(value):
-        raise InputError(f"{name} has no value for this picture", got=value)
+        raise InputError(f"{name} has no value for this image", got=value)
     return float(value)

@@ -31,9 +31,9 @@ class FineTuning:
         export: Folder of ``embodied-iqa export --format pyiqa``.
         target: Score to predict: ``decision``, ``cognition``, ...
         split: Which of the ten splits by reference.
-        epochs: Passes over the training pictures.
+        epochs: Passes over the training images.
         learning_rate: Of AdamW.
-        batch: Pictures a step.
+        batch: Images a step.
         crop_px: Side of the random crops that are trained on.
         seed: Of everything random, also of the choice of validation references.
         gpus: Number of GPUs; 0 trains on the processor.
@@ -90,7 +90,7 @@ def _rows(plan: FineTuning) -> list[dict[str, str]]:
     """Return the rows of the export's meta file with their part in ``split``: train, val or test.
 
     Raises:
-        InputError: No such file, split or picture to train on.
+        InputError: No such file, split or image to train on.
     """
     file = plan.export / f"meta_info_{plan.target}_fr.csv"
     try:
@@ -119,7 +119,7 @@ def _write_meta(file: Path, columns: Sequence[str], rows: Sequence[dict[str, str
         writer.writerows([row[column] for column in (*columns, "split")] for row in rows)
 
 
-def _options(plan: FineTuning, pictures: int) -> dict[str, Any]:
+def _options(plan: FineTuning, images: int) -> dict[str, Any]:
     """Return the options of pyiqa's trainer, without the network and the kind of data set."""
     export = plan.export.resolve()
     data = {
@@ -155,7 +155,7 @@ def _options(plan: FineTuning, pictures: int) -> dict[str, Any]:
             "mos_loss_opt": {"type": "MSELoss", "loss_weight": 1.0},
         },
         "val": {
-            "val_freq": math.ceil(pictures / plan.batch),
+            "val_freq": math.ceil(images / plan.batch),
             "save_img": False,
             "pbar": False,
             "key_metric": "srcc",

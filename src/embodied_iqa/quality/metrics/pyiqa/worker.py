@@ -1,10 +1,10 @@
-"""Measures pictures with pyiqa; runs in its environment and imports nothing of this package.
+"""Measures images with pyiqa; runs in its environment and imports nothing of this package.
 
 python worker.py DESCRIPTOR NAME [WEIGHTS]
 
 Over the socket of the file descriptor DESCRIPTOR it sends a line of JSON that describes the metric. Each
 request is a line of JSON with the ``shape``, ``[H, W, 3]``, and the number of ``pictures``, followed by the
-bytes of the distorted picture and the reference; each answer is a line with ``value`` or ``error``. It ends
+bytes of the distorted image and the reference; each answer is a line with ``value`` or ``error``. It ends
 when the socket is closed.
 """
 
@@ -45,8 +45,8 @@ def _metric(name: str, weights: str) -> tuple[dict[str, Any], Callable[..., floa
     metric = importlib.import_module("pyiqa").create_metric(name, **options_of(name, weights))
     size_bytes = sum(part.numel() * part.element_size() for part in metric.parameters())
 
-    def measure(*pictures: Any) -> float:
-        scaled = (picture.transpose(2, 0, 1)[None].astype(np.float32) / 255 for picture in pictures)
+    def measure(*images: Any) -> float:
+        scaled = (image.transpose(2, 0, 1)[None].astype(np.float32) / 255 for image in images)
         tensors = [torch.from_numpy(values) for values in scaled]
         value = metric(*tensors)
         return float((value[0] if isinstance(value, tuple) else value).reshape(-1)[0])
@@ -71,9 +71,9 @@ def _serve(stream: Any, measure: Callable[..., float]) -> None:
         shape = request["shape"]
         data = [stream.read(shape[0] * shape[1] * shape[2]) for _ in range(request["pictures"])]
         try:
-            pictures = [np.frombuffer(one, np.uint8).reshape(shape) for one in data]
-            answer: dict[str, Any] = {"value": measure(*pictures)}
-        except Exception as error:  # noqa: BLE001 - a network may raise anything; the next picture may do
+            images = [np.frombuffer(one, np.uint8).reshape(shape) for one in data]
+            answer: dict[str, Any] = {"value": measure(*images)}
+        except Exception as error:  # noqa: BLE001 - a network may raise anything; the next image may do
             answer = {"error": _text(error)}
         _send(stream, answer)
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.quality.metrics.functions import required
-from embodied_iqa.quality.metrics.metric import MetricContext, MetricInfo, Needs, Picture
-from embodied_iqa.quality.metrics.pictures import check_pair, check_picture
+from embodied_iqa.quality.metrics.input_checks import check_image, check_pair
+from embodied_iqa.quality.metrics.metric import Image, MetricContext, MetricInfo, Needs
 from embodied_iqa.quality.metrics.pyiqa.connection import WorkerProcess, finite
 from embodied_iqa.quality.metrics.pyiqa.environment import environment, pyiqa_python
 
@@ -37,7 +37,7 @@ class PyiqaMetric:
         about = self._worker.about
         if about["mode"] not in _MODES:
             self.close()
-            raise InputError(f"{text} does not measure single pictures", got=about["mode"])
+            raise InputError(f"{text} does not measure single images", got=about["mode"])
         self.info = MetricInfo(
             text,
             _MODES[about["mode"]],
@@ -47,17 +47,17 @@ class PyiqaMetric:
         )
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> float:
-        """Return the value of a picture; see `Metric`."""
-        pictures = [distorted]
+        """Return the value of an image; see `Metric`."""
+        images = [distorted]
         if self.info.needs is Needs.REFERENCE:
-            pictures.append(required(reference, self.info))
-            check_pair(pictures[1], distorted, 1)
+            images.append(required(reference, self.info))
+            check_pair(images[1], distorted, 1)
         else:
-            check_picture(distorted)
-        request = {"shape": list(distorted.shape), "pictures": len(pictures)}
-        answer = self._worker.ask(request, (picture.tobytes() for picture in pictures))
+            check_image(distorted)
+        request = {"shape": list(distorted.shape), "pictures": len(images)}
+        answer = self._worker.ask(request, (image.tobytes() for image in images))
         return finite(answer, self.info.name)
 
     def close(self) -> None:

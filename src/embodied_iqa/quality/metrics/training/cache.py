@@ -1,4 +1,4 @@
-"""Cache of measured inputs on disk: a picture is measured once for each version of the input."""
+"""Cache of measured inputs on disk: an image is measured once for each version of the input."""
 
 from __future__ import annotations
 

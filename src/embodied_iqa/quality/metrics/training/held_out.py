@@ -22,9 +22,9 @@ from embodied_iqa.quality.metrics.training.recipes import MetricRecipe
 
 Array = NDArray[np.float64]
 HELD_OUT_INPUTS: Final = "held_out_inputs"
-"""Measured pictures during the test, mapped into memory."""
+"""Measured images during the test, mapped into memory."""
 _AT_ONCE: Final = 256
-"""Pictures of one inference."""
+"""Images of one inference."""
 
 
 def measure_held_out(
@@ -35,9 +35,9 @@ def measure_held_out(
     Args:
         folder: Of the trained metric.
         recipe: By which it was trained.
-        held_out: Labelled pictures of other references; as many of each are drawn as in the training.
+        held_out: Labelled images of other references; as many of each are drawn as in the training.
         seed: Of the draw.
-        workers: Processes that measure the pictures.
+        workers: Processes that measure the images.
 
     Returns:
         The new card; its results are SRCC of the rank head with its 95 % interval over references, and PLCC,
@@ -45,14 +45,14 @@ def measure_held_out(
     """
     held_out, store = held_out.of_each(recipe.pictures_each, seed), folder / HELD_OUT_INPUTS
     inputs = measure_inputs(
-        held_out.pictures,
+        held_out.images,
         held_out.pair_ids,
         held_out.reference_ids,
         recipe.input,
         input_cache(),
         workers=workers,
-        title="measure held-out pictures",
-        store=store if recipe.input.kind.is_picture else None,
+        title="measure held-out images",
+        store=store if recipe.input.kind.is_image else None,
     )
     metric, steps = TrainedMetric(folder), range(0, len(inputs.views), _AT_ONCE)
     parts = (slice(start, start + _AT_ONCE) for start in steps)

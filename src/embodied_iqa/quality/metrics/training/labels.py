@@ -14,8 +14,8 @@ from embodied_iqa.base.progress import track
 from embodied_iqa.data.analysis.grid import PairTable, ScoreGrid, pair_kinds
 from embodied_iqa.data.database.splits import SPLIT_SEEDS, training_references
 from embodied_iqa.data.export.opinions import opinions_of
+from embodied_iqa.quality.metrics.image_set import ImageSet
 from embodied_iqa.quality.metrics.metric import Metric
-from embodied_iqa.quality.metrics.picture_set import PictureSet
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 
 METRIC_TARGET: Final = "metric:"
@@ -32,11 +32,11 @@ class SplitSamples:
     held_out: TrainingSet
 
 
-def split_samples(pictures: PictureSet, pairs: PairTable, labels: Array, split: int) -> SplitSamples:
+def split_samples(images: ImageSet, pairs: PairTable, labels: Array, split: int) -> SplitSamples:
     """Split the labelled pairs of a database by reference, 8:2, as the benchmark does.
 
     Args:
-        pictures: Of the database.
+        images: Of the database.
         pairs: ``(N,)``.
         labels: ``(N,)``, higher is better; NaN where there is none.
         split: Seed of the split.
@@ -55,7 +55,7 @@ def split_samples(pictures: PictureSet, pairs: PairTable, labels: Array, split: 
 
     def part(rows: NDArray[np.bool_]) -> TrainingSet:
         ids, owners = pairs.pair_ids[rows].tolist(), pairs.reference_ids[rows].tolist()
-        return TrainingSet(pictures, tuple(ids), tuple(owners), labels[rows], pair_kinds(pairs, rows))
+        return TrainingSet(images, tuple(ids), tuple(owners), labels[rows], pair_kinds(pairs, rows))
 
     return SplitSamples(part(training & known), part(~training & known))
 
@@ -78,21 +78,21 @@ def target_labels(grid: ScoreGrid, target: str) -> Array:
     return targets[target].mean
 
 
-def metric_labels(pictures: PictureSet, pair_ids: list[str], name: str) -> Array:
+def metric_labels(images: ImageSet, pair_ids: list[str], name: str) -> Array:
     """Return ``(N,)``, the values of a metric, higher is better; NaN where it has none.
 
     Args:
-        pictures: Of the database.
+        images: Of the database.
         pair_ids: N pairs; those of one reference are neighbours.
         name: Of the metric.
 
     Raises:
-        UserError: The metric cannot be loaded, or refuses a picture.
+        UserError: The metric cannot be loaded, or refuses an image.
     """
     metric: Metric = load("embodied_iqa.quality.metrics.catalogue:metric_by_name")(name)
     values = [
         metric.info.sign * metric.measure(pair.distorted, pair.reference, pair.context)
-        for pair in track(pictures.read(pair_ids), f"measure {name}", len(pair_ids))
+        for pair in track(images.read(pair_ids), f"measure {name}", len(pair_ids))
     ]
     found = np.array(values, np.float64)
     return np.where(np.isfinite(found), found, np.nan)

@@ -19,14 +19,14 @@ from embodied_iqa.base.errors import InternalError
 from embodied_iqa.data.analysis.correlation import srcc
 from embodied_iqa.models.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 from embodied_iqa.quality.metrics.learned.inputs import InputKind
-from embodied_iqa.quality.metrics.training.losses import shares_below, squared_loss, two_head_loss
-from embodied_iqa.quality.metrics.training.miqa_networks import RegionAware, make_square_network
-from embodied_iqa.quality.metrics.training.picture_networks import (
+from embodied_iqa.quality.metrics.training.image_networks import (
     CnnIqa,
-    PictureLearner,
+    ImageLearner,
     ReducedResNet18,
     SmallViT,
 )
+from embodied_iqa.quality.metrics.training.metric_losses import shares_below, squared_loss, two_head_loss
+from embodied_iqa.quality.metrics.training.miqa_networks import RegionAware, make_square_network
 from embodied_iqa.quality.metrics.training.recipes import Architecture, MetricRecipe, Objective
 from embodied_iqa.quality.metrics.training.region_tokens import FLIPS, region_features
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights, start_from
@@ -34,11 +34,11 @@ from embodied_iqa.quality.metrics.training.token_networks import TokenDistances,
 from embodied_iqa.quality.metrics.training.vector_networks import VectorNetwork
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
-Learner = VectorNetwork | PictureLearner
+Learner = VectorNetwork | ImageLearner
 Network = Learner | TokenNetwork
 _LARGEST_GRADIENT: Final = 1.0
 _AT_ONCE: Final = 256
-"""Pictures of one inference."""
+"""Images of one inference."""
 _MOST_EPOCHS: Final = 10_000
 
 
@@ -245,7 +245,7 @@ class _Lesson:
         """Return the loss of a network on some rows."""
         values = torch.from_numpy(self.inputs.values[rows])
         kind, features = self.recipe.input.kind, self.inputs.features
-        axes = FLIPS[3] if kind is InputKind.SQUARE else FLIPS[1] if kind.is_picture else FLIPS[0]
+        axes = FLIPS[3] if kind is InputKind.SQUARE else FLIPS[1] if kind.is_image else FLIPS[0]
         flips = [torch.rand(len(rows)) < 0.5 for _ in axes]
         for axis, chosen in zip(axes, flips, strict=True):
             values = torch.where(chosen[:, None, None, None], values.flip(axis), values)
@@ -262,12 +262,12 @@ class _Lesson:
 def with_shared_labels(
     inputs: LabelledInputs, kinds: NDArray[np.str_] | None, share: float
 ) -> LabelledInputs:
-    """Return the inputs with labels that pictures of the same kind and camera have in part in common.
+    """Return the inputs with labels that images of the same kind and camera have in part in common.
 
     Args:
-        inputs: N pictures.
-        kinds: ``(N,)`` what was done to each picture; None if unknown, which changes nothing.
-        share: Weight of the mean label of these pictures, in [0, 1].
+        inputs: N images.
+        kinds: ``(N,)`` what was done to each image; None if unknown, which changes nothing.
+        share: Weight of the mean label of these images, in [0, 1].
     """
     if kinds is None:
         return inputs

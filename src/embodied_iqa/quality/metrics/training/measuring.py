@@ -1,7 +1,7 @@
 """Measures the inputs of a training set, in several processes, through the cache.
 
 Trainings that run at the same time need nearly the same inputs. Each begins at another place of its list, and
-asks the cache again before each job, so that together they measure each picture about once.
+asks the cache again before each job, so that together they measure each image about once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.quality.metrics.metric import MetricContext, Picture
-from embodied_iqa.quality.metrics.picture_set import PictureSet
+from embodied_iqa.quality.metrics.image_set import ImageSet
+from embodied_iqa.quality.metrics.metric import Image, MetricContext
 from embodied_iqa.quality.metrics.training.cache import InputCache
 from embodied_iqa.quality.metrics.training.input_store import InputStore
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -35,11 +35,11 @@ _ROWS_AT_ONCE: Final = 1000
 
 
 class Measurable(Protocol):
-    """What can be measured of a picture, such as a `NetworkInput`. Can be pickled."""
+    """What can be measured of an image, such as a `NetworkInput`. Can be pickled."""
 
     @property
     def size_px(self) -> tuple[int, int]:
-        """Width and height of a measured picture; does not matter for vectors."""
+        """Width and height of a measured image; does not matter for vectors."""
         ...
 
     def version(self) -> str:
@@ -47,12 +47,12 @@ class Measurable(Protocol):
         ...
 
     def measure(
-        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> NDArray[Any]:
         """Return ``(D,)`` numbers, or ``(H, W, 3)`` uint8.
 
         Raises:
-            InputError: Not a picture, too small, or a reference is missing.
+            InputError: Not an image, too small, or a reference is missing.
         """
         ...
 
@@ -71,7 +71,7 @@ class MeasuredInputs:
 
 
 def measure_inputs(
-    pictures: PictureSet,
+    images: ImageSet,
     pair_ids: Sequence[str],
     reference_ids: Sequence[str],
     wanted: Measurable,
@@ -84,20 +84,20 @@ def measure_inputs(
     """Return the inputs of pairs; those that the cache lacks are measured and stored.
 
     Args:
-        pictures: Where the pictures come from.
+        images: Where the images come from.
         pair_ids: ``(N,)``; pairs of one reference are neighbours.
         reference_ids: ``(N,)``.
         wanted: What is measured.
         cache: Of earlier measurements.
         workers: Number of processes; 1 for this one.
         title: Of the progress bar.
-        store: Folder for the values of pictures, which are then mapped into memory; not for vectors. A
+        store: Folder for the values of images, which are then mapped into memory; not for vectors. A
             folder of an interrupted call with the same pairs is continued. The caller removes it.
 
     Raises:
-        InputError: A picture is missing or damaged, or too small, or the store cannot be written.
+        InputError: An image is missing or damaged, or too small, or the store cannot be written.
     """
-    work = _Work(pictures, wanted, cache, _keys(pictures, pair_ids, wanted), workers, title)
+    work = _Work(images, wanted, cache, _keys(images, pair_ids, wanted), workers, title)
     pairs = list(zip(reference_ids, pair_ids, strict=True))
     if store is not None:
         return work.stored(pairs, store)
@@ -106,16 +106,16 @@ def measure_inputs(
     return _unpacked([known[work.keys[pair]] for pair in pair_ids], wanted)
 
 
-def _keys(pictures: PictureSet, pair_ids: Sequence[str], wanted: Measurable) -> dict[str, str]:
+def _keys(images: ImageSet, pair_ids: Sequence[str], wanted: Measurable) -> dict[str, str]:
     version = wanted.version()
-    return {pair: sha256(f"{version} {pictures.digest([pair])}".encode()).hexdigest() for pair in pair_ids}
+    return {pair: sha256(f"{version} {images.digest([pair])}".encode()).hexdigest() for pair in pair_ids}
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
     """What is measured, and how; `keys` are those of the cache by pair."""
 
-    pictures: PictureSet
+    images: ImageSet
     wanted: Measurable
     cache: InputCache
     keys: Mapping[str, str]
@@ -142,7 +142,7 @@ class _Work:
             self.keys[pair.pair_id]: _with_view(
                 self.wanted.measure(pair.distorted, pair.reference, pair.context), pair.context.view
             )
-            for pair in (self.pictures.read(missing) if missing else ())
+            for pair in (self.images.read(missing) if missing else ())
         }
         self.cache.put(fresh.items())
         return known | fresh
@@ -153,7 +153,7 @@ class _Work:
         return run_jobs(calls, EngineOptions(workers=max(1, min(self.workers, len(jobs)))))
 
     def stored(self, pairs: Sequence[tuple[str, str]], folder: Path) -> MeasuredInputs:
-        """Return pictures in a store; only some are in memory at a time."""
+        """Return images in a store; only some are in memory at a time."""
         keys = [self.keys[pair] for _, pair in pairs]
         (width, height), places = self.wanted.size_px, {key: row for row, key in enumerate(keys)}
         digest = sha256(" ".join(keys).encode()).hexdigest()

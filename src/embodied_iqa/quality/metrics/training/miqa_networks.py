@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InternalError
 from embodied_iqa.base.lazy import load
-from embodied_iqa.quality.metrics.training.picture_networks import PictureLearner, planes_of
-from embodied_iqa.quality.metrics.training.recipes import PictureNetwork, RegionSource, TransformerSize
+from embodied_iqa.quality.metrics.training.image_networks import ImageLearner, planes_of
+from embodied_iqa.quality.metrics.training.recipes import ImageNetwork, RegionSource, TransformerSize
 from embodied_iqa.quality.metrics.training.transformer import (
     IMAGENET_DEVIATIONS,
     IMAGENET_MEANS,
@@ -23,7 +23,7 @@ from embodied_iqa.quality.metrics.training.transformer import (
 _DROPOUT: Final = 0.2
 
 
-class _CroppedNetwork(PictureLearner):
+class _CroppedNetwork(ImageLearner):
     """What the networks share: the crop, the normalisation of ImageNet, one output."""
 
     def __init__(self, crop_px: int) -> None:
@@ -33,12 +33,12 @@ class _CroppedNetwork(PictureLearner):
             self.register_buffer(name, torch.tensor(numbers)[None, :, None, None], persistent=False)
 
     def normalised(self, planes: Tensor) -> Tensor:
-        """Return planes in [-0.5, 0.5] with the mean and deviation of ImageNet's pictures."""
+        """Return planes in [-0.5, 0.5] with the mean and deviation of ImageNet's images."""
         normal: Tensor = (planes + 0.5 - self.means) / self.deviations
         return normal
 
     def cropped(self, planes: Tensor) -> Tensor:
-        """Return ``(N, 3, C, C)``: a random crop of each picture in training, else the central one."""
+        """Return ``(N, 3, C, C)``: a random crop of each image in training, else the central one."""
         room, side = planes.shape[2] - self.crop_px, self.crop_px
         if not self.training:
             at = room // 2
@@ -60,7 +60,7 @@ class RegionAware(_CroppedNetwork):
     Args:
         size: Of the backbone.
         region: Where the region token comes from; None for none.
-        square_px: Side of the pictures.
+        square_px: Side of the images.
         crop_px: Side of what the backbone sees.
         pretrained: The backbone begins with weights of a region encoder, whose normalisation it then has.
     """
@@ -153,7 +153,7 @@ class TorchvisionNetwork(_CroppedNetwork):
         return torch.cat([value, value], dim=1)
 
 
-def make_square_network(network: PictureNetwork, square_px: int) -> RegionAware | TorchvisionNetwork:
+def make_square_network(network: ImageNetwork, square_px: int) -> RegionAware | TorchvisionNetwork:
     """Return a new network of central squares of this side."""
     if network.transformer is None:
         return TorchvisionNetwork(network.torchvision, network.crop_px)

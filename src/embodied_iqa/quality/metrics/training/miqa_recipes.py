@@ -14,9 +14,9 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.quality.metrics.training.recipes import (
     Architecture,
+    ImageNetwork,
     MetricRecipe,
     Objective,
-    PictureNetwork,
     RegionEncoderPlan,
     RegionSource,
     TransformerSize,
@@ -28,13 +28,13 @@ REGION_LAYERS: Final = ("last", "none")
 _SQUARE_PX, _CROP_PX = 288, 224
 _SMALL_SQUARE_PX, _SMALL_CROP_PX = 144, 112
 _SMALL_STEPS: Final = 1800
-_SMALL_PICTURES: Final = 100
+_SMALL_IMAGES: Final = 100
 """Of a reference."""
 _VIT_SMALL: Final = TransformerSize(384, 12, 6)
 _SMALL_VIT: Final = TransformerSize(128, 4, 4)
 
 
-def _full(name: str, summary: str, architecture: Architecture, network: PictureNetwork) -> MetricRecipe:
+def _full(name: str, summary: str, architecture: Architecture, network: ImageNetwork) -> MetricRecipe:
     return MetricRecipe(
         name,
         summary,
@@ -54,7 +54,7 @@ def _full(name: str, summary: str, architecture: Architecture, network: PictureN
 
 
 def _small(name: str, summary: str, region: RegionSource | None) -> MetricRecipe:
-    network = PictureNetwork(_SMALL_CROP_PX, _SMALL_VIT, region, pretrained=True)
+    network = ImageNetwork(_SMALL_CROP_PX, _SMALL_VIT, region, pretrained=True)
     whole = _full(name, summary, Architecture.REGION_AWARE, network)
     square = NetworkInput(InputKind.SQUARE, size_px=(_SMALL_SQUARE_PX, _SMALL_SQUARE_PX))
     return replace(
@@ -67,13 +67,13 @@ def _small(name: str, summary: str, region: RegionSource | None) -> MetricRecipe
         weight_decay=0.02,
         steps=_SMALL_STEPS,
         fewest_epochs=5,
-        pictures_each=_SMALL_PICTURES,
+        pictures_each=_SMALL_IMAGES,
     )
 
 
 def _torchvision(name: str, network: str) -> MetricRecipe:
     summary = f"No reference: {network} of torchvision with one output."
-    return _full(name, summary, Architecture.TORCHVISION, PictureNetwork(_CROP_PX, torchvision=network))
+    return _full(name, summary, Architecture.TORCHVISION, ImageNetwork(_CROP_PX, torchvision=network))
 
 
 MIQA_RECIPES: Final = MappingProxyType(
@@ -84,7 +84,7 @@ MIQA_RECIPES: Final = MappingProxyType(
                 "ra-miqa",
                 "No reference: RA-MIQA, ViT-S/16 with a region token of a frozen region encoder.",
                 Architecture.REGION_AWARE,
-                PictureNetwork(_CROP_PX, _VIT_SMALL, RegionSource(_VIT_SMALL)),
+                ImageNetwork(_CROP_PX, _VIT_SMALL, RegionSource(_VIT_SMALL)),
             ),
             _small(
                 "ra-miqa-small",
@@ -102,7 +102,7 @@ MIQA_RECIPES: Final = MappingProxyType(
                 "vit-small-patch16",
                 "No reference: ViT-S/16 with one output, RA-MIQA without its region token.",
                 Architecture.REGION_AWARE,
-                PictureNetwork(_CROP_PX, _VIT_SMALL),
+                ImageNetwork(_CROP_PX, _VIT_SMALL),
             ),
         )
     }

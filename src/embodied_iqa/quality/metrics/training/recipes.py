@@ -41,7 +41,7 @@ class Objective(StrEnum):
     """What a training minimises."""
 
     TWO_HEADS = "two heads"
-    """Order and smooth absolute error, see `losses.two_head_loss`."""
+    """Order and smooth absolute error, see `metric_losses.two_head_loss`."""
     SQUARED = "squared"
     """Mean squared error of the label, the only output."""
 
@@ -82,8 +82,8 @@ class RegionEncoderPlan:
 
     Attributes:
         size: Of the transformer.
-        square_px: Side of its pictures.
-        scenes: Rendered scenes; every tenth is held out. Each gives three pictures.
+        square_px: Side of its images.
+        scenes: Rendered scenes; every tenth is held out. Each gives three images.
         epochs: Passes over them.
         seed: Of scenes and weights.
     """
@@ -96,7 +96,7 @@ class RegionEncoderPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureNetwork:
+class ImageNetwork:
     """What a network of central squares is made of.
 
     Attributes:
@@ -129,15 +129,15 @@ class MetricRecipe:
         rate: Largest learning rate.
         weight_decay: Of weights, not of offsets.
         rank_share: Weight of the rank head's loss; the label head has the rest.
-        shared_label: Weight of the mean label of the training pictures of the same kind and camera in what is
-            learned; the picture's own label has the rest. The labels of a handful of subjects are noisy.
+        shared_label: Weight of the mean label of the training images of the same kind and camera in what is
+            learned; the image's own label has the rest. The labels of a handful of subjects are noisy.
         steps: After which more epochs gain nothing; 0 for no such limit.
         fewest_epochs: However large the training set is.
         objective: What is minimised.
         warm_up_epochs: In which the learning rate rises.
         least_rate_share: Least learning rate, as a share of the largest.
         network: Details of networks of central squares; None for the others.
-        pictures_each: Pictures of each reference that are used, drawn by the seed; 0 for all.
+        pictures_each: Images of each reference that are used, drawn by the seed; 0 for all.
     """
 
     name: str
@@ -156,7 +156,7 @@ class MetricRecipe:
     objective: Objective = Objective.TWO_HEADS
     warm_up_epochs: float = 2.0
     least_rate_share: float = 1e-3
-    network: PictureNetwork | None = None
+    network: ImageNetwork | None = None
     pictures_each: int = 0
 
     def of_size(self, pairs: int) -> MetricRecipe:
@@ -167,8 +167,8 @@ class MetricRecipe:
         return replace(self, epochs=min(self.epochs, epochs))
 
 
-_SMALL_PICTURE: Final = NetworkInput(InputKind.PICTURE, size_px=(128, 96))
-"""36,900 pictures of this size are 1.4 GB."""
+_SMALL_IMAGE: Final = NetworkInput(InputKind.IMAGE, size_px=(128, 96))
+"""36,900 images of this size are 1.4 GB."""
 
 RECIPES: Final = MappingProxyType(
     {
@@ -186,18 +186,18 @@ RECIPES: Final = MappingProxyType(
             ),
             MetricRecipe(
                 "cnniqa",
-                "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized picture.",
-                Architecture.CNNIQA, _SMALL_PICTURE, 30, 8, 64, 1e-3, 0.01, steps=4000, fewest_epochs=8,
+                "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized image.",
+                Architecture.CNNIQA, _SMALL_IMAGE, 30, 8, 64, 1e-3, 0.01, steps=4000, fewest_epochs=8,
             ),
             MetricRecipe(
                 "resnet-18",
                 "No reference: ResNet-18 of a quarter of the channels, from nothing.",
-                Architecture.RESNET, _SMALL_PICTURE, 30, 8, 64, 2e-3, 0.02, steps=4000, fewest_epochs=8,
+                Architecture.RESNET, _SMALL_IMAGE, 30, 8, 64, 2e-3, 0.02, steps=4000, fewest_epochs=8,
             ),
             MetricRecipe(
                 "vit-small",
                 "No reference: a vision transformer of reduced size, from nothing.",
-                Architecture.VIT, _SMALL_PICTURE, 40, 10, 64, 1e-3, 0.05, steps=4000, fewest_epochs=8,
+                Architecture.VIT, _SMALL_IMAGE, 40, 10, 64, 1e-3, 0.05, steps=4000, fewest_epochs=8,
             ),
         )
     }
@@ -209,10 +209,10 @@ def recipe_by_name(name: str) -> MetricRecipe:
     """Return a recipe by name, which may have subjects behind it.
 
     ``embodied-fr:SUBJECT+SUBJECT`` also takes distances in these subjects' features,
-    ``embodied-nr:SUBJECT+SUBJECT`` the features of the first that is made for the camera of a picture.
+    ``embodied-nr:SUBJECT+SUBJECT`` the features of the first that is made for the camera of an image.
 
     Raises:
-        UsageError: Unknown name, or subjects for a recipe that sees nothing but the picture.
+        UsageError: Unknown name, or subjects for a recipe that sees nothing but the image.
     """
     base, colon, rest = name.partition(":")
     known = {**RECIPES, **load("embodied_iqa.quality.metrics.training.miqa_recipes:MIQA_RECIPES")}
@@ -238,7 +238,7 @@ def trainable_by_name(name: str) -> Trainable:
     Raises:
         UsageError: Unknown name.
     """
-    made: Trainable = load("embodied_iqa.quality.metrics.training.training:RecipeTraining")(
+    made: Trainable = load("embodied_iqa.quality.metrics.training.metric_training:RecipeTraining")(
         recipe_by_name(name)
     )
     return made

@@ -26,7 +26,7 @@ from embodied_iqa.quality.metrics.training.recipes import RegionEncoderPlan
 from embodied_iqa.quality.metrics.training.region_scenes import (
     CELL_PX,
     CLASSES,
-    SegmentedPictures,
+    SegmentedImages,
     draw_segmented,
 )
 from embodied_iqa.quality.metrics.training.transformer import (
@@ -58,8 +58,8 @@ class RegionEncoderCard:
         sha256: Hash of its file.
         mean_iou: On held-out scenes, mean over the classes that occur there.
         accuracy: Share of right cells on held-out scenes.
-        pictures: Number of training pictures.
-        held_out_pictures: Number of held-out pictures.
+        pictures: Number of training images.
+        held_out_pictures: Number of held-out images.
         parameters: Number of weights.
     """
 
@@ -82,11 +82,11 @@ class _Segmenter(nn.Module):
         self.cells = plan.size.patch_px // CELL_PX
         self.classify = nn.Linear(plan.size.dim, len(CLASSES) * self.cells**2)
 
-    def forward(self, pictures: Tensor) -> Tensor:
+    def forward(self, images: Tensor) -> Tensor:
         """Map ``(N, S, S, 3)`` uint8 to ``(N, classes, S / CELL_PX, S / CELL_PX)``."""
-        planes = (pictures.permute(0, 3, 1, 2).float() / 255 - _MEANS) / _DEVIATIONS
+        planes = (images.permute(0, 3, 1, 2).float() / 255 - _MEANS) / _DEVIATIONS
         tokens = self.classify(self.encoder.patch_map(planes))
-        side = pictures.shape[1] // (CELL_PX * self.cells)
+        side = images.shape[1] // (CELL_PX * self.cells)
         return functional.pixel_shuffle(tokens.transpose(1, 2).unflatten(2, (side, side)), self.cells)
 
 
@@ -128,7 +128,7 @@ def train_region_encoder(
 
 
 def _saved(
-    network: _Segmenter, plan: RegionEncoderPlan, out: Path, pictures: int, held_out: SegmentedPictures
+    network: _Segmenter, plan: RegionEncoderPlan, out: Path, images: int, held_out: SegmentedImages
 ) -> RegionEncoderCard:
     weights = {name: value.contiguous() for name, value in network.encoder.state_dict().items()}
     write_whole(out / ENCODER_FILE, lambda fresh: save_file(weights, fresh))
@@ -139,7 +139,7 @@ def _saved(
         sha256_of(out / ENCODER_FILE),
         mean_iou,
         accuracy,
-        pictures,
+        images,
         len(held_out),
         sum(value.numel() for value in weights.values()),
     )
@@ -150,7 +150,7 @@ def _saved(
 def _epoch(
     network: _Segmenter,
     optimiser: torch.optim.Optimizer,
-    training: SegmentedPictures,
+    training: SegmentedImages,
     plan: RegionEncoderPlan,
     epoch: int,
 ) -> EpochResult:
@@ -161,10 +161,10 @@ def _epoch(
     network.train()
     for step, rows in enumerate(batches):
         _set_rate(optimiser, (epoch + (step + 1) / len(batches)) / plan.epochs)
-        pictures, classes = (torch.from_numpy(one[rows]) for one in (training.pictures, training.classes))
+        images, classes = (torch.from_numpy(one[rows]) for one in (training.images, training.classes))
         if bool(torch.rand(()) < 0.5):
-            pictures, classes = pictures.flip(2), classes.flip(2)
-        loss = functional.cross_entropy(network(pictures), classes.long(), weights)
+            images, classes = images.flip(2), classes.flip(2)
+        loss = functional.cross_entropy(network(images), classes.long(), weights)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -180,13 +180,13 @@ def _set_rate(optimiser: torch.optim.Optimizer, done: float) -> None:
         group["lr"] = _RATE * max(share, 1e-3)
 
 
-def _tested(network: _Segmenter, held_out: SegmentedPictures) -> tuple[float, float]:
+def _tested(network: _Segmenter, held_out: SegmentedImages) -> tuple[float, float]:
     """Return mean IoU over the classes that occur, and the share of right cells."""
     counts = np.zeros((len(CLASSES),) * 2)
     with torch.inference_mode():
         for start in range(0, len(held_out), _BATCH):
             rows = slice(start, start + _BATCH)
-            found = network(torch.from_numpy(held_out.pictures[rows])).argmax(1).numpy()
+            found = network(torch.from_numpy(held_out.images[rows])).argmax(1).numpy()
             np.add.at(counts, (held_out.classes[rows].ravel(), found.ravel()), 1)
     right, true = np.diag(counts), counts.sum(axis=1)
     union = true + counts.sum(axis=0) - right

@@ -26,30 +26,30 @@ _DRAWN_PX: Final = (320, 240)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SegmentedPictures:
-    """Pictures with their true segmentation.
+class SegmentedImages:
+    """Images with their true segmentation.
 
     Attributes:
-        pictures: ``(N, S, S, 3)`` uint8.
+        images: ``(N, S, S, 3)`` uint8.
         classes: ``(N, S / CELL_PX, S / CELL_PX)`` uint8, index in `CLASSES`.
     """
 
-    pictures: NDArray[np.uint8]
+    images: NDArray[np.uint8]
     classes: NDArray[np.uint8]
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
 
-def draw_segmented(seed: int, first: int, end: int, square_px: int) -> SegmentedPictures:
-    """Draw scenes ``first`` to ``end - 1`` of a seed from all cameras; three pictures a scene.
+def draw_segmented(seed: int, first: int, end: int, square_px: int) -> SegmentedImages:
+    """Draw scenes ``first`` to ``end - 1`` of a seed from all cameras; three images a scene.
 
     Raises:
         MissingDependencyError: No graphics context can be opened.
     """
     shots = list(_shots(seed, first, end, square_px))
-    pictures, classes = zip(*shots, strict=True)
-    return SegmentedPictures(np.stack(pictures), np.stack(classes))
+    images, classes = zip(*shots, strict=True)
+    return SegmentedImages(np.stack(images), np.stack(classes))
 
 
 def _shots(

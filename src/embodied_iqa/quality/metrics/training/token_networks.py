@@ -1,4 +1,4 @@
-"""How unusual the features of a picture are: distances from those of pictures that did no harm.
+"""How unusual the features of an image are: distances from those of images that did no harm.
 
 Per camera, a Gaussian of the tokens at each place and one of all tokens, as in PaDiM (Defard et al. 2021) and
 NIQE (Mittal et al. 2013), fitted in the features of a policy.
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from embodied_iqa.quality.metrics.learned.tokens import CELLS, CHANNELS, TOKEN_VALUES
 
 _HARMLESS: Final = 0.3
-"""Of the pictures of each camera, those with the highest labels are the pattern."""
+"""Of the images of each camera, those with the highest labels are the pattern."""
 _RIDGE: Final = 0.01
 _SMALL: Final = 1e-3
 _LEVELS: Final = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -41,7 +41,7 @@ class TokenDistances(nn.Module):
         self.register_buffer("whitening", torch.zeros(views + 1, CHANNELS, CHANNELS))
 
     def fit(self, inputs: Tensor, view: Tensor, labels: Tensor) -> None:
-        """Fit on the pictures with the highest labels of each camera; of all for unknown cameras."""
+        """Fit on the images with the highest labels of each camera; of all for unknown cameras."""
         unknown = len(self.place) - 1
         for number in range(len(self.place)):
             rows = (view == number) if number < unknown else torch.ones_like(view, dtype=torch.bool)

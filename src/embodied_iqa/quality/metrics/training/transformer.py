@@ -73,7 +73,7 @@ class VisionTransformer(nn.Module):
 
     Args:
         size: Its size.
-        side_px: Side of the square pictures, a multiple of the patch.
+        side_px: Side of the square images, a multiple of the patch.
     """
 
     def __init__(self, size: TransformerSize, side_px: int) -> None:

@@ -32,7 +32,7 @@ class Standardise(nn.Module):
         self.register_buffer("scale", torch.ones(views + 1, inputs))
 
     def fit(self, inputs: Tensor, view: Tensor) -> None:
-        """Set means and deviations: of each camera, and of all pictures for unknown ones and absent ones."""
+        """Set means and deviations: of each camera, and of all images for unknown ones and absent ones."""
         unknown = len(self.mean) - 1
         for number in range(len(self.mean)):
             rows = inputs[view == number] if number < unknown else inputs

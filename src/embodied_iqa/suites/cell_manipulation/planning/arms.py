@@ -9,11 +9,11 @@ from typing import Final
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
-from embodied_iqa.quality.gate.judgement import PictureJudge
+from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.repair import RepairOptions, judge_repaired
 from embodied_iqa.suites.cell_manipulation.environment import Observation
 from embodied_iqa.suites.cell_manipulation.planning.loop import Look
-from embodied_iqa.suites.cell_manipulation.planning.options import GateArm, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import GateArm, PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.seeing import see, with_front
 
 _ATTEMPTS: Final = 3
@@ -26,8 +26,8 @@ class Arm:
     """One arm.
 
     Attributes:
-        distortion: The distortion of all pictures; None for clean ones.
-        gate: What happens to rejected pictures.
+        distortion: The distortion of all images; None for clean ones.
+        gate: What happens to rejected images.
     """
 
     distortion: DistortionSpec | None = None
@@ -43,15 +43,15 @@ class Arm:
 class ArmCamera:
     """Delivers the states of one arm: distorts, judges, repairs, takes again.
 
-    Every picture of a state has noise of its own, also where a turn moved nothing and the state is the same.
+    Every image of a state has noise of its own, also where a turn moved nothing and the state is the same.
 
     Args:
         arm: The arm.
         options: What the planner is shown.
-        judge: Judges the front picture; None only with the gate off.
+        judge: Judges the front image; None only with the gate off.
     """
 
-    def __init__(self, arm: Arm, options: PromptOptions, judge: PictureJudge | None) -> None:
+    def __init__(self, arm: Arm, options: PromptOptions, judge: ImageJudge | None) -> None:
         self._arm, self._options, self._judge = arm, options, judge
         self._distorter = FrameDistorter(arm.distortion)
         self._last: Observation | None = None

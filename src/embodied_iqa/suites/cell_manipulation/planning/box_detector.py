@@ -25,7 +25,7 @@ from embodied_iqa.world.tasks.vocabulary import Colour, Kind
 Array = NDArray[np.float64]
 
 _ASPECT: Final = 4 / 3
-"""Width by height of the pictures that models are trained on."""
+"""Width by height of the images that models are trained on."""
 _CORRECTIONS: Final = 2
 _CORNERS: Final = 24
 
@@ -51,7 +51,7 @@ class BoxDetections:
     """What a vision model finds; soiled areas, which the models do not know, are looked for when needed.
 
     Args:
-        frame: The picture.
+        frame: The image.
         paint: Colours of its pixels.
         objects: By falling score.
     """
@@ -81,7 +81,7 @@ class BoxDetections:
 class BoxDetector:
     """A `Detector` by a vision model.
 
-    A picture that is narrower than 4:3 is widened at both sides with its border pixels, as the model would
+    An image that is narrower than 4:3 is widened at both sides with its border pixels, as the model would
     else see its objects narrower than in training.
 
     Args:
@@ -104,7 +104,7 @@ class BoxDetector:
         return BoxDetections(frame, paint, tuple(objects))
 
     def _instances(self, rgb: NDArray[np.uint8]) -> Instances:
-        """Return the instances in pixels of the picture as it is."""
+        """Return the instances in pixels of the image as it is."""
         height, width = rgb.shape[:2]
         beside_px = max(0, round((_ASPECT * height - width) / 2))
         wide = cv2.copyMakeBorder(rgb, 0, 0, beside_px, beside_px, cv2.BORDER_REPLICATE)
@@ -140,7 +140,7 @@ def place_of_box(kind: Kind, box_px: Array, camera: Pinhole) -> tuple[float, flo
     Args:
         kind: Gives the size of an upright cylinder in its place.
         box_px: ``(4,)`` left, top, right, bottom.
-        camera: Of the picture.
+        camera: Of the image.
 
     Returns:
         Position in the base frame, m: the projected cylinder and the box have the same middle.

@@ -11,7 +11,7 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.subjects.backends.classical.perception import Sight, look
 from embodied_iqa.models.subjects.backends.classical.shapes import KNOWN_KINDS
-from embodied_iqa.suites.cell_manipulation.planning.options import CLASSICAL
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import CLASSICAL
 from embodied_iqa.suites.cell_manipulation.planning.soiled import SeenArea, soiled_areas
 from embodied_iqa.world.manipulation.shapes import shape_of
 from embodied_iqa.world.tasks.instruction import Thing
@@ -24,7 +24,7 @@ Place = tuple[float, float]
 
 
 class Detections(Protocol):
-    """What a detector finds in one picture."""
+    """What a detector finds in one image."""
 
     def positions_m(self) -> list[tuple[float, float, float]]:
         """Return the centres of all objects and soiled areas in the base frame."""
@@ -40,10 +40,10 @@ class Detections(Protocol):
 
 
 class Detector(Protocol):
-    """Finds objects and soiled areas in the front picture. Stateless."""
+    """Finds objects and soiled areas in the front image. Stateless."""
 
     def __call__(self, frame: Frame) -> Detections:
-        """Return what is found in a picture, from its pixels and its camera."""
+        """Return what is found in an image, from its pixels and its camera."""
         ...
 
 

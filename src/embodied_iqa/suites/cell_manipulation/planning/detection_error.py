@@ -13,7 +13,7 @@ from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.suites.cell_manipulation.environment import Environment
 from embodied_iqa.suites.cell_manipulation.episodes import Episode
 from embodied_iqa.suites.cell_manipulation.planning.loop import truth_of
-from embodied_iqa.suites.cell_manipulation.planning.options import PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.seeing import Bins, see
 
 NEAR_BINS: Final = 2
@@ -22,7 +22,7 @@ NEAR_BINS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ListError:
-    """Error of the list in one picture.
+    """Error of the list in one image.
 
     Attributes:
         kinds: Kind of each thing on the table: of an object, or "area".
@@ -38,12 +38,12 @@ class ListError:
 def list_errors(
     episodes: Iterable[Episode], options: PromptOptions, distortion: DistortionSpec | None = None
 ) -> Iterator[ListError]:
-    """Yield the error of the list in the first picture of each episode.
+    """Yield the error of the list in the first image of each episode.
 
     Args:
         episodes: The episodes.
         options: With the detector.
-        distortion: Of the picture; None for clean ones.
+        distortion: Of the image; None for clean ones.
     """
     distorter = FrameDistorter(distortion)
     with Environment() as environment:

@@ -11,7 +11,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Episode, Subset
 from embodied_iqa.suites.cell_manipulation.making import make_episodes
-from embodied_iqa.suites.cell_manipulation.planning.options import Coordinates, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import Coordinates, PromptOptions
 from embodied_iqa.suites.cell_manipulation.planning.prompt import Example
 from embodied_iqa.suites.cell_manipulation.planning.seeing import annotated, see
 
@@ -21,7 +21,7 @@ _VISUAL: Final = 2
 
 
 def examples_for(task: CellTask, options: PromptOptions, size_px: int) -> tuple[Example, ...]:
-    """Return the examples of a task: text, or two with pictures by the option ``visual_examples``."""
+    """Return the examples of a task: text, or two with images by the option ``visual_examples``."""
     if options.visual_examples:
         return _solved(task, _VISUAL, size_px, options.boxes)
     return _solved(task, options.shots, 0, boxes=False)

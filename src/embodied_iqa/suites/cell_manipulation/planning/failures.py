@@ -44,7 +44,7 @@ class ErrorClass(StrEnum):
     FORM = "form"
     """Not a class of the paper: the answers are not plans."""
     GATE = "gate"
-    """Not a class of the paper: the gate held the pictures back."""
+    """Not a class of the paper: the gate held the images back."""
 
 
 class ErrorKind(StrEnum):
@@ -73,7 +73,7 @@ class ErrorKind(StrEnum):
     FORMAT = "format"
     """Its answers cannot be read."""
     HELD = "held"
-    """The gate held the pictures back."""
+    """The gate held the images back."""
 
 
 CLASS_OF: Final = {

@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
-from embodied_iqa.models.subjects.options import VlmRequest
+from embodied_iqa.models.subjects.subject_options import VlmRequest
 from embodied_iqa.suites.cell_manipulation.actions import CLOSED, POSITION_BINS, GridAction
 from embodied_iqa.suites.cell_manipulation.planning.offline import OfflinePlanner, nearest
 from embodied_iqa.suites.cell_manipulation.planning.prompt import plan_text

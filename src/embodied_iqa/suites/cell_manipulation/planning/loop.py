@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from embodied_iqa.suites.cell_manipulation.actions import CLOSED, GridAction
 from embodied_iqa.suites.cell_manipulation.environment import Environment, Observation, StepResult
 from embodied_iqa.suites.cell_manipulation.episodes import Episode
-from embodied_iqa.suites.cell_manipulation.planning.answers import AnswerError, Plan, parse_answer
 from embodied_iqa.suites.cell_manipulation.planning.offline import Inside, InsidePlanner
-from embodied_iqa.suites.cell_manipulation.planning.options import LoopOptions, OnInvalid
+from embodied_iqa.suites.cell_manipulation.planning.planner_answers import AnswerError, Plan, parse_answer
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import LoopOptions, OnInvalid
 from embodied_iqa.suites.cell_manipulation.planning.prompt import (
     Example,
     Exchange,
-    Picture,
+    Image,
     Scenery,
     messages_for,
     schema_text,
@@ -29,8 +29,8 @@ _RAISED_BINS = 3
 
 See = Callable[[Observation], "Look"]
 """Delivers a state to the planner: camera, distortion and gate."""
-OnPicture = Callable[[int, str, Picture], object]
-"""Takes the number of steps before, what the picture is, and the picture that the planner gets."""
+OnImage = Callable[[int, str, Image], object]
+"""Takes the number of steps before, what the image is, and the image that the planner gets."""
 _FRONT, _WRIST = "front_rgb_annotated", "wrist_rgb"
 
 
@@ -39,13 +39,13 @@ class Look:
     """What the cameras and the gate deliver.
 
     Attributes:
-        sighting: What the planner gets; None where the gate holds the picture back.
-        pictures: Number of pictures that were taken.
+        sighting: What the planner gets; None where the gate holds the image back.
+        images: Number of images that were taken.
         reason: Why the gate holds it back.
     """
 
     sighting: Sighting | None
-    pictures: int = 1
+    images: int = 1
     reason: str = ""
 
 
@@ -59,7 +59,7 @@ class _State:
     success: bool = False
     done: list[str] = field(default_factory=list)
     earlier: list[Exchange] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
 
 
@@ -71,7 +71,7 @@ class EpisodeLoop:
         environment: The cell.
         see: Delivers a state.
         options: What the planner is shown, and the rules.
-        on_picture: Takes every picture that the planner gets.
+        on_image: Takes every image that the planner gets.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class EpisodeLoop:
         environment: Environment,
         see: See,
         options: LoopOptions,
-        on_picture: OnPicture = lambda _number, _what, _picture: None,
+        on_image: OnImage = lambda _number, _what, _image: None,
     ) -> None:
         self._planner, self._environment, self._see = planner, environment, see
-        self._options, self._on_picture = options, on_picture
+        self._options, self._on_image = options, on_image
         self._schema = schema_text(options.prompt)
 
     def run(self, episode: Episode, examples: Sequence[Example], arm: str) -> Transcript:
@@ -119,7 +119,7 @@ class EpisodeLoop:
         if look.sighting is None:
             state.used += 1
             state.done.append(f"The picture was held back: {look.reason}. Nothing moved; this was a step.")
-            state.turns.append(Turn(None, truth, "", "", 0, (), held=True, pictures=look.pictures))
+            state.turns.append(Turn(None, truth, "", "", 0, (), held=True, pictures=look.images))
             return None
         began_s = time.monotonic()
         answer = self._ask(state, look.sighting, examples)
@@ -136,7 +136,7 @@ class EpisodeLoop:
         planned = 0 if plan is None else len(plan.actions)
         listed = look.sighting.objects
         state.turns.append(
-            Turn(listed, truth, answer, error, planned, tuple(steps), False, look.pictures, asked_s)
+            Turn(listed, truth, answer, error, planned, tuple(steps), False, look.images, asked_s)
         )
         return plan
 
@@ -145,7 +145,7 @@ class EpisodeLoop:
         scenery = Scenery(
             state.observation.instruction,
             sighting.objects,
-            self._pictures(state, sighting),
+            self._images(state, sighting),
             tuple(state.done),
             tuple(state.earlier),
         )
@@ -157,18 +157,18 @@ class EpisodeLoop:
         state.earlier.append(Exchange(task_text(scenery), answer))
         return answer
 
-    def _pictures(self, state: _State, sighting: Sighting) -> tuple[Picture, ...]:
+    def _images(self, state: _State, sighting: Sighting) -> tuple[Image, ...]:
         prompt = self._options.prompt
         front = annotated(sighting, prompt)
         if prompt.language_only or front is None:
             return ()
-        self._on_picture(state.used, _FRONT, front)
-        state.pictures.append(front)
+        self._on_image(state.used, _FRONT, front)
+        state.images.append(front)
         if prompt.multiview and sighting.wrist is not None:
-            self._on_picture(state.used, _WRIST, sighting.wrist.rgb)
+            self._on_image(state.used, _WRIST, sighting.wrist.rgb)
             return front, sighting.wrist.rgb
-        if prompt.multistep and len(state.pictures) > 2:
-            return tuple(reversed(state.pictures[-3:]))
+        if prompt.multistep and len(state.images) > 2:
+            return tuple(reversed(state.images[-3:]))
         return (front,)
 
     def _execute(self, state: _State, actions: Sequence[GridAction]) -> list[StepRecord]:

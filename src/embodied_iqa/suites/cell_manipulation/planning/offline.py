@@ -11,9 +11,9 @@ import numpy as np
 from embodied_iqa.base.errors import InternalError, UsageError
 from embodied_iqa.base.kinematics import chain_increments
 from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.models.subjects.options import VlmRequest
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.models.subjects.subject_options import VlmRequest
 from embodied_iqa.suites.cell_manipulation.actions import CLOSED, OPEN, GridAction, OutsideGridError
 from embodied_iqa.suites.cell_manipulation.environment import Environment, Observation
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Episode
@@ -40,7 +40,7 @@ class Inside:
         environment: The cell.
         episode: The running episode.
         observation: The true state.
-        front: The front picture as delivered, or None.
+        front: The front image as delivered, or None.
         turn: Number of questions before in this episode.
         detections: What the object list was made of; None unless a detector made it.
     """
@@ -104,7 +104,7 @@ class OfflinePlanner:
 
 
 class ReadingPlanner(OfflinePlanner):
-    """The expert's plan, moved to where the prompt's object list has the objects; looks at no picture.
+    """The expert's plan, moved to where the prompt's object list has the objects; looks at no image.
 
     Each pose moves with the object that it is about to the listed object that is nearest in X and Y: the
     truth says which object is meant, the list where it is. With an exact list it is the expert; without a
@@ -154,12 +154,12 @@ class PanelPlanner(OfflinePlanner):
         """Return the plan of the first goal that is not reached; empty if the policy sees no target.
 
         Raises:
-            UsageError: The run shows no picture.
+            UsageError: The run shows no image.
         """
         del messages
         inside = self.inside
         if inside.front is None:
-            raise UsageError(f"{self.info.name} needs pictures", expected="a run without language-only")
+            raise UsageError(f"{self.info.name} needs images", expected="a run without language-only")
         open_goals = [
             goal
             for goal, missing in zip(inside.episode.goals, inside.environment.missing(), strict=True)

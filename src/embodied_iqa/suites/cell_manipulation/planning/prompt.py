@@ -1,4 +1,4 @@
-"""The conversation with a planner: rules, examples, task, object list, pictures and feedback."""
+"""The conversation with a planner: rules, examples, task, object list, images and feedback."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from embodied_iqa.suites.cell_manipulation.actions import (
     TABLE_Z,
     GridAction,
 )
-from embodied_iqa.suites.cell_manipulation.planning.options import Coordinates, PromptOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import Coordinates, PromptOptions
 from embodied_iqa.world.protocols import Message, Speaker
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 Bins = tuple[int, int, int]
 
 _LIST_MARK: Final = "Objects: "
@@ -51,13 +51,13 @@ class Example:
         instruction: The task.
         objects: Bins of its objects.
         plan: The expert's plan.
-        picture: Its picture with boxes; None in text examples.
+        image: Its image with boxes; None in text examples.
     """
 
     instruction: str
     objects: tuple[Bins, ...]
     plan: tuple[GridAction, ...]
-    picture: Picture | None = None
+    image: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +80,31 @@ class Scenery:
     Attributes:
         instruction: The task.
         objects: Bins of the listed objects; None without a list.
-        pictures: In order; the present front picture first, further ones behind.
+        images: In order; the present front image first, further ones behind.
         done: Executed actions with their feedback, and answers that could not be read.
         earlier: Earlier turns, for the option ``history``.
     """
 
     instruction: str
     objects: tuple[Bins, ...] | None
-    pictures: tuple[Picture, ...]
+    images: tuple[Image, ...]
     done: tuple[str, ...] = ()
     earlier: tuple[Exchange, ...] = ()
 
 
 def messages_for(scenery: Scenery, examples: Sequence[Example], options: PromptOptions) -> list[Message]:
     """Return the conversation of a turn; every turn holds rules, examples and object list anew."""
-    head: list[str | Picture] = [_RULES, given_text(options), form_text(options)]
+    head: list[str | Image] = [_RULES, given_text(options), form_text(options)]
     for number, example in enumerate(examples, start=1):
         head.append(f"Example {number}\n{_example_text(example)}")
-        if example.picture is not None:
-            head.append(example.picture)
+        if example.image is not None:
+            head.append(example.image)
     messages = [Message(Speaker.SYSTEM, (_RULES,))] if options.history else []
     for exchange in scenery.earlier if options.history else ():
         messages.append(Message(Speaker.USER, (exchange.asked,)))
         messages.append(Message(Speaker.ASSISTANT, (exchange.answer,)))
     task = task_text(scenery)
-    messages.append(Message(Speaker.USER, (*head, task, *_pictures(scenery, options))))
+    messages.append(Message(Speaker.USER, (*head, task, *_images(scenery, options))))
     return messages
 
 
@@ -148,7 +148,7 @@ def _words(action: GridAction) -> str:
 
 
 def given_text(options: PromptOptions) -> str:
-    """Return what the object list means, and what is drawn into the front picture."""
+    """Return what the object list means, and what is drawn into the front image."""
     is_listed = options.coordinates is not Coordinates.NONE
     words = [_LISTED if is_listed else _UNLISTED]
     if not options.language_only:
@@ -184,15 +184,15 @@ def _example_text(example: Example) -> str:
     return f"Task: {example.instruction}\n{_LIST_MARK}{objects}\nAnswer: {plan_text(example.plan)}"
 
 
-def _pictures(scenery: Scenery, options: PromptOptions) -> list[str | Picture]:
-    if options.language_only or not scenery.pictures:
+def _images(scenery: Scenery, options: PromptOptions) -> list[str | Image]:
+    if options.language_only or not scenery.images:
         return []
     titles = ["The picture of the front camera:"]
     if options.multiview:
         titles.append("The picture of the wrist camera:")
-    if options.multistep and len(scenery.pictures) > 1:
+    if options.multistep and len(scenery.images) > 1:
         titles = ["The present picture:", "One step before:", "Two steps before:"]
-    parts: list[str | Picture] = []
-    for title, picture in zip(titles, scenery.pictures, strict=False):
-        parts += [title, picture]
+    parts: list[str | Image] = []
+    for title, image in zip(titles, scenery.images, strict=False):
+        parts += [title, image]
     return parts

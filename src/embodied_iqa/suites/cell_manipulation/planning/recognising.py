@@ -1,11 +1,11 @@
-"""Planners without a model that recognise the objects of a goal in the picture, not from the truth."""
+"""Planners without a model that recognise the objects of a goal in the image, not from the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.models.subjects.options import VlmRequest
+from embodied_iqa.models.subjects.subject_options import VlmRequest
 from embodied_iqa.suites.cell_manipulation.actions import GridAction, position_bins
 from embodied_iqa.suites.cell_manipulation.planning.detecting import (
     Detections,
@@ -19,7 +19,7 @@ from embodied_iqa.world.protocols import Message
 
 
 class RecognisingPlanner(OfflinePlanner):
-    """The expert's plan for the objects that a detector recognises in the delivered picture.
+    """The expert's plan for the objects that a detector recognises in the delivered image.
 
     An object of a goal is sought by its colour and kind. The prompt's list gives its position, as the entry
     that is nearest to where it is seen. The plan is empty where an object is not recognised.
@@ -38,7 +38,7 @@ class RecognisingPlanner(OfflinePlanner):
         """Return the plan.
 
         Raises:
-            UsageError: The run takes no pictures, or makes its list without a detector that is needed.
+            UsageError: The run takes no images, or makes its list without a detector that is needed.
         """
         inside, found = self.inside, listed_objects(messages)
         detections = self._detections()
@@ -57,7 +57,7 @@ class RecognisingPlanner(OfflinePlanner):
                 raise UsageError(f"{name} uses the detector of the list", expected="--coordinates detector")
             return inside.detections
         if inside.front is None:
-            raise UsageError(f"{name} needs pictures", expected="a run without language-only")
+            raise UsageError(f"{name} needs images", expected="a run without language-only")
         return self._detector(inside.front)
 
 
@@ -73,5 +73,5 @@ def make_detecting(request: VlmRequest) -> OfflinePlanner:
     return RecognisingPlanner(request.reference.text, text)
 
 
-def _listed(place: Place, found: Sequence[Bins]) -> Bins:
-    return found[nearest(position_bins((*place, 0.0)), found)]
+def _listed(place: Place, bins: Sequence[Bins]) -> Bins:
+    return bins[nearest(position_bins((*place, 0.0)), bins)]

@@ -17,22 +17,21 @@ from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import another_plan, differences
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.subjects.options import VlmOptions
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import PLANNER_OPTIONS, make_planner
+from embodied_iqa.models.subjects.subject_options import VlmOptions
 from embodied_iqa.quality.gate.calibration_file import load_gate_file
-from embodied_iqa.quality.gate.judgement import JudgeKind, PictureJudge, parse_judge
+from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeKind, parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.episodes import Episode, Subset
 from embodied_iqa.suites.cell_manipulation.planning.arms import Arm, ArmCamera
 from embodied_iqa.suites.cell_manipulation.planning.examples import examples_for
 from embodied_iqa.suites.cell_manipulation.planning.loop import EpisodeLoop
-from embodied_iqa.suites.cell_manipulation.planning.options import Coordinates, GateArm, LoopOptions
-from embodied_iqa.suites.cell_manipulation.planning.prompt import Picture
-from embodied_iqa.suites.cell_manipulation.planning.results import (
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import Coordinates, GateArm, LoopOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_results import (
     PLAN_FILE,
     SubsetSummary,
     config_text,
@@ -41,6 +40,7 @@ from embodied_iqa.suites.cell_manipulation.planning.results import (
     write_episode,
     write_summaries,
 )
+from embodied_iqa.suites.cell_manipulation.planning.prompt import Image
 from embodied_iqa.world.protocols import Planner
 
 _BLOCK: Final = 4
@@ -57,11 +57,11 @@ class RunPlan:
         planner: The planner.
         arms: Distortions and gates.
         loop: What the planner is shown, and the rules.
-        size_px: Width and height of the pictures.
+        size_px: Width and height of the images.
         judge: Name of the gate's judge.
         gate_file: The gate's calibration; None without a gate.
         options: How the planner is loaded, reached and queried.
-        keep_pictures: Keep the pictures that the planner gets.
+        keep_images: Keep the images that the planner gets.
     """
 
     planner: SubjectReference
@@ -71,7 +71,7 @@ class RunPlan:
     judge: str = "statistics"
     gate_file: Path | None = None
     options: VlmOptions = PLANNER_OPTIONS
-    keep_pictures: bool = False
+    keep_images: bool = False
 
     def __post_init__(self) -> None:
         gated = any(arm.gate is not GateArm.OFF for arm in self.arms)
@@ -79,11 +79,11 @@ class RunPlan:
             raise UsageError("an arm with a gate", expected="a calibration of the gate (--calibration FILE)")
         sees = not self.loop.prompt.language_only or self.loop.prompt.coordinates is Coordinates.DETECTOR
         if gated and not sees:
-            raise UsageError("a gate without pictures", expected="a run that uses pictures")
+            raise UsageError("a gate without images", expected="a run that uses images")
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Pictures that the run needs."""
+        """Images that the run needs."""
         prompt = self.loop.prompt
         if prompt.language_only and prompt.coordinates is not Coordinates.DETECTOR:
             return ()
@@ -140,7 +140,7 @@ def run_benchmark(
 
 
 def check_gate(plan: RunPlan) -> None:
-    """Check that the gate's file is of the front camera at the size of the pictures, and has a fit if needed.
+    """Check that the gate's file is of the front camera at the size of the images, and has a fit if needed.
 
     Raises:
         UserError: It is not, or it cannot be read.
@@ -247,7 +247,7 @@ def run_block(out: Path, plan: RunPlan, episodes: tuple[Episode, ...], number: i
         environment = stack.enter_context(Environment(EnvironmentOptions(plan.views, plan.size_px)))
         for episode in episodes:
             images = subset_folder(out, arm.name, episode.subset) / "images"
-            keep = partial(_keep, images, f"episode_{episode.index}") if plan.keep_pictures else _ignore
+            keep = partial(_keep, images, f"episode_{episode.index}") if plan.keep_images else _ignore
             loop = EpisodeLoop(planner, environment, camera, plan.loop, keep)
             examples = examples_for(episode.task, plan.loop.prompt, plan.size_px)
             transcript = loop.run(episode, examples, arm.name)
@@ -262,17 +262,17 @@ def _planner(reference: SubjectReference, options: VlmOptions) -> Planner:
 
 
 @cache
-def _judge(name: str, file: Path | None) -> PictureJudge:
+def _judge(name: str, file: Path | None) -> ImageJudge:
     """Load the gate's judge once a process."""
     if file is None:
         raise InputError("an arm with a gate has no calibration")
     return load_judge(parse_judge(name), file)
 
 
-def _keep(images: Path, episode: str, step: int, what: str, picture: Picture) -> None:
+def _keep(images: Path, episode: str, step: int, what: str, image: Image) -> None:
     (images / episode).mkdir(parents=True, exist_ok=True)
-    write_picture(images / episode / f"{episode}_step_{step}_{what}.png", picture)
+    write_image(images / episode / f"{episode}_step_{step}_{what}.png", image)
 
 
-def _ignore(_step: int, _what: str, _picture: Picture) -> None:
+def _ignore(_step: int, _what: str, _image: Image) -> None:
     return

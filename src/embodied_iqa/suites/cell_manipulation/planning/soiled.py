@@ -1,4 +1,4 @@
-"""Soiled areas in the front picture: a filter for small dark spots, matched with an area's rectangle."""
+"""Soiled areas in the front image: a filter for small dark spots, matched with an area's rectangle."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def soiled_areas(frame: Frame, blobs: Sequence[Blob]) -> list[SeenArea]:
     """Find at most one area of each direction.
 
     Args:
-        frame: The picture, with its camera.
+        frame: The image, with its camera.
         blobs: Coloured patches, whose marks are not dirt.
     """
     dark = _dark_spots(frame, blobs)

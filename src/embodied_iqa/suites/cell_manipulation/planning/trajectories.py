@@ -17,7 +17,7 @@ from typing import Any, Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES, load_json
 from embodied_iqa.suites.cell_manipulation.actions import GridAction
-from embodied_iqa.suites.cell_manipulation.planning.answers import AnswerError, parse_answer
+from embodied_iqa.suites.cell_manipulation.planning.planner_answers import AnswerError, parse_answer
 
 _PLAN_KEY: Final = "executable_plan"
 _WITHIN_BINS: Final = 2
@@ -201,14 +201,14 @@ def _turn(item: Any, skipped: Counter[str]) -> Turn | None:
         return Turn((), str(error.kind), executed)
 
 
-def _count(model: str, subset: str, found: Sequence[Trajectory]) -> TrajectoryCount:
-    turns = [turn for one in found for turn in one.turns]
+def _count(model: str, subset: str, trajectories: Sequence[Trajectory]) -> TrajectoryCount:
+    turns = [turn for one in trajectories for turn in one.turns]
     actions = [action for turn in turns for action in turn.actions]
     return TrajectoryCount(
         model,
         subset,
-        len(found),
-        sum(one.success for one in found),
+        len(trajectories),
+        sum(one.success for one in trajectories),
         len(turns),
         sum(bool(turn.error) for turn in turns),
         len(actions),

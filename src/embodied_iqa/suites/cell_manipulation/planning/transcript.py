@@ -51,12 +51,12 @@ class Turn:
     Attributes:
         listed: The object list that the planner was given; None without one.
         truth: True bins of all objects and areas, by name.
-        answer: Its answer; empty where the gate held the picture back.
+        answer: Its answer; empty where the gate held the image back.
         error: Why the answer is not a plan (`FormatError`); empty if it is.
         planned: Number of planned actions.
         steps: What was executed, in order.
-        held: Whether the gate held the picture back, and no question was asked.
-        pictures: Number of pictures that were taken.
+        held: Whether the gate held the image back, and no question was asked.
+        pictures: Number of images that were taken.
         asked_s: Time of the planner.
     """
 

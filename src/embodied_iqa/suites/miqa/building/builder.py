@@ -9,10 +9,10 @@ from typing import Protocol
 
 from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.finish import TaskSummary, finish_task
 from embodied_iqa.suites.miqa.building.label_reference import label_reference, missing_tasks
 from embodied_iqa.suites.miqa.building.models import models_of
-from embodied_iqa.suites.miqa.building.plan import MiqaPlan
 
 
 class Watcher(Protocol):
@@ -57,7 +57,7 @@ def build_labels(
 
     Raises:
         UsageError: The folder was built with another plan; a task has no model.
-        InputError: Another job works in it; a reference cannot be read; a model fails on a picture; the
+        InputError: Another job works in it; a reference cannot be read; a model fails on an image; the
             disk is full. Finished references are kept.
     """
     for task in plan.tasks:

@@ -1,4 +1,4 @@
-"""References from the user's pictures with a COCO file."""
+"""References from the user's images with a COCO file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES, load_json
-from embodied_iqa.data.database.pictures import inside
-from embodied_iqa.imaging.images.codecs import read_picture
+from embodied_iqa.data.database.database_images import inside
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.models.vision.predictions import Instances
 from embodied_iqa.models.vision.samples.truth import square_around
 from embodied_iqa.suites.miqa.building.masks import mask_of, rings_of
@@ -24,7 +24,7 @@ from embodied_iqa.suites.miqa.building.reference import MiqaReference, Reference
 from embodied_iqa.suites.miqa.names import check_reference
 
 CROP_PX: Final = 224
-"""Side of the pictures that classifiers see, cut around the largest object [px]."""
+"""Side of the images that classifiers see, cut around the largest object [px]."""
 
 _MOST_PIXELS: Final = 1 << 28
 
@@ -44,7 +44,7 @@ class _Object:
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
+class _Image:
     file: str
     objects: tuple[_Object, ...]
     category: str
@@ -53,22 +53,22 @@ class _Picture:
 
 @dataclass(frozen=True)
 class CocoSource:
-    """Pictures with instances; those without any are left out and counted, those with a bad annotation named.
+    """Images with instances; those without any are left out and counted, those with a bad annotation named.
 
-    The region of interest is all instances that are no crowd. Classifiers see the whole picture where an
+    The region of interest is all instances that are no crowd. Classifiers see the whole image where an
     annotation without a box gives its class, otherwise a cut of the largest object.
 
     Attributes:
         file: COCO JSON.
-        folder: Contains the pictures.
-        pictures: Sorted by name.
-        left_out: Number of pictures without an instance.
-        unusable: Why others are left out, by name: one bad annotation makes the truth of its picture wrong.
+        folder: Contains the images.
+        images: Sorted by name.
+        left_out: Number of images without an instance.
+        unusable: Why others are left out, by name: one bad annotation makes the truth of its image wrong.
     """
 
     file: Path
     folder: Path
-    pictures: tuple[_Picture, ...] = field(init=False)
+    images: tuple[_Image, ...] = field(init=False)
     left_out: int = field(init=False)
     unusable: Mapping[str, str] = field(init=False)
 
@@ -82,28 +82,28 @@ class CocoSource:
                 expected="boxes or masks",
                 got="; ".join(f"{name}: {reason}" for name, reason in list(unusable.items())[:3]) or "none",
             )
-        object.__setattr__(self, "pictures", usable)
+        object.__setattr__(self, "images", usable)
         object.__setattr__(self, "left_out", len(listed) - len(usable))
         object.__setattr__(self, "unusable", unusable)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
-            raise InputError(f"{self.file} has two pictures of one name", got=twice[0])
+            raise InputError(f"{self.file} has two images of one name", got=twice[0])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the files, without suffix; with their folders where two files have one name."""
-        stems = Counter(Path(item.file).stem for item in self.pictures)
-        paths = [Path(item.file).with_suffix("") for item in self.pictures]
+        stems = Counter(Path(item.file).stem for item in self.images)
+        paths = [Path(item.file).with_suffix("") for item in self.images]
         return tuple(
             check_reference(path.name if stems[path.name] == 1 else "_".join(path.parts)) for path in paths
         )
 
     @property
     def description(self) -> str:
-        """The names of file and folder; names and sizes identify the pictures."""
+        """The names of file and folder; names and sizes identify the images."""
         folder = self.folder.resolve().name
         unusable = f", {len(self.unusable)} unusable" if self.unusable else ""
-        return f"pictures of {folder} with {self.file.name}, {self.left_out} without instances{unusable}"
+        return f"images of {folder} with {self.file.name}, {self.left_out} without instances{unusable}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -111,21 +111,21 @@ class CocoSource:
         return digest_of(hashlib.sha256(self.file.read_bytes()).hexdigest())
 
     def read(self, index: int) -> MiqaReference:
-        """Read a picture with its instances.
+        """Read an image with its instances.
 
         Raises:
-            InputError: The picture cannot be read, or an instance is damaged.
+            InputError: The image cannot be read, or an instance is damaged.
         """
-        item = self.pictures[index]
-        rgb = read_picture(inside(self.folder, item.file))
+        item = self.images[index]
+        rgb = read_image(inside(self.folder, item.file))
         try:
             _check_size(rgb, item)
             return _reference(rgb, item)
         except InputError as error:
-            raise InputError(f"{self.file}, picture {item.file}: {error}") from error
+            raise InputError(f"{self.file}, image {item.file}: {error}") from error
 
 
-def _check_size(rgb: Any, item: _Picture) -> None:
+def _check_size(rgb: Any, item: _Image) -> None:
     """Raise InputError where the annotations were made at another size, and lie elsewhere in this picture."""
     height_px, width_px = rgb.shape[:2]
     if item.size_px is not None and item.size_px != (width_px, height_px):
@@ -135,7 +135,7 @@ def _check_size(rgb: Any, item: _Picture) -> None:
         )
 
 
-def _reference(rgb: Any, item: _Picture) -> MiqaReference:
+def _reference(rgb: Any, item: _Image) -> MiqaReference:
     height_px, width_px = rgb.shape[:2]
     boxes = np.array([one.box_px for one in item.objects], np.float64)
     counted = np.array([not one.is_crowd for one in item.objects])
@@ -176,7 +176,7 @@ def _boxed(box: Sequence[float], height_px: int, width_px: int) -> Any:
     return mask
 
 
-def _listed(tree: Any, file: Path) -> tuple[list[_Picture], dict[str, str]]:
+def _listed(tree: Any, file: Path) -> tuple[list[_Image], dict[str, str]]:
     """Return the images of a COCO file, sorted by name, and why others are unusable, by name.
 
     Raises:
@@ -184,45 +184,45 @@ def _listed(tree: Any, file: Path) -> tuple[list[_Picture], dict[str, str]]:
     """
     try:
         labels = {int(row["id"]): str(row["name"]) for row in tree["categories"]}
-        images = {int(row["id"]): (str(row["file_name"]), _size_of(row)) for row in tree["images"]}
+        sizes = {int(row["id"]): (str(row["file_name"]), _size_of(row)) for row in tree["images"]}
         rows = [dict(row) for row in tree["annotations"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{file} is not a COCO file: {type(error).__name__} {error}",
             expected="images, annotations and categories",
         ) from error
-    if len(images) < len(tree["images"]):
+    if len(sizes) < len(tree["images"]):
         raise InputError(
             f"{file} lists two images of one id", expected=f"{len(tree['images'])} different ids"
         )
-    objects: dict[int, list[_Object]] = {number: [] for number in images}
+    objects: dict[int, list[_Object]] = {number: [] for number in sizes}
     categories: dict[int, str] = {}
     unusable: dict[str, str] = {}
     for place, row in enumerate(rows):
         name = f"annotation {row.get('id', f'number {place}')}"
         owner = _whole_number(row.get("image_id"))
-        if owner not in images:
+        if owner not in sizes:
             raise InputError(
                 f"{file}: {name} belongs to no image", expected="an id of `images`", got=row.get("image_id")
             )
         try:
-            found = _object(row, name, labels, images[owner][1])
+            found = _object(row, name, labels, sizes[owner][1])
         except InputError as error:
-            unusable.setdefault(images[owner][0], f"{name}: {error}")
+            unusable.setdefault(sizes[owner][0], f"{name}: {error}")
             continue
         if found.box_px is None:
             categories[owner] = found.label
         else:
             objects[owner].append(found)
-    pictures = []
-    for number, (name, size_px) in images.items():
+    images = []
+    for number, (name, size_px) in sizes.items():
         masks = [bool(item.segmentation) for item in objects[number]]
         if any(masks) and not all(masks):
             without = objects[number][masks.index(False)].name
             unusable.setdefault(name, f"{without} has no mask, but others of the image have one")
         if name not in unusable:
-            pictures.append(_Picture(name, tuple(objects[number]), categories.get(number, ""), size_px))
-    return sorted(pictures, key=lambda item: item.file), unusable
+            images.append(_Image(name, tuple(objects[number]), categories.get(number, ""), size_px))
+    return sorted(images, key=lambda item: item.file), unusable
 
 
 def _size_of(row: Any) -> tuple[int, int] | None:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from embodied_iqa.base.records import read_json
 from embodied_iqa.models.vision.labels import machine_labels, model_weights
 from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.models import models_of
-from embodied_iqa.suites.miqa.building.plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.truth import ReferenceTruth, write_coco
 from embodied_iqa.suites.miqa.database import read_values
 from embodied_iqa.suites.miqa.layout import TaskFolder
-from embodied_iqa.suites.miqa.manifest import LabelModel, Manifest, Pictures, WeightSource
+from embodied_iqa.suites.miqa.manifest import Images, LabelModel, Manifest, WeightSource
 from embodied_iqa.suites.miqa.names import parse_name
 from embodied_iqa.suites.miqa.rows import MiqaRow, ModelValues, Part
 from embodied_iqa.suites.miqa.splits import split_references
@@ -61,7 +61,7 @@ def finish_task(path: Path, plan: MiqaPlan, task: VisionTask) -> TaskSummary:
     manifest = Manifest(
         task=task,
         source=plan.source.description,
-        pictures=Pictures.FILES if plan.keep_pictures else Pictures.SEEDS,
+        pictures=Images.FILES if plan.keep_images else Images.SEEDS,
         folder="",
         seed=plan.seed,
         share=plan.share,
@@ -73,7 +73,7 @@ def finish_task(path: Path, plan: MiqaPlan, task: VisionTask) -> TaskSummary:
         references=len(truths),
         rows=len(rows),
     )
-    write_coco(folder.pictures.truth_file, truths)
+    write_coco(folder.images.truth_file, truths)
     write_task(folder, manifest, rows)
     return TaskSummary(
         manifest,
@@ -95,7 +95,7 @@ def _performance(
 
 
 def _truth(folder: TaskFolder, name: str) -> ReferenceTruth:
-    return read_json(ReferenceTruth, folder.pictures.truth_part(name), "the truth of a reference")
+    return read_json(ReferenceTruth, folder.images.truth_part(name), "the truth of a reference")
 
 
 def _rows(

@@ -9,8 +9,8 @@ import numpy as np
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.tables import rows_of
+from embodied_iqa.data.database.database_images import reference_frame
 from embodied_iqa.data.database.edits import scene_of
-from embodied_iqa.data.database.pictures import reference_frame
 from embodied_iqa.data.database.schema import Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions.region import mask_of_labels
@@ -24,7 +24,7 @@ from embodied_iqa.world.tasks.instruction import parse_instruction
 
 @dataclass(frozen=True)
 class DatabaseSource:
-    """References of a database: its pictures, and the truth of their scenes rendered again.
+    """References of a database: its images, and the truth of their scenes rendered again.
 
     The region of interest is what the main task of the scene names. Photographs are left out and counted.
 
@@ -55,19 +55,19 @@ class DatabaseSource:
 
     @property
     def description(self) -> str:
-        """Name of the database; names and hashes identify the pictures."""
+        """Name of the database; names and hashes identify the images."""
         return f"database {self.path.resolve().name}, {self.left_out} without a simulated scene"
 
     @property
     def fingerprint(self) -> str:
-        """Empty: hashes of pictures identify them, which are checked when they are read."""
+        """Empty: hashes of images identify them, which are checked when they are read."""
         return ""
 
     def read(self, index: int) -> MiqaReference:
-        """Read a picture and render the segmentation of its scene.
+        """Read an image and render the segmentation of its scene.
 
         Raises:
-            InputError: The picture is missing or damaged, or shows nothing of its task.
+            InputError: The image is missing or damaged, or shows nothing of its task.
         """
         row = self.references[index]
         rgb, scene = reference_frame(self.path, row).rgb, scene_of(row)

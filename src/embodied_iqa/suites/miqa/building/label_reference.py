@@ -14,22 +14,22 @@ from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.tables import read_digest, schema_of, table_of, write_table
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.vision.labels import agreement, pseudo_truth
 from embodied_iqa.models.vision.model import VisionModel
 from embodied_iqa.models.vision.predictions import Classification, Prediction, VisionTask
-from embodied_iqa.quality.metrics.metric import Picture
+from embodied_iqa.quality.metrics.metric import Image
+from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.models import models_of, predictions_of
-from embodied_iqa.suites.miqa.building.plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.reference import ReferenceView
 from embodied_iqa.suites.miqa.building.truth import truth_of
 from embodied_iqa.suites.miqa.distorting import Distorter, drawn_names
-from embodied_iqa.suites.miqa.layout import PictureFolder, TaskFolder
-from embodied_iqa.suites.miqa.names import PictureName
+from embodied_iqa.suites.miqa.layout import ImageFolder, TaskFolder
+from embodied_iqa.suites.miqa.names import ImageName
 from embodied_iqa.suites.miqa.rows import ModelValues
 
 _BATCH: Final = 5
-"""Distorted pictures in memory: masks of a hundred instances each are large."""
+"""Distorted images in memory: masks of a hundred instances each are large."""
 
 
 def digest_for(plan: MiqaPlan, task: VisionTask, reference: str) -> str:
@@ -90,7 +90,7 @@ class _Member:
 
 
 class _ViewJob:
-    """The tasks of one picture."""
+    """The tasks of one image."""
 
     def __init__(
         self, path: Path, plan: MiqaPlan, name: str, view: ReferenceView, tasks: Sequence[VisionTask]
@@ -100,18 +100,18 @@ class _ViewJob:
         self._name = name
         self._view = view
         self._tasks = tasks
-        self._folder: PictureFolder = TaskFolder(path, tasks[0]).pictures
+        self._folder: ImageFolder = TaskFolder(path, tasks[0]).images
         self.inference_s = 0.0
 
     def run(self) -> int:
-        """Measure and write; return the number of labelled pictures of all tasks."""
+        """Measure and write; return the number of labelled images of all tasks."""
         self._write_source()
         members = {task: self._members(task) for task in self._tasks}
         names = drawn_names(self._name, self._plan.seed, self._plan.share)
         for batch in self._batches(names):
-            if self._plan.keep_pictures:
-                for name, picture in batch.items():
-                    write_picture(self._folder.images / name.path, picture)
+            if self._plan.keep_images:
+                for name, image in batch.items():
+                    write_image(self._folder.images / name.path, image)
             for member in (one for found in members.values() for one in found):
                 self._measure(member, [name.path for name in batch], list(batch.values()))
         for task, found in members.items():
@@ -128,28 +128,26 @@ class _ViewJob:
             found.append(member)
         return found
 
-    def _measure(self, member: _Member, names: Sequence[str], pictures: Sequence[Picture]) -> None:
-        for prediction in self._predict(member.model, pictures, names):
+    def _measure(self, member: _Member, names: Sequence[str], images: Sequence[Image]) -> None:
+        for prediction in self._predict(member.model, images, names):
             member.measure(prediction)
 
-    def _predict(
-        self, model: VisionModel, pictures: Sequence[Picture], names: Sequence[str]
-    ) -> list[Prediction]:
+    def _predict(self, model: VisionModel, images: Sequence[Image], names: Sequence[str]) -> list[Prediction]:
         started = time.perf_counter()
-        found = predictions_of(model, pictures, names)
+        found = predictions_of(model, images, names)
         self.inference_s += time.perf_counter() - started
         return found
 
-    def _batches(self, names: Sequence[PictureName]) -> Iterator[Mapping[PictureName, Picture]]:
+    def _batches(self, names: Sequence[ImageName]) -> Iterator[Mapping[ImageName, Image]]:
         distorter = Distorter(self._view.rgb, self._view.region, self._plan.seed)
         for at in range(0, len(names), _BATCH):
-            yield {name: distorter.picture(name) for name in names[at : at + _BATCH]}
+            yield {name: distorter.image(name) for name in names[at : at + _BATCH]}
 
     def _write_source(self) -> None:
         mask = np.repeat(self._view.region[:, :, None], 3, axis=2).astype(np.uint8) * np.uint8(255)
-        write_picture(self._folder.mask(self._name), mask)
+        write_image(self._folder.mask(self._name), mask)
         write_json_whole(self._folder.truth_part(self._name), unstructure(truth_of(self._name, self._view)))
-        write_picture(self._folder.source(self._name), self._view.rgb)
+        write_image(self._folder.source(self._name), self._view.rgb)
 
     def _write_values(self, task: VisionTask, names: Sequence[str], members: Sequence[_Member]) -> None:
         measured = np.array([member.values for member in members])

@@ -26,11 +26,11 @@ def mask_of_runs(counts: Sequence[int], height_px: int, width_px: int) -> NDArra
     """Return the ``(H, W)`` mask of run lengths.
 
     Raises:
-        InputError: They do not fill the picture.
+        InputError: They do not fill the image.
     """
     runs = np.asarray(counts, np.int64)
     if (runs < 0).any() or int(runs.sum()) != height_px * width_px:
-        raise InputError("run lengths of a mask do not fill its picture", expected=f"{height_px * width_px}")
+        raise InputError("run lengths of a mask do not fill its image", expected=f"{height_px * width_px}")
     values = np.arange(len(runs)) % 2 == 1
     return np.asarray(np.repeat(values, runs).reshape((height_px, width_px), order="F"))
 
@@ -64,12 +64,12 @@ def mask_of(segmentation: Any, height_px: int, width_px: int) -> NDArray[np.bool
     """Return the ``(H, W)`` mask of a COCO segmentation: polygons, or run lengths.
 
     Raises:
-        InputError: It has another form, or is of another size than the picture.
+        InputError: It has another form, or is of another size than the image.
     """
     if isinstance(segmentation, dict):
         if segmentation.get("size") != [height_px, width_px]:
             raise InputError(
-                "a mask has another size than its picture",
+                "a mask has another size than its image",
                 expected=[height_px, width_px].__repr__(),
                 got=segmentation.get("size"),
             )

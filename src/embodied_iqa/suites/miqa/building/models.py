@@ -9,7 +9,7 @@ from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.models.vision.model import VisionModel
 from embodied_iqa.models.vision.predictions import Prediction, VisionTask
 from embodied_iqa.models.vision.reference import load_vision_models
-from embodied_iqa.quality.metrics.metric import Picture
+from embodied_iqa.quality.metrics.metric import Image
 
 
 @lru_cache(maxsize=4)
@@ -35,21 +35,21 @@ def _loaded(words: tuple[str, ...]) -> tuple[VisionModel, ...]:
     return tuple(load_vision_models(words))
 
 
-def predictions_of(model: VisionModel, pictures: Sequence[Picture], names: Sequence[str]) -> list[Prediction]:
+def predictions_of(model: VisionModel, images: Sequence[Image], names: Sequence[str]) -> list[Prediction]:
     """Return the predictions of a model, which `load_vision_models` checks.
 
     Args:
         model: The model.
-        pictures: ``(H, W, 3)`` uint8 RGB each.
-        names: Of the pictures, for messages.
+        images: ``(H, W, 3)`` uint8 RGB each.
+        names: Of the images, for messages.
 
     Raises:
-        InputError: The model failed, or predicted something that is not usable; names model and picture.
+        InputError: The model failed, or predicted something that is not usable; names model and image.
     """
     try:
-        return list(model.predict(pictures))
+        return list(model.predict(images))
     except InputError as error:
-        if len(pictures) > 1:  # find the picture
-            for picture, name in zip(pictures, names, strict=True):
-                predictions_of(model, [picture], [name])
-        raise InputError(f"picture {names[0]}: {first_line(error)}") from error
+        if len(images) > 1:  # find the image
+            for image, name in zip(images, names, strict=True):
+                predictions_of(model, [image], [name])
+        raise InputError(f"image {names[0]}: {first_line(error)}") from error

@@ -10,7 +10,7 @@ from typing import Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.quality.metrics.human.database import csv_rows, opinion_of
-from embodied_iqa.suites.miqa.names import PictureName, parse_name
+from embodied_iqa.suites.miqa.names import ImageName, parse_name
 from embodied_iqa.suites.miqa.rows import Part
 from embodied_iqa.suites.miqa.splits import read_split
 from embodied_iqa.suites.miqa.writing import CLASSIFICATION_COLUMNS, DETECTION_COLUMNS
@@ -22,7 +22,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PublishedLabels:
-    """Labels of a picture, as in `MiqaRow`; None where its files lack them."""
+    """Labels of an image, as in `MiqaRow`; None where its files lack them."""
 
     weighted_consistency: float
     weighted_accuracy: float
@@ -32,8 +32,8 @@ class PublishedLabels:
     std_accuracy: float | None
 
 
-def read_published(source: Path, task: VisionTask) -> tuple[dict[PictureName, PublishedLabels], int]:
-    """Return the labels by picture, and the number of pictures that only one of its two files has.
+def read_published(source: Path, task: VisionTask) -> tuple[dict[ImageName, PublishedLabels], int]:
+    """Return the labels by image, and the number of images that only one of its two files has.
 
     Args:
         source: Folder with ``labels``.
@@ -93,12 +93,12 @@ def _split_file(source: Path, part: Part) -> Path | None:
     return None
 
 
-def _by_name(folder: Path, kind: str, column: str, needed: Sequence[str]) -> dict[PictureName, Row]:
-    """Return the rows of all files of a kind by the picture that they name."""
+def _by_name(folder: Path, kind: str, column: str, needed: Sequence[str]) -> dict[ImageName, Row]:
+    """Return the rows of all files of a kind by the image that they name."""
     files = sorted(folder.glob(f"*{kind}.csv"))
     if not files:
         raise InputError(f"{folder} has no labels", expected=f"files *_{kind}.csv")
-    found: dict[PictureName, Row] = {}
+    found: dict[ImageName, Row] = {}
     for file in files:
         for row in csv_rows(file, (column, *needed)):
             try:
@@ -106,7 +106,7 @@ def _by_name(folder: Path, kind: str, column: str, needed: Sequence[str]) -> dic
             except InputError as error:
                 raise InputError(f"{file}: {error}") from error
             if name in found:
-                raise InputError(f"{file} lists a picture twice", got=name.file)
+                raise InputError(f"{file} lists an image twice", got=name.file)
             found[name] = {**row, "": str(file)}
     return found
 

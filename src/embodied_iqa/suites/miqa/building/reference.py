@@ -1,4 +1,4 @@
-"""References of machine-vision labels: pictures, regions of interest and truth."""
+"""References of machine-vision labels: images, regions of interest and truth."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.models.vision.predictions import Instances
-from embodied_iqa.quality.metrics.metric import Picture
+from embodied_iqa.quality.metrics.metric import Image
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReferenceView:
-    """A clean picture that models see.
+    """A clean image that models see.
 
     Attributes:
         rgb: ``(H, W, 3)`` uint8 RGB.
         region: ``(H, W)`` bool, the region of interest.
-        category: Class of the picture, the truth of classifiers; of its main object otherwise.
+        category: Class of the image, the truth of classifiers; of its main object otherwise.
         instances: Its objects, with masks where they are known.
     """
 
-    rgb: Picture
+    rgb: Image
     region: NDArray[np.bool_]
     category: str
     instances: Instances
@@ -35,8 +35,8 @@ class MiqaReference:
     """A reference as models of all tasks see it.
 
     Attributes:
-        whole: The picture that detectors and segmenters see.
-        crop: The picture that classifiers see, such as a cut of the main object.
+        whole: The image that detectors and segmenters see.
+        crop: The image that classifiers see, such as a cut of the main object.
     """
 
     whole: ReferenceView
@@ -71,7 +71,7 @@ class MiqaSource(Protocol):
 
 
 def cut_view(
-    rgb: Picture, mask: NDArray[np.bool_], category: str, square_px: tuple[int, int, int], size_px: int
+    rgb: Image, mask: NDArray[np.bool_], category: str, square_px: tuple[int, int, int], size_px: int
 ) -> ReferenceView:
     """Cut a square around an object and resize it.
 
@@ -85,13 +85,13 @@ def cut_view(
     left, top, side = square_px
     rows, columns = slice(top, top + side), slice(left, left + side)
     method = cv2.INTER_AREA if side >= size_px else cv2.INTER_LINEAR
-    picture = cv2.resize(rgb[rows, columns], (size_px, size_px), interpolation=method)
+    image = cv2.resize(rgb[rows, columns], (size_px, size_px), interpolation=method)
     inside = cv2.resize(mask[rows, columns].astype(np.float32), (size_px, size_px), interpolation=method)
-    return crop_view(np.asarray(picture, np.uint8), np.asarray(inside >= 0.5), category)
+    return crop_view(np.asarray(image, np.uint8), np.asarray(inside >= 0.5), category)
 
 
-def crop_view(rgb: Picture, mask: NDArray[np.bool_], category: str) -> ReferenceView:
-    """Return the view of a picture with one object."""
+def crop_view(rgb: Image, mask: NDArray[np.bool_], category: str) -> ReferenceView:
+    """Return the view of an image with one object."""
     return ReferenceView(rgb, mask, category, single(mask, category))
 
 

@@ -1,4 +1,4 @@
-"""References from the cell: rendered pictures with exact classes, boxes and masks."""
+"""References from the cell: rendered images with exact classes, boxes and masks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class RenderedSource:
-    """Seeded pictures of the simulated cell; views alternate.
+    """Seeded images of the simulated cell; views alternate.
 
     The region of interest is what the task of the scene names: its object and its destination.
 

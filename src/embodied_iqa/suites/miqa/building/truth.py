@@ -38,9 +38,9 @@ class ReferenceTruth:
 
     Attributes:
         reference: Its name.
-        category: Class of the picture, or of its main object.
-        width: Of the picture [px].
-        height: Of the picture [px].
+        category: Class of the image, or of its main object.
+        width: Of the image [px].
+        height: Of the image [px].
         objects: Its objects.
     """
 

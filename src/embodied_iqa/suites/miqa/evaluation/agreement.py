@@ -1,4 +1,4 @@
-"""Agreement of metrics with labels after the five-parameter logistic, fitted on the same pictures."""
+"""Agreement of metrics with labels after the five-parameter logistic, fitted on the same images."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.logistic import fit_logistic
-from embodied_iqa.quality.metrics.benchmark.statistics import Statistic, statistics
 
 Array = NDArray[np.float64]
 _PLACES = {name: place for place, name in enumerate(Statistic)}

@@ -1,4 +1,4 @@
-"""Comparison of measured metrics with the labels of the held-out pictures of a task."""
+"""Comparison of measured metrics with the labels of the held-out images of a task."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
 from embodied_iqa.quality.metrics.drawing import drawn_of_each
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.agreement import Agreement, agreements, mapped_to_labels
-from embodied_iqa.suites.miqa.evaluation.falling import fall_rows
-from embodied_iqa.suites.miqa.evaluation.results import (
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import (
     LABEL,
     Breakdown,
     FallRow,
@@ -26,6 +25,7 @@ from embodied_iqa.suites.miqa.evaluation.results import (
     SubsetRow,
     TaskFacts,
 )
+from embodied_iqa.suites.miqa.evaluation.falling import fall_rows
 from embodied_iqa.suites.miqa.rows import MiqaRow, Part
 from embodied_iqa.suites.miqa.training_rows import Label
 
@@ -34,13 +34,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMetric:
-    """A metric on N pictures.
+    """A metric on N images.
 
     Attributes:
         name: Name.
         trained_on: Task and label that it was trained on; empty for other metrics.
         values: ``(N,)``, finite and higher is better; NaN where it failed.
-        milliseconds: Median time of a picture.
+        milliseconds: Median time of an image.
     """
 
     name: str
@@ -71,7 +71,7 @@ def held_out_rows(
     Args:
         database: The labels.
         task: Of the labels.
-        pictures_each: Pictures of each reference, drawn with seed 0; 0 for all.
+        pictures_each: Images of each reference, drawn with seed 0; 0 for all.
         trained: Tasks that metrics were trained on; the task itself if empty.
 
     Raises:
@@ -84,9 +84,7 @@ def held_out_rows(
     held_out = set.intersection(*parts)
     found = tuple(row for row in database.rows(task) if row.reference in held_out)
     if not found:
-        raise InputError(
-            f"{database.path} has no held-out pictures of {task}", expected="5 references or more"
-        )
+        raise InputError(f"{database.path} has no held-out images of {task}", expected="5 references or more")
     names, owners = [row.picture for row in found], [row.reference for row in found]
     return tuple(compress(found, drawn_of_each(names, owners, pictures_each, seed=0)))
 
@@ -99,13 +97,13 @@ def compare_task(
     *,
     draws: int = 500,
 ) -> TaskComparison:
-    """Compare metrics with the labels of held-out pictures.
+    """Compare metrics with the labels of held-out images.
 
     Args:
         task: Of the labels.
         label: Which labels.
-        rows: N pictures.
-        metrics: Their values on these pictures.
+        rows: N images.
+        metrics: Their values on these images.
         draws: Draws of references, for the intervals.
     """
     labels = np.array([getattr(row, label.field) for row in rows], np.float64)

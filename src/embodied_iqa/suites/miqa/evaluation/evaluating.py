@@ -1,4 +1,4 @@
-"""Evaluation of metrics on the held-out pictures of a database; measured values are kept and reused."""
+"""Evaluation of metrics on the held-out images of a database; measured values are kept and reused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from embodied_iqa.suites.miqa.evaluation.comparing import (
     compare_task,
     held_out_rows,
 )
-from embodied_iqa.suites.miqa.evaluation.results import EVALUATION_FILE, MiqaEvaluation
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import EVALUATION_FILE, MiqaEvaluation
 from embodied_iqa.suites.miqa.rows import MiqaRow
 from embodied_iqa.suites.miqa.training_rows import TARGET, Label, references_digest
 
@@ -46,7 +46,7 @@ class EvaluationPlan:
         tasks: Tasks whose labels count.
         label: Which labels.
         draws: Draws of references, for the intervals.
-        pictures_each: Held-out pictures of each reference, drawn with seed 0; 0 for all.
+        pictures_each: Held-out images of each reference, drawn with seed 0; 0 for all.
     """
 
     metrics: tuple[str, ...]
@@ -59,7 +59,7 @@ class EvaluationPlan:
 def evaluate(
     database: MiqaDatabase, plan: EvaluationPlan, out: Path, engine: EngineOptions, progress: Progress
 ) -> MiqaEvaluation:
-    """Measure metrics on the held-out pictures, compare them with the labels, write ``evaluation.json``.
+    """Measure metrics on the held-out images, compare them with the labels, write ``evaluation.json``.
 
     Args:
         database: Nothing is written to it.
@@ -70,7 +70,7 @@ def evaluate(
 
     Raises:
         UsageError: Unknown metric.
-        InputError: No held-out pictures, or a file is missing or damaged. Finished measurements are kept.
+        InputError: No held-out images, or a file is missing or damaged. Finished measurements are kept.
     """
     work = _Work(database, plan, out.resolve(), engine, progress)
     parts = [work.compared(task) for task in plan.tasks]
@@ -106,9 +106,9 @@ class _Work:
 
     def _measured(self, task: VisionTask, rows: Sequence[MiqaRow]) -> list[MeasuredMetric]:
         pairs, owners = [row.picture for row in rows], [row.reference for row in rows]
-        store, blocks = ValueStore(self.out, self.database.pictures(task)), blocks_of(pairs, owners)
+        store, blocks = ValueStore(self.out, self.database.images(task)), blocks_of(pairs, owners)
         wants = [Want(name, *described(name), name, blocks) for name in self.plan.metrics]
-        jobs, title = store.jobs(wants), f"measure pictures of {task}"
+        jobs, title = store.jobs(wants), f"measure images of {task}"
         try:
             for done, _ in enumerate(run_jobs(jobs, self.engine), start=1):
                 self.progress(title, done, len(jobs))
@@ -150,6 +150,6 @@ def _remarks(database: MiqaDatabase, plan: EvaluationPlan) -> list[str]:
         if known != references_digest(database, task):
             remarks.append(
                 f"{metric} was trained on other references than the training part of this database: "
-                "pictures that are held out here may be among them."
+                "images that are held out here may be among them."
             )
     return remarks

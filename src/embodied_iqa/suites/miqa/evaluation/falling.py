@@ -13,12 +13,12 @@ from embodied_iqa.data.analysis.paired import mean_of
 from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.imaging.distortions.region import region_combinations
 from embodied_iqa.models.vision.predictions import VisionTask
-from embodied_iqa.suites.miqa.evaluation.results import ALL_TYPES, FallRow, Share
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import ALL_TYPES, FallRow, Share
 from embodied_iqa.suites.miqa.rows import MiqaRow
 
 Array = NDArray[np.float64]
 _FEWEST = 2
-"""Pictures that can be in order."""
+"""Images that can be in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class _Order:
 
     Attributes:
         reference: Name of the reference.
-        ordered: Share of the comparable pairs of pictures in which the worse one has the lower score.
+        ordered: Share of the comparable pairs of images in which the worse one has the lower score.
         monotone: 1 if the score falls from each uniform level to the next, else 0.
     """
 
@@ -41,12 +41,12 @@ def fall_rows(
 ) -> Iterator[FallRow]:
     """Yield a row for each metric and type, after each metric's row of all types.
 
-    One picture is worse than another of the same reference and type if neither level is lower and one is
-    higher; pictures of which each has a higher level somewhere are not compared.
+    One image is worse than another of the same reference and type if neither level is lower and one is
+    higher; images of which each has a higher level somewhere are not compared.
 
     Args:
         task: Of the labels.
-        rows: N pictures.
+        rows: N images.
         scores: ``(N,)`` of each metric, higher is better; NaN does not count.
         draws: Draws of references, for the intervals.
     """
@@ -82,7 +82,7 @@ def _order(reference: str, levels: NDArray[np.int64], values: Array) -> _Order:
 
 
 def _means(levels: NDArray[np.int64], values: Array) -> tuple[float | None, ...]:
-    """Return the mean at each pair of levels; None without a picture."""
+    """Return the mean at each pair of levels; None without an image."""
     known = np.isfinite(values)
     of_pairs = (values[known & (levels == pair).all(axis=1)] for pair in region_combinations())
     return tuple(float(found.mean()) if len(found) else None for found in of_pairs)

@@ -1,1 +1,1 @@
-"""Items drawn from the simulated cell: text from the state alone, pictures of the same state."""
+"""Items drawn from the simulated cell: text from the state alone, images of the same state."""

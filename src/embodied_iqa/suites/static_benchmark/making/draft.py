@@ -1,4 +1,4 @@
-"""A drawn item before its picture is taken: the question, and the state that decides the answer."""
+"""A drawn item before its image is taken: the question, and the state that decides the answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """An item without a picture.
+    """An item without an image.
 
     Attributes:
         dimension: What it asks for.
@@ -108,7 +108,7 @@ def mixed(rng: np.random.Generator, right: str, wrong: Sequence[str]) -> tuple[s
     return (right, *(pool[int(number)] for number in chosen))
 
 
-def one_of(rng: np.random.Generator, values: Sequence[_T]) -> _T:
+def draw_from(rng: np.random.Generator, values: Sequence[_T]) -> _T:
     """Return one of several values, each with the same chance.
 
     Raises:

@@ -11,7 +11,7 @@ import numpy as np
 from embodied_iqa.base.errors import InternalError, UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.items import Dimension
-from embodied_iqa.suites.static_benchmark.making.draft import OPTIONS, Cut, Draft, NoItemError, one_of
+from embodied_iqa.suites.static_benchmark.making.draft import OPTIONS, Cut, Draft, NoItemError, draw_from
 from embodied_iqa.suites.static_benchmark.making.macro import MACRO_VERBS, draw_macro
 from embodied_iqa.suites.static_benchmark.making.micro import draw_micro
 from embodied_iqa.suites.static_benchmark.making.stage import draw_stage
@@ -99,7 +99,7 @@ def _draft(rng: np.random.Generator, slot: Slot) -> Draft:
     if slot.stage is not None:
         question, options, scene, cut = draw_stage(rng, slot.stage)
     else:
-        verb = one_of(rng, MACRO_VERBS if slot.dimension is Dimension.MACRO else tuple(Verb))
+        verb = draw_from(rng, MACRO_VERBS if slot.dimension is Dimension.MACRO else tuple(Verb))
         instruction = draw_instruction(verb, int(rng.integers(2**31)))
         scene = make_scene(int(rng.integers(2**31)), instruction)
         draw = draw_macro if slot.dimension is Dimension.MACRO else draw_micro

@@ -16,7 +16,7 @@ from embodied_iqa.suites.static_benchmark.making.arrangements import (
     scattered,
     with_clutter,
 )
-from embodied_iqa.suites.static_benchmark.making.draft import NoItemError, one_of
+from embodied_iqa.suites.static_benchmark.making.draft import NoItemError, draw_from
 from embodied_iqa.world.scenes.scene import Scene, SceneObject
 from embodied_iqa.world.scenes.scene_graph import Extreme, SceneGraph
 from embodied_iqa.world.tasks.instruction import Instruction, Thing
@@ -68,7 +68,7 @@ class _Task:
     goal: int | None
 
     def plan(self, graph: SceneGraph) -> Plan | None:
-        """Return the toys in order; None where the picture does not show clearly which, or it is too many."""
+        """Return the toys in order; None where the image does not show clearly which, or it is too many."""
         toys = [node for node in graph.nodes if node.category is Category.TOY]
         anchor = graph.nodes[self.anchor]
         beyond = [graph.extreme(self.side, [node, anchor]) for node in toys]
@@ -87,7 +87,7 @@ class _Task:
         return tuple(plan)
 
     def text(self, names: Sequence[Thing]) -> str:
-        """Return the task in words that only the picture gives a meaning."""
+        """Return the task in words that only the image gives a meaning."""
         what = "push" if self.goal is None else f"{_GOAL_WORDS[self.verb]} the {names[self.goal]}"
         where = f"{_BEYOND[self.side]} the {names[self.anchor]}"
         return f"{_ORDERS[self.first]}, {what} every toy that is {where}."
@@ -104,7 +104,7 @@ def draw_macro(rng: np.random.Generator, scene: Scene, view: View) -> tuple[str,
     """
     task, placed, found = _begun(rng, _cast(rng, scene), view)
     offered = _offered(rng, task.plan(SceneGraph(placed, view)) or (), sorted(found))
-    right = one_of(rng, offered)
+    right = draw_from(rng, offered)
     order = (right, *(plan for plan in offered if plan != right))
     question = (
         f'The task of the robot is: "{task.text(placed.names)}" Toys are cubes, cylinders and balls; left, '
@@ -145,10 +145,12 @@ def _drawn(rng: np.random.Generator, scene: Scene) -> _Task:
     """Draw a task that leaves one of the objects that are no toys alone."""
     others = [n for n, item in enumerate(scene.objects) if CATEGORY_OF_KIND[item.kind] is not Category.TOY]
     goals: list[int | None] = [index for index in others if scene.objects[index].kind in _GOALS]
-    goal = one_of(rng, [None, *goals])
+    goal = draw_from(rng, [None, *goals])
     verb = Verb.PUSH if goal is None else _GOALS[scene.objects[goal].kind]
     anchors = [index for index in others if set(others) - {index, goal}]
-    return _Task(verb, one_of(rng, anchors), one_of(rng, tuple(_BEYOND)), one_of(rng, tuple(_ORDERS)), goal)
+    return _Task(
+        verb, draw_from(rng, anchors), draw_from(rng, tuple(_BEYOND)), draw_from(rng, tuple(_ORDERS)), goal
+    )
 
 
 def _plans(task: _Task, scene: Scene, view: View) -> dict[Plan, Scene]:
@@ -175,7 +177,7 @@ def _offered(rng: np.random.Generator, base: Plan, plans: Sequence[Plan]) -> tup
         (plan for plan in plans if _is_part(plan, base) or _is_part(base, plan)),
         (plan for plan in plans if len(plan) == len(base) and _differing(plan, base) == 1),
     )
-    return (base, *(one_of(rng, tuple(kind)) for kind in kinds))
+    return (base, *(draw_from(rng, tuple(kind)) for kind in kinds))
 
 
 def _is_part(plan: Plan, whole: Plan) -> bool:

@@ -1,4 +1,4 @@
-"""Making of a benchmark: drafts, their state in physics, their pictures; resumable."""
+"""Making of a benchmark: drafts, their state in physics, their images; resumable."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.suites.static_benchmark.making.draft import Draft
 from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, slots_of
 from embodied_iqa.suites.static_benchmark.making.episode import state_at_cut
-from embodied_iqa.suites.static_benchmark.pictures import encode_picture
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
+from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.simulated_cameras import taken
 from embodied_iqa.world.simulation.kept_renderers import batch_renderer
-from embodied_iqa.world.simulation.renderer import check_picture_size
+from embodied_iqa.world.simulation.renderer import check_image_size
 from embodied_iqa.world.simulation.world import at_rest
 
 _BLOCK: Final = 20
@@ -47,9 +47,9 @@ class MakePlan:
     Attributes:
         items: Their number.
         seed: Of scenes, questions and the order of options.
-        width_px: Of the pictures.
-        height_px: Of the pictures.
-        camera_model: What the cameras make of a rendered picture.
+        width_px: Of the images.
+        height_px: Of the images.
+        camera_model: What the cameras make of a rendered image.
         engine: What runs the jobs; it does not change the items.
     """
 
@@ -77,12 +77,12 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
         watch: Called with the number of finished blocks and of all.
 
     Raises:
-        UsageError: A wrong number of items, seed or size of the pictures, or unfinished work of another plan;
+        UsageError: A wrong number of items, seed or size of the images, or unfinished work of another plan;
             nothing is written then.
         InputError: The folder holds a benchmark, or cannot be written.
     """
     slots_of(plan.items, plan.seed)
-    check_picture_size(plan.width_px, plan.height_px)
+    check_image_size(plan.width_px, plan.height_px)
     with JobFolder(folder, "making of questions").locked():
         check_new(folder)
         work = folder / _WORK
@@ -94,8 +94,8 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
             watch(done, len(blocks))
         tables = [read_tsv(_part(work, start)) for start in blocks]
         items = tuple(item for table in tables for item in table.items)
-        pictures = {index: image for table in tables for index, image in table.pictures.items()}
-        record = write_benchmark(folder, ItemTable(items, pictures), plan.description)
+        images = {index: image for table in tables for index, image in table.images.items()}
+        record = write_benchmark(folder, ItemTable(items, images), plan.description)
         rmtree(work)
         return record
 
@@ -122,13 +122,13 @@ def _make_block(work: Path, plan: MakePlan, start: int) -> BlockReport:
 
 
 def _items(plan: MakePlan, indices: range) -> Iterator[tuple[Item, str]]:
-    """Yield items with base64 of their pictures."""
+    """Yield items with base64 of their images."""
     with batch_renderer(plan.width_px, plan.height_px) as renderer:
         for index in indices:
             draft, state = _staged(plan, index)
             frame = renderer.frames(draft.scene, [draft.view], state)[draft.view]
             shown = taken(frame, plan.camera_model, draft.scene.seed)
-            yield draft.item(index), encode_picture(shown.rgb)
+            yield draft.item(index), encode_image(shown.rgb)
 
 
 def _staged(plan: MakePlan, index: int) -> tuple[Draft, WorldSnapshot | None]:

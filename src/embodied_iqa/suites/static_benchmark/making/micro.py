@@ -21,7 +21,13 @@ from embodied_iqa.suites.static_benchmark.making.arrangements import (
     with_clutter,
     with_kinds,
 )
-from embodied_iqa.suites.static_benchmark.making.draft import OPTIONS, SIDE_WORDS, NoItemError, mixed, one_of
+from embodied_iqa.suites.static_benchmark.making.draft import (
+    OPTIONS,
+    SIDE_WORDS,
+    NoItemError,
+    draw_from,
+    mixed,
+)
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.scenes.scene_graph import Extreme, Node, SceneGraph, Truth
 from embodied_iqa.world.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Verb
@@ -51,7 +57,7 @@ class Seen:
         scene: What is on the table.
         view: The camera.
         graph: Of the whole scene.
-        shown: Objects whose centre is in the picture.
+        shown: Objects whose centre is in the image.
         named: Those of them whose name fits no other object.
     """
 
@@ -77,11 +83,11 @@ def draw_micro(rng: np.random.Generator, scene: Scene, view: View) -> tuple[str,
     counts = Counter(scene.names)
     named = tuple(node for node in shown if counts[node.thing] == 1)
     seen = Seen(scene, view, graph, shown, named)
-    return one_of(rng, _KINDS)(rng, seen)
+    return draw_from(rng, _KINDS)(rng, seen)
 
 
 def _side(rng: np.random.Generator, seen: Seen) -> Drawn:
-    anchor, side = one_of(rng, seen.named).index, one_of(rng, tuple(SIDE_WORDS))
+    anchor, side = draw_from(rng, seen.named).index, draw_from(rng, tuple(SIDE_WORDS))
     offered = _offered(rng, seen, anchor)
 
     def answer(graph: SceneGraph) -> int | None:
@@ -96,7 +102,7 @@ def _side(rng: np.random.Generator, seen: Seen) -> Drawn:
 
 
 def _nearest(rng: np.random.Generator, seen: Seen) -> Drawn:
-    anchor = one_of(rng, seen.named).index
+    anchor = draw_from(rng, seen.named).index
     offered = _offered(rng, seen, anchor)
 
     def answer(graph: SceneGraph) -> int | None:
@@ -109,7 +115,7 @@ def _nearest(rng: np.random.Generator, seen: Seen) -> Drawn:
 
 
 def _extreme(rng: np.random.Generator, seen: Seen) -> Drawn:
-    extreme, offered = one_of(rng, tuple(_EXTREMES)), _offered(rng, seen)
+    extreme, offered = draw_from(rng, tuple(_EXTREMES)), _offered(rng, seen)
 
     def answer(graph: SceneGraph) -> int | None:
         whole = all(node.shown for node in graph.nodes)
@@ -120,7 +126,7 @@ def _extreme(rng: np.random.Generator, seen: Seen) -> Drawn:
 
 
 def _kind(rng: np.random.Generator, seen: Seen) -> Drawn:
-    node = one_of(rng, _of_own_colour(seen))
+    node = draw_from(rng, _of_own_colour(seen))
     kinds = [kind for kind in Kind if kind not in FIXED]
     _require(node.kind not in FIXED)
     offered = [kinds[int(number)] for number in rng.permutation(len(kinds))[:OPTIONS]]
@@ -132,22 +138,22 @@ def _kind(rng: np.random.Generator, seen: Seen) -> Drawn:
 def _colour(rng: np.random.Generator, seen: Seen) -> Drawn:
     """A scene is drawn with any colours in any order, so that each option is right as often as any other."""
     counts = seen.graph.counts()
-    node = one_of(rng, [node for node in seen.shown if counts[node.kind] == 1])
+    node = draw_from(rng, [node for node in seen.shown if counts[node.kind] == 1])
     wrong = [str(colour) for colour in Colour if colour is not node.colour]
     return f"Which colour is the {node.kind}?", mixed(rng, str(node.colour), wrong), seen.scene
 
 
 def _count(rng: np.random.Generator, seen: Seen) -> Drawn:
     """Options are consecutive numbers; kinds of objects are changed until the drawn number is right."""
-    things, counted = one_of(rng, tuple(_COUNTED.items()))
+    things, counted = draw_from(rng, tuple(_COUNTED.items()))
     free = [index for index, item in enumerate(seen.scene.objects) if item.kind not in FIXED]
     _require(all(node.shown for node in seen.graph.nodes))
     places = [free[int(number)] for number in rng.permutation(len(free))]
     smallest = int(rng.integers(2))
     _require(len(places) >= smallest + OPTIONS - 1)
     others = [kind for kind in _FREQUENT if kind not in counted]
-    inside = [one_of(rng, counted) for _ in places]
-    outside = [one_of(rng, others) for _ in places]
+    inside = [draw_from(rng, counted) for _ in places]
+    outside = [draw_from(rng, others) for _ in places]
     numbers = range(smallest, smallest + OPTIONS)
     scenes = [
         with_kinds(rng, seen.scene, dict(zip(places, inside[:number] + outside[number:], strict=True)))
@@ -159,9 +165,9 @@ def _count(rng: np.random.Generator, seen: Seen) -> Drawn:
 
 def _affordance(rng: np.random.Generator, seen: Seen) -> Drawn:
     """Options name colours alone, and a scene is drawn with any colours in any order."""
-    verb = one_of(rng, tuple(_AFFORDED))
+    verb = draw_from(rng, tuple(_AFFORDED))
     own = _of_own_colour(seen)
-    right = one_of(rng, [node for node in own if node.kind in KINDS_OF_VERB[verb]])
+    right = draw_from(rng, [node for node in own if node.kind in KINDS_OF_VERB[verb]])
     wrong = [f"the {node.colour} object" for node in own if node.kind not in KINDS_OF_VERB[verb]]
     question = f"Which of these objects can be {_AFFORDED[verb]}?"
     return question, mixed(rng, f"the {right.colour} object", wrong), seen.scene

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 CUT: Final = (0.50, 0.75)
 """Part of an episode's time at which it is cut, as the paper has it."""
 _INNER: Final = (0.2, 0.8)
-"""Part of a step's way in which it is cut: near its ends, a picture shows two steps."""
+"""Part of a step's way in which it is cut: near its ends, an image shows two steps."""
 _GRIP_S: Final = 0.7
 """Time in which the fingers open or close."""
 

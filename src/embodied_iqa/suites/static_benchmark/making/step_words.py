@@ -43,8 +43,8 @@ WAYPOINT_WORDS: Final[dict[Verb, tuple[str, ...]]] = {
 }
 """What the robot does on the way to each waypoint of `world.manipulation.planner`.
 
-All of them name the object. Verbs without words have no two steps that the middle of an episode shows: a
-picture of pressing is the same on the way down and up, picking and twisting are on one step there.
+All of them name the object. Verbs without words have no two steps that the middle of an episode shows: an
+image of pressing is the same on the way down and up, picking and twisting are on one step there.
 """
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.making.arrangements import with_kinds
-from embodied_iqa.suites.static_benchmark.making.draft import NoItemError, one_of
+from embodied_iqa.suites.static_benchmark.making.draft import NoItemError, draw_from
 from embodied_iqa.suites.static_benchmark.making.step_words import WAYPOINT_WORDS
 from embodied_iqa.world.scenes.language.feasible_plans import feasible_steps
 from embodied_iqa.world.scenes.scene import Scene, draw_instruction, make_scene
@@ -51,8 +51,8 @@ def draw_tasks(rng: np.random.Generator, verbs: Pair) -> tuple[Scene, tuple[Inst
     instruction = draw_instruction(first, int(rng.integers(2**31)))
     scene = _also_for(rng, make_scene(int(rng.integers(2**31)), instruction), instruction, second)
     possible = feasible_steps(scene, SceneGraph(scene, View.TOP))
-    task = one_of(rng, _of_verb(possible, first))
-    other = one_of(rng, [step for step in _of_verb(possible, second) if step.object != task.object])
+    task = draw_from(rng, _of_verb(possible, first))
+    other = draw_from(rng, [step for step in _of_verb(possible, second) if step.object != task.object])
     return scene, (task, other)
 
 
@@ -60,7 +60,7 @@ def _also_for(rng: np.random.Generator, scene: Scene, instruction: Instruction, 
     """Return the scene with the kinds that another verb needs in place of objects beside the task's own."""
     own = 1 if instruction.destination is None else 2
     free = [own + int(number) for number in rng.permutation(len(scene.objects) - own)]
-    needed = [one_of(rng, kinds) for kinds in (KINDS_OF_VERB[verb], DESTINATIONS_OF_VERB[verb]) if kinds]
+    needed = [draw_from(rng, kinds) for kinds in (KINDS_OF_VERB[verb], DESTINATIONS_OF_VERB[verb]) if kinds]
     changed = with_kinds(rng, scene, dict(zip(free, needed, strict=False)))
     if changed is None:
         raise NoItemError

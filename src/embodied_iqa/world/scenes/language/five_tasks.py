@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 _POINTS: Final = dict.fromkeys(FORMS_OF_RANK[2], 2) | dict.fromkeys(FORMS_OF_RANK[3], 4) | {Form.EXCLUSION: 7}
 _SECOND_STEP_POINTS: Final = 12
 _UNSEEN: Final = {View.WRIST: {Verb.PULL}}
-"""Drawers are outside the wrist camera's picture."""
+"""Drawers are outside the wrist camera's image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def make_tasks(
     Args:
         scene: What is on the table.
         seed: Seed of the wording and of the choice among feasible tasks; any integer from 0.
-        view: The camera whose picture defines "left", "right", "in front of" and "behind", and shows
+        view: The camera whose image defines "left", "right", "in front of" and "behind", and shows
             every named object.
         main: The plain task of rank 1; None to draw one for the scene's main object.
 
@@ -111,7 +111,7 @@ def make_tasks(
 def draw_task_scene(
     seed: int, verb: Verb | None = None, *, views: Sequence[View] = (View.TOP, View.SIDE)
 ) -> tuple[Scene, Instruction]:
-    """Draw a scene with five tasks (`make_tasks`) for the pictures of some cameras.
+    """Draw a scene with five tasks (`make_tasks`) for the images of some cameras.
 
     Args:
         seed: Any integer from 0; the same arguments give the same scene on every machine.
@@ -209,7 +209,7 @@ def _choose_pair(
 def _one(rng: np.random.Generator, options: Sequence[_T], rank: int) -> _T:
     if not options:
         raise UsageError(
-            f"the picture of the scene allows no task of rank {rank}",
+            f"the image of the scene allows no task of rank {rank}",
             expected=f"a scene that allows {', '.join(FORMS_OF_RANK[rank])}",
         )
     return options[int(rng.integers(len(options)))]

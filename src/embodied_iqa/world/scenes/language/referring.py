@@ -86,8 +86,8 @@ def head_of(thing: Thing) -> Head:
 def references(graph: SceneGraph, form: Form) -> list[Reference]:
     """Return the unambiguous references of a form (not SEQUENCE) in a scene, in a fixed order.
 
-    They are unique among all objects on the table, and the picture shows the objects they name: they are
-    unambiguous both in the picture and at the table.
+    They are unique among all objects on the table, and the image shows the objects they name: they are
+    unambiguous both in the image and at the table.
     """
     match form:
         case Form.PLAIN:
@@ -161,9 +161,9 @@ def _by_anchor(graph: SceneGraph, form: Form) -> Iterator[Reference]:
                 yield Reference(form, found.index, head, anchors=(anchor.thing,))
 
 
-def _on_sides(graph: SceneGraph, head: Head, others: list[Node], anchor: Node) -> Iterator[Reference]:
+def _on_sides(graph: SceneGraph, head: Head, nodes: list[Node], anchor: Node) -> Iterator[Reference]:
     for side in Side:
-        found = unique_match(others, [graph.is_at_side(node, side, anchor) for node in others])
+        found = unique_match(nodes, [graph.is_at_side(node, side, anchor) for node in nodes])
         if found is not None:
             yield Reference(Form.SIDE, found.index, head, side=side, anchors=(anchor.thing,))
 

@@ -26,7 +26,7 @@ def resolve_plan(text: str, scene: Scene, *, view: View = View.TOP) -> tuple[Ins
         text: Such as "push the ball that is left of the green bowl" or "press the red button, then twist the
             blue knob".
         scene: What is on the table.
-        view: The camera whose picture defines left, right, in front of and behind.
+        view: The camera whose image defines left, right, in front of and behind.
 
     Raises:
         UsageError: The sentence cannot be parsed, does not match exactly one object or not clearly, or the

@@ -1,4 +1,4 @@
-"""The camera model: what a RealSense D455's colour camera makes of a rendered picture."""
+"""The camera model: what a RealSense D455's colour camera makes of a rendered image."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,7 +7,7 @@ from embodied_iqa.base.errors import UsageError
 
 
 class CameraModel(StrEnum):
-    """What becomes of a rendered picture."""
+    """What becomes of a rendered image."""
 
     D455 = "d455"
     """The colour camera of a RealSense D455: lens, exposure, noise, white balance, chroma."""

@@ -1,4 +1,4 @@
-"""Exposure and white balance of the simulated cameras, measured when a picture depends on them."""
+"""Exposure and white balance of the simulated cameras, measured when an image depends on them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from embodied_iqa.world.simulation.camera.exposure import Exposure, ExposureStat
 class Controls:
     """Settings of every camera from one measurement to the next.
 
-    A measurement needs a rendered picture: a camera whose pictures nobody asks for is never measured.
+    A measurement needs a rendered image: a camera whose images nobody asks for is never measured.
 
     Attributes:
-        light: Returns ``(3,)``, the mean linear light of a camera's picture of the world.
+        light: Returns ``(3,)``, the mean linear light of a camera's image of the world.
         views: The cameras.
         snapshot: The world that the measurement sees.
         before: The settings until then; None for the first measurement, on which the controls settle, and

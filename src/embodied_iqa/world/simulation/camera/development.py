@@ -1,4 +1,4 @@
-"""From light to the delivered picture: lens, sensor, demosaicing, white balance, gamma and 4:2:2 chroma."""
+"""From light to the delivered image: lens, sensor, demosaicing, white balance, gamma and 4:2:2 chroma."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from embodied_iqa.world.simulation.camera.sensor import NATIVE_WIDTH_PX, SENSITI
 _LENS_SIGMA_PX: Final = 0.6
 """Point spread of lens and pixel at 1280 pixels per row: F/2.0 diffracts to 0.9 px, the rest is defocus."""
 _SCALER_SIGMA_PX: Final = 0.35
-"""Point spread of the device's scaler, in pixels of the smaller picture."""
+"""Point spread of the device's scaler, in pixels of the smaller image."""
 _WIDEST_OF_THREE_SAMPLES_PX: Final = 0.65
 """Above it more samples are taken, which then have the variance of the whole; three have at most 0.82 px."""
 _CORNER_LIGHT: Final = 0.75
 """Light in the corners against the centre: cos^4 of the field angle, mostly corrected by the device."""
 
 
-def picture_of(
+def image_of(
     rgb: NDArray[np.uint8], view: View, exposure: Exposure, noise_seed: tuple[int, ...]
 ) -> NDArray[np.uint8]:
-    """Return the picture that the camera delivers of a rendered one.
+    """Return the image that the camera delivers of a rendered one.
 
     The lens blurs sRGB values, not light: at the contrasts of the cell the difference is below the noise.
 
@@ -36,7 +36,7 @@ def picture_of(
         rgb: ``(H, W, 3)`` uint8, rendered, blurred by motion.
         view: The camera.
         exposure: Its settings.
-        noise_seed: Of the noise of this picture.
+        noise_seed: Of the noise of this image.
 
     Returns:
         ``(H, W, 3)`` uint8, sRGB.
@@ -106,6 +106,6 @@ def _gamma_table(gain: float) -> NDArray[np.uint8]:
 
 
 def _chroma_422(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the picture after YUYV, the device's format: BT.601 in studio range, chroma for two pixels."""
+    """Return the image after YUYV, the device's format: BT.601 in studio range, chroma for two pixels."""
     yuyv = cv2.cvtColor(rgb, cv2.COLOR_RGB2YUV_YUY2)
     return np.asarray(cv2.cvtColor(yuyv, cv2.COLOR_YUV2RGB_YUY2))

@@ -32,7 +32,7 @@ _PREFERRED_GAIN: Final = 4.0
 _LARGEST_GAIN: Final = 8.0
 _SCALE_LIMITS: Final = (_SHORTEST_S / FULL_SCALE_S, _LONGEST_S * _LARGEST_GAIN / FULL_SCALE_S)
 _EXPOSURE_LAG_S: Final = 0.15
-"""Settings reach the pictures after 60 to 120 ms (RealSense support), plus the filter of the control."""
+"""Settings reach the images after 60 to 120 ms (RealSense support), plus the filter of the control."""
 _BALANCE_LAG_S: Final = 0.5
 _BALANCE_STRENGTH: Final = 0.3
 """Share of the grey-world correction that is applied."""
@@ -43,7 +43,7 @@ _LUMA: Final = np.array([0.2126, 0.7152, 0.0722])
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """Settings of one picture.
+    """Settings of one image.
 
     Attributes:
         time_s: Exposure time [s].
@@ -59,7 +59,7 @@ class Exposure:
 
     @property
     def scale(self) -> float:
-        """Brightness relative to the rendered picture."""
+        """Brightness relative to the rendered image."""
         return self.gain * self.time_s / FULL_SCALE_S
 
 
@@ -69,7 +69,7 @@ class ExposureState:
 
     Attributes:
         stamp_ns: Time of the last measurement.
-        log_scale: Logarithm of the brightness relative to the rendered picture.
+        log_scale: Logarithm of the brightness relative to the rendered image.
         log_red: Logarithm of the correction of the red channel.
         log_blue: Logarithm of the correction of the blue channel.
     """
@@ -84,8 +84,8 @@ def settled(mean_rgb: NDArray[np.float64], stamp_ns: int) -> ExposureState:
     """Return the state of controls that have seen this light for long.
 
     Args:
-        mean_rgb: ``(3,)`` mean linear sRGB of the rendered picture, in [0, 1].
-        stamp_ns: Time of the picture.
+        mean_rgb: ``(3,)`` mean linear sRGB of the rendered image, in [0, 1].
+        stamp_ns: Time of the image.
     """
     red, green, blue = (max(float(value), 1e-4) for value in mean_rgb)
     scale = _TARGET / max(float(mean_rgb @ _LUMA), 1e-4)

@@ -1,4 +1,4 @@
-"""Pictures that a camera drops, or delivers twice."""
+"""Images that a camera drops, or delivers twice."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from embodied_iqa.world.simulation.camera.sensor import seeded
 
 
 class Fault(StrEnum):
-    """What is wrong with the delivery of a picture."""
+    """What is wrong with the delivery of an image."""
 
     DROPPED = "dropped"
     """It never arrives."""
     REPEATED = "repeated"
-    """The picture before it arrives instead, with the new stamp."""
+    """The image before it arrives instead, with the new stamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRates:
-    """How often the delivery of a picture fails.
+    """How often the delivery of an image fails.
 
     Attributes:
-        dropped: Probability that a picture is dropped.
-        repeated: Probability that the picture before it is delivered again.
+        dropped: Probability that an image is dropped.
+        repeated: Probability that the image before it is delivered again.
     """
 
     dropped: float = ranged(0.0, 0.0, 0.5)
@@ -34,11 +34,11 @@ class FaultRates:
 
     @property
     def never(self) -> bool:
-        """Whether every picture is delivered once."""
+        """Whether every image is delivered once."""
         return self.dropped == self.repeated == 0
 
     def fault(self, seed: int, view: View, stamp_ns: int) -> Fault | None:
-        """Return the fault of a picture; it depends on the arguments only."""
+        """Return the fault of an image; it depends on the arguments only."""
         drawn = float(seeded((seed, CELL_VIEWS.index(view), stamp_ns, "delivery")).random())
         if drawn < self.dropped:
             return Fault.DROPPED

@@ -36,7 +36,7 @@ _PRNU: Final = 0.008
 _COLUMN_E: Final = 0.4
 """Spread of the columns' offsets in electrons; as for `_PRNU`."""
 _TABLE: Final = 1 << 20
-"""Draws of the normal distribution that pictures take their noise from, each row from a random place."""
+"""Draws of the normal distribution that images take their noise from, each row from a random place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,8 +48,8 @@ class Sensor:
 
     Attributes:
         view: The camera; every camera has a fixed pattern of its own.
-        width_px: Width of the pictures, even.
-        height_px: Height of the pictures, even.
+        width_px: Width of the images, even.
+        height_px: Height of the images, even.
     """
 
     view: View
@@ -58,7 +58,7 @@ class Sensor:
 
     @property
     def combined(self) -> float:
-        """Pixels of the sensor that make one value of the picture; 1 for a mosaic."""
+        """Pixels of the sensor that make one value of the image; 1 for a mosaic."""
         return max((NATIVE_WIDTH_PX / self.width_px) ** 2 / 4, 1.0)
 
     @property
@@ -78,7 +78,7 @@ class Sensor:
         Args:
             rgb: ``(H, W, 3)`` uint8, sRGB.
             exposure: Time and gain.
-            noise_seed: Of the noise of this picture.
+            noise_seed: Of the noise of this image.
             light: ``(H, W)`` float32, share of the light that the lens passes to each pixel.
 
         Returns:

@@ -1,4 +1,4 @@
-"""The simulated cameras: rendered pictures as they are (ideal), or as a D455 delivers them."""
+"""The simulated cameras: rendered images as they are (ideal), or as a D455 delivers them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.controls import Controls
-from embodied_iqa.world.simulation.camera.development import picture_of
+from embodied_iqa.world.simulation.camera.development import image_of
 from embodied_iqa.world.simulation.camera.exposure import Exposure, exposure_of, settled
 from embodied_iqa.world.simulation.camera.faults import Fault, FaultRates
 from embodied_iqa.world.simulation.camera.sensor import linear_table
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 
 _METERED_EVERY: Final = 3
-"""Pictures from one measurement of the light to the next."""
+"""Images from one measurement of the light to the next."""
 _METERING_PX: Final = 8
 """The light is measured in every so manieth pixel of a row and a column."""
 _STILL_PX: Final = 0.25
@@ -33,15 +33,15 @@ _STILL_PX: Final = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shot:
-    """All that a picture depends on: it can be drawn at any time, in any order.
+    """All that an image depends on: it can be drawn at any time, in any order.
 
     Attributes:
-        snapshot: The world; its time is the stamp of the picture.
-        before: The world at the picture before; None for the first one.
+        snapshot: The world; its time is the stamp of the image.
+        before: The world at the image before; None for the first one.
         controls: Settings of the cameras; None for ideal ones.
-        measured: The settings after this picture, where the controls see it.
-        dropped: The cameras whose picture never arrives.
-        repeated: The cameras that deliver an earlier picture again, and its shot.
+        measured: The settings after this image, where the controls see it.
+        dropped: The cameras whose image never arrives.
+        repeated: The cameras that deliver an earlier image again, and its shot.
     """
 
     snapshot: WorldSnapshot
@@ -53,19 +53,19 @@ class Shot:
 
 
 class SimulatedCameras:
-    """The cameras of one cell. The controls of exposure and white balance see every third picture.
+    """The cameras of one cell. The controls of exposure and white balance see every third image.
 
-    The pictures of a model other than ideal depend on every state taken since the last reset, and on nothing
-    else: not on which of them were drawn, nor when. A missed state changes the pictures after it.
+    The images of a model other than ideal depend on every state taken since the last reset, and on nothing
+    else: not on which of them were drawn, nor when. A missed state changes the images after it.
 
     Args:
         renderer: Of the scene.
         model: The camera model.
         views: The cameras.
-        rates: How often pictures are dropped or repeated.
+        rates: How often images are dropped or repeated.
 
     Attributes:
-        faults: Number of dropped and of repeated pictures by camera.
+        faults: Number of dropped and of repeated images by camera.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SimulatedCameras:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew: the controls settle on the next picture, and nothing has moved before it."""
+        """Start anew: the controls settle on the next image, and nothing has moved before it."""
         self._controls: Controls | None = None
         self._last: Shot | None = None
         self._drawn: dict[View, Frame] = {}
@@ -91,7 +91,7 @@ class SimulatedCameras:
         self._delivered: dict[View, Shot] = {}
 
     def take(self, snapshot: WorldSnapshot) -> Shot:
-        """Take a picture with every camera; stamps do not decrease; the same stamp is the same picture."""
+        """Take an image with every camera; stamps do not decrease; the same stamp is the same image."""
         last = self._last
         if last is not None and last.snapshot.time_ns == snapshot.time_ns:
             return last
@@ -106,7 +106,7 @@ class SimulatedCameras:
         return shot
 
     def _controlled(self, shot: Shot) -> Shot:
-        """Add the settings of the cameras; the controls see the first and then every third picture."""
+        """Add the settings of the cameras; the controls see the first and then every third image."""
         controls = self._controls or Controls(self._light, self._views, shot.snapshot)
         self._taken += 1
         sees = self._taken % _METERED_EVERY == 0
@@ -115,7 +115,7 @@ class SimulatedCameras:
         return replace(shot, controls=controls, measured=measured)
 
     def _faulty(self, shot: Shot) -> Shot:
-        """Drop and repeat pictures; the first ones after a reset cannot be repeated."""
+        """Drop and repeat images; the first ones after a reset cannot be repeated."""
         dropped, repeated = set(), {}
         for view in self._views:
             fault = self._rates.fault(self.renderer.scene.seed, view, shot.snapshot.time_ns)
@@ -130,7 +130,7 @@ class SimulatedCameras:
         return replace(shot, dropped=frozenset(dropped), repeated=repeated)
 
     def frame(self, view: View, shot: Shot) -> Frame:
-        """Return the picture of a camera; a repeated one has the new stamp and its old pose."""
+        """Return the image of a camera; a repeated one has the new stamp and its old pose."""
         if view in shot.repeated:
             return replace(self.frame(view, shot.repeated[view]), stamp_ns=shot.snapshot.time_ns)
         if shot.controls is None:
@@ -138,7 +138,7 @@ class SimulatedCameras:
         exposure = shot.controls.exposure(view)
         frame = self._draw(view, shot.snapshot)
         if shot.measured is not None:
-            shot.measured.exposure(view)  # while the picture is there
+            shot.measured.exposure(view)  # while the image is there
         rgb = frame.rgb if shot.before is None else self._smeared(frame, shot.before, shot.snapshot, exposure)
         return delivered(replace(frame, rgb=rgb), self.renderer.scene.seed, exposure)
 
@@ -146,7 +146,7 @@ class SimulatedCameras:
         return mean_light(self._draw(view, snapshot).rgb)
 
     def _draw(self, view: View, snapshot: WorldSnapshot) -> Frame:
-        """Render a picture unless it is the last one of this camera."""
+        """Render an image unless it is the last one of this camera."""
         frame = self._drawn.get(view)
         if frame is None or frame.stamp_ns != snapshot.time_ns:
             frame = self._drawn[view] = self.renderer.frame(view, snapshot)
@@ -155,7 +155,7 @@ class SimulatedCameras:
     def _smeared(
         self, frame: Frame, before: WorldSnapshot, now: WorldSnapshot, exposure: Exposure
     ) -> NDArray[np.uint8]:
-        """Return the picture with the motion during its exposure, the speed that of the time before it."""
+        """Return the image with the motion during its exposure, the speed that of the time before it."""
         if np.array_equal(before.qpos, now.qpos):
             return frame.rgb
         share = exposure.time_s * SECOND_NS / (now.time_ns - before.time_ns)
@@ -168,7 +168,7 @@ class SimulatedCameras:
 
 
 def mean_light(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return ``(3,)``, the mean linear light of a picture, as the controls measure it."""
+    """Return ``(3,)``, the mean linear light of an image, as the controls measure it."""
     offset = _METERING_PX // 2
     light: NDArray[np.float64] = linear_table()[rgb[offset::_METERING_PX, offset::_METERING_PX]].mean(
         (0, 1), dtype=np.float64
@@ -177,12 +177,12 @@ def mean_light(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def as_delivered(frame: Frame, seed: int) -> Frame:
-    """Return a picture of a world at rest as the cameras of this package deliver it by default."""
+    """Return an image of a world at rest as the cameras of this package deliver it by default."""
     return taken(frame, DEFAULT_MODEL, seed)
 
 
 def taken(frame: Frame, model: CameraModel, seed: int) -> Frame:
-    """Return a picture of a world at rest as a camera delivers it; arguments as in `delivered`."""
+    """Return an image of a world at rest as a camera delivers it; arguments as in `delivered`."""
     return frame if model is CameraModel.IDEAL else delivered(frame, seed)
 
 
@@ -192,9 +192,9 @@ def delivered(frame: Frame, seed: int, exposure: Exposure | None = None) -> Fram
     Args:
         frame: Rendered.
         seed: Of the noise, with view and stamp.
-        exposure: Settings; None for those on which the controls settle for this picture.
+        exposure: Settings; None for those on which the controls settle for this image.
     """
     if exposure is None:
         exposure = exposure_of(settled(mean_light(frame.rgb), frame.stamp_ns))
     noise_seed = (seed, CELL_VIEWS.index(frame.view), frame.stamp_ns)
-    return replace(frame, rgb=picture_of(frame.rgb, frame.view, exposure, noise_seed))
+    return replace(frame, rgb=image_of(frame.rgb, frame.view, exposure, noise_seed))

@@ -62,7 +62,7 @@ def test_a_size_is_part_of_a_name():
     metric = metric_by_name("psnr:16x12")
     rng = np.random.default_rng(3)
     first, second = (rng.integers(0, 256, (48, 64, 3), dtype=np.uint8) for _ in range(2))
-    small = [cv2.resize(picture, (16, 12), interpolation=cv2.INTER_AREA) for picture in (first, second)]
+    small = [cv2.resize(image, (16, 12), interpolation=cv2.INTER_AREA) for image in (first, second)]
     assert metric.info.name == "psnr:16x12"
     assert metric.measure(second, first) == psnr(*small)
 
@@ -83,7 +83,7 @@ def test_a_wrong_name_is_a_usage_error(name: str, message: str):
 
 
 def test_a_size_below_the_smallest_of_the_metric_is_refused():
-    with pytest.raises(InputError, match="ssim needs larger pictures; expected at least 11"):
+    with pytest.raises(InputError, match="ssim needs larger images; expected at least 11"):
         metric_by_name("ssim:10x40")
 
 

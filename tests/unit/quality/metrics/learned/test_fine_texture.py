@@ -1,4 +1,4 @@
-"""Fine texture: each distortion that a small picture hides moves the statistic that stands for it."""
+"""Fine texture: each distortion that a small image hides moves the statistic that stands for it."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from numpy.typing import NDArray
 
 from embodied_iqa.quality.metrics.learned import fine_texture
 from embodied_iqa.quality.metrics.learned.fine_texture import FINE_SIZE_PX, fine_statistics
+from embodied_iqa.quality.metrics.learned.input_statistics import image_statistics, small_image
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
-from embodied_iqa.quality.metrics.learned.statistics import picture_statistics, small_picture
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
-def scene(size_px: tuple[int, int] = FINE_SIZE_PX) -> Picture:
+def scene(size_px: tuple[int, int] = FINE_SIZE_PX) -> Image:
     width, height = size_px
     rng = np.random.default_rng(3)
-    picture = np.full((height, width, 3), 130, np.uint8)
+    image = np.full((height, width, 3), 130, np.uint8)
     for _ in range(30):
         x, y = int(rng.integers(width)), int(rng.integers(height))
-        cv2.circle(picture, (x, y), height // 9, tuple(int(value) for value in rng.integers(0, 255, 3)), -1)
-    return cv2.GaussianBlur(picture, (0, 0), height / 180)
+        cv2.circle(image, (x, y), height // 9, tuple(int(value) for value in rng.integers(0, 255, 3)), -1)
+    return cv2.GaussianBlur(image, (0, 0), height / 180)
 
 
-def gray(picture: Picture) -> Picture:
-    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY))
+def gray(image: Image) -> Image:
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
 
 
-def jpeg(picture: Picture, quality: int) -> Picture:
-    done, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
+def jpeg(image: Image, quality: int) -> Image:
+    done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
     assert done
     return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR))
 
 
-def test_statistics_are_finite_also_of_a_flat_picture() -> None:
+def test_statistics_are_finite_also_of_a_flat_image() -> None:
     flat = np.full((FINE_SIZE_PX[1], FINE_SIZE_PX[0], 3), 7, np.uint8)
     found = fine_statistics(scene())
     assert found.dtype == np.float32
@@ -84,7 +84,7 @@ def test_the_input_holds_both_kinds_of_statistics_at_any_size() -> None:
     kind = NetworkInput(InputKind.FINE)
     medium = scene()
     found = kind.measure(medium)
-    coarse = picture_statistics(small_picture(medium))
+    coarse = image_statistics(small_image(medium))
     np.testing.assert_allclose(found[: len(coarse)], coarse, rtol=1e-5)
     np.testing.assert_allclose(found[len(coarse) :], fine_statistics(medium), rtol=1e-5)
     for size_px in ((1280, 720), (64, 48)):

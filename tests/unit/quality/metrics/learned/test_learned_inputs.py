@@ -1,4 +1,4 @@
-"""What learned metrics measure of a picture: finite, of one length, and changed by what they stand for."""
+"""What learned metrics measure of an image: finite, of one length, and changed by what they stand for."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.quality.metrics.learned.differences import picture_differences
+from embodied_iqa.quality.metrics.learned.differences import image_differences
+from embodied_iqa.quality.metrics.learned.input_statistics import gradient, image_statistics, small_image
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
-from embodied_iqa.quality.metrics.learned.statistics import gradient, picture_statistics, small_picture
 from embodied_iqa.quality.metrics.learned.texture import mscn_statistics, spectrum, steps
 
 
 def scene(seed: int = 0, size: tuple[int, int] = (240, 320)) -> NDArray[np.uint8]:
     rng = np.random.default_rng(seed)
-    picture = np.full((*size, 3), 130, np.uint8)
+    image = np.full((*size, 3), 130, np.uint8)
     for _ in range(12):
         x, y = int(rng.integers(size[1])), int(rng.integers(size[0]))
         colour = tuple(int(value) for value in rng.integers(0, 255, 3))
-        cv2.rectangle(picture, (x, y), (x + 40, y + 30), colour, -1)
-    return cv2.GaussianBlur(picture, (0, 0), 1.0)
+        cv2.rectangle(image, (x, y), (x + 40, y + 30), colour, -1)
+    return cv2.GaussianBlur(image, (0, 0), 1.0)
 
 
 FLAT = np.full((64, 64, 3), 7, np.uint8)
@@ -31,11 +31,11 @@ FLAT = np.full((64, 64, 3), 7, np.uint8)
 
 @pytest.mark.parametrize("size", [(180, 240), (720, 1280), (48, 64)])
 def test_statistics_have_one_length_and_are_finite(size: tuple[int, int]) -> None:
-    found = picture_statistics(scene(size=size))
-    assert found.shape == picture_statistics(FLAT).shape
+    found = image_statistics(scene(size=size))
+    assert found.shape == image_statistics(FLAT).shape
     assert found.dtype == np.float32
     assert np.isfinite(found).all()
-    assert np.isfinite(picture_statistics(FLAT)).all()
+    assert np.isfinite(image_statistics(FLAT)).all()
 
 
 def test_gradients_do_not_depend_on_where_things_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,41 +56,41 @@ def test_gradients_do_not_depend_on_where_things_are_in_memory(monkeypatch: pyte
     assert all(np.array_equal(one, found[0]) for one in found)
 
 
-def test_statistics_are_those_of_the_small_picture() -> None:
+def test_statistics_are_those_of_the_small_image() -> None:
     large = scene(size=(720, 960))
-    assert np.array_equal(picture_statistics(large), picture_statistics(small_picture(large)))
+    assert np.array_equal(image_statistics(large), image_statistics(small_image(large)))
 
 
 @pytest.mark.parametrize("size", [(720, 1280), (480, 640), (1080, 1920), (200, 250)])
-def test_small_picture_is_near_the_mean_of_the_area(size: tuple[int, int]) -> None:
+def test_small_image_is_near_the_mean_of_the_area(size: tuple[int, int]) -> None:
     large = scene(size=size)
     expected = cv2.resize(large.astype(np.float64), (240, 180), interpolation=cv2.INTER_AREA)
-    found = small_picture(large)
+    found = small_image(large)
     assert found.shape == (180, 240, 3)
     assert np.abs(found - expected).mean() < 0.5
-    assert np.abs(found - expected).max() < 16  # at edges: pixels of the halved picture are divided
+    assert np.abs(found - expected).max() < 16  # at edges: pixels of the halved image are divided
 
 
-def test_differences_of_a_picture_from_itself_vanish_and_grow_with_noise() -> None:
+def test_differences_of_an_image_from_itself_vanish_and_grow_with_noise() -> None:
     reference = scene()
     noise = np.random.default_rng(1).normal(size=reference.shape)
     weak, strong = (np.clip(reference + s * noise, 0, 255).astype(np.uint8) for s in (8, 40))
-    none, little, much = (picture_differences(one, reference) for one in (reference, weak, strong))
-    assert np.isfinite(np.stack([none, little, much, picture_differences(FLAT, FLAT).astype(float)])).all()
+    none, little, much = (image_differences(one, reference) for one in (reference, weak, strong))
+    assert np.isfinite(np.stack([none, little, much, image_differences(FLAT, FLAT).astype(float)])).all()
     assert none[0] == 0.0
     assert 0 < little[0] < much[0]
-    own = len(picture_statistics(reference))
+    own = len(image_statistics(reference))
     np.testing.assert_allclose(none[-own:], 0, atol=1e-5)
     np.testing.assert_allclose(
-        much[-own:], picture_statistics(strong) - picture_statistics(reference), rtol=1e-4, atol=1e-4
+        much[-own:], image_statistics(strong) - image_statistics(reference), rtol=1e-4, atol=1e-4
     )
 
 
-def test_root_mean_square_is_that_of_the_small_pictures() -> None:
+def test_root_mean_square_is_that_of_the_small_images() -> None:
     reference, dark = scene(), scene() // 2
-    a, b = (small_picture(one).astype(float) for one in (reference, dark))
+    a, b = (small_image(one).astype(float) for one in (reference, dark))
     expected = np.log1p(np.sqrt(np.square(a - b).mean()))
-    assert picture_differences(dark, reference)[0] == pytest.approx(expected, rel=1e-5)
+    assert image_differences(dark, reference)[0] == pytest.approx(expected, rel=1e-5)
 
 
 def test_texture_tells_blur_from_noise() -> None:
@@ -112,13 +112,13 @@ def test_equal_neighbours_are_counted_by_axis() -> None:
 
 
 def test_input_of_a_network_is_checked_and_has_a_version() -> None:
-    picture = NetworkInput(InputKind.PICTURE, size_px=(32, 24))
-    assert picture.measure(scene()).shape == (24, 32, 3)
-    assert picture.version() != NetworkInput(InputKind.PICTURE, size_px=(64, 48)).version()
+    image = NetworkInput(InputKind.IMAGE, size_px=(32, 24))
+    assert image.measure(scene()).shape == (24, 32, 3)
+    assert image.version() != NetworkInput(InputKind.IMAGE, size_px=(64, 48)).version()
     differences = NetworkInput(InputKind.DIFFERENCES)
     with pytest.raises(InputError, match="compares with a reference"):
         differences.measure(scene())
     with pytest.raises(InputError, match="differ in size"):
         differences.measure(scene(), FLAT)
-    with pytest.raises(InputError, match="not a picture"):
+    with pytest.raises(InputError, match="not an image"):
         NetworkInput(InputKind.STATISTICS).measure(np.zeros((20, 20, 3), np.float32))  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.learned.statistics import percentiles
+from embodied_iqa.quality.metrics.learned.input_statistics import percentiles
 from embodied_iqa.quality.metrics.learned.texture import moments, mscn_statistics, spectrum, steps
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ def test_normalised_luminance_equals_its_definition(plane: Array) -> None:
     assert np.allclose(found, expected, rtol=2e-3, atol=2e-3)  # the variance is a difference in float32
 
 
-def test_spectrum_has_the_power_of_the_picture(plane: Array) -> None:
+def test_spectrum_has_the_power_of_the_image(plane: Array) -> None:
     power = np.abs(np.fft.rfft2(plane - plane.mean())) ** 2 / plane.size
     fy, fx = np.meshgrid(np.fft.fftfreq(60), np.fft.rfftfreq(80), indexing="ij")
     ring = np.minimum(np.hypot(fx, fy) / 0.5 * 12, 11).astype(int)
@@ -63,13 +63,13 @@ def test_steps_count_equal_neighbours(plane: Array) -> None:
         assert np.allclose(found[6 * axis : 6 * axis + 6], expected, atol=1e-5)
 
 
-def test_percentiles_of_a_small_picture_are_those_of_all_its_pixels(plane: Array) -> None:
+def test_percentiles_of_a_small_image_are_those_of_all_its_pixels(plane: Array) -> None:
     expected = np.percentile(plane, (1, 5, 25, 50, 75, 95, 99), method="nearest")
     assert np.allclose(percentiles(plane.astype(np.float32)), expected)
 
 
 @pytest.mark.parametrize("size", [(180, 240), (240, 320), (480, 640)])
-def test_percentiles_of_a_large_picture_meet_every_column(size: tuple[int, int]) -> None:
+def test_percentiles_of_a_large_image_meet_every_column(size: tuple[int, int]) -> None:
     columns = np.tile(np.arange(size[1], dtype=np.float32), (size[0], 1))
     expected = np.percentile(columns, (1, 5, 25, 50, 75, 95, 99))
     assert np.allclose(percentiles(columns), expected, atol=0.01 * size[1])

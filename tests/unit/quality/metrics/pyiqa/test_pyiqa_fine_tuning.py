@@ -12,7 +12,7 @@ import pytest
 
 from embodied_iqa.base.errors import InputError, MissingDependencyError
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import write_picture
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
 from embodied_iqa.quality.metrics.pyiqa.environment import VARIABLE, pyiqa_python
 from embodied_iqa.quality.metrics.pyiqa.fine_tuning import FineTuning, fine_tune
@@ -36,13 +36,13 @@ def export(tmp_path: Path) -> Path:
     folder, rng = tmp_path / "export", np.random.default_rng(6)
     rows = []
     for reference in range(10):
-        picture = rng.integers(0, 256, (40, 48, 3), dtype=np.uint8)
+        image = rng.integers(0, 256, (40, 48, 3), dtype=np.uint8)
         name = f"r{reference}.png"
         for part in ("references", "pairs"):
             (folder / "pictures" / part).mkdir(parents=True, exist_ok=True)
-        write_picture(folder / "pictures" / "references" / name, picture)
+        write_image(folder / "pictures" / "references" / name, image)
         for pair in range(2):
-            write_picture(folder / "pictures" / "pairs" / f"p{pair}{name}", picture // (pair + 1))
+            write_image(folder / "pictures" / "pairs" / f"p{pair}{name}", image // (pair + 1))
             rows.append([name, f"p{pair}{name}", 5 - 2 * pair, 0.1, "val" if reference < 2 else "train"])
     with (folder / "meta_info_decision_fr.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([["ref_name", "dist_name", "mos", "std", "split_seed0"], *rows])
@@ -113,6 +113,6 @@ def test_cnniqa_is_trained_for_a_few_steps(export: Path, tmp_path: Path, capsys:
     words = ["metrics", "fine-tune", "pyiqa:cnniqa", str(export), "--out", str(tmp_path / "out"), "--json"]
     assert main([*words, "--epochs", "1", "--batch", "4", "--crop", "32"]) == 0
     metric = metric_by_name(json.loads(capsys.readouterr().out)["metric"])
-    picture = np.random.default_rng(1).integers(0, 256, (40, 48, 3), dtype=np.uint8)
-    assert np.isfinite(metric.measure(picture))
+    image = np.random.default_rng(1).integers(0, 256, (40, 48, 3), dtype=np.uint8)
+    assert np.isfinite(metric.measure(image))
     close_metric(metric)

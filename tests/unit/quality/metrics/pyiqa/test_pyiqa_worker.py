@@ -41,16 +41,16 @@ class Metric:
     def parameters(self):
         return []
 
-    def __call__(self, picture, reference=None):
+    def __call__(self, image, reference=None):
         if self.name == "ends":
             sys.stderr.write("out of memory\\n")
             os._exit(3)
-        if self.name == "broken" and picture.max() > 0.99:
+        if self.name == "broken" and image.max() > 0.99:
             raise ValueError("too bright")
         if self.name == "nan":
             return Value("nan")
         other = 0.0 if reference is None else reference.mean()
-        return Value(255 * (picture.mean() - other)), "a map"
+        return Value(255 * (image.mean() - other)), "a map"
 
 create_metric = Metric
 """
@@ -82,7 +82,7 @@ def test_a_metric_is_described_measures_and_ends():
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_a_metric_without_reference_gets_one_picture(tmp_path: Path):
+def test_a_metric_without_reference_gets_one_image(tmp_path: Path):
     weights = tmp_path / "net.pth"
     weights.write_bytes(b"")
     metric = metric_by_name(f"pyiqa:alone@{weights}")
@@ -97,7 +97,7 @@ def test_a_metric_without_reference_gets_one_picture(tmp_path: Path):
     [
         ("missing", "pyiqa:missing: KeyError: 'no metric of this name'"),
         ("download", "wants to download a file, and nothing is downloaded here"),
-        ("folder", "does not measure single pictures"),
+        ("folder", "does not measure single images"),
         ("pair@no_such_file.pth", "no weights for pyiqa:pair"),
     ],
 )
@@ -107,7 +107,7 @@ def test_what_cannot_be_loaded_is_one_line(name: str, message: str):
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_a_picture_that_fails_does_not_end_the_worker():
+def test_an_image_that_fails_does_not_end_the_worker():
     metric = metric_by_name("pyiqa:broken")
     with pytest.raises(InputError, match="ValueError: too bright"):
         metric.measure(FIRST, SECOND)

@@ -10,13 +10,13 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.analysis.grid import LOSSES, Group, ScoreGrid
 from embodied_iqa.data.analysis.opinion import mean_opinion
 from embodied_iqa.data.database.splits import training_references
+from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.metric import MetricContext
-from embodied_iqa.quality.metrics.picture_set import PairPictures
 from embodied_iqa.quality.metrics.training.labels import metric_labels, split_samples, target_labels
 
 
-class NoPictures:
-    """A set of pictures that are never read."""
+class NoImages:
+    """A set of images that are never read."""
 
     name = "none"
 
@@ -49,7 +49,7 @@ def test_the_split_is_that_of_the_benchmark_and_pairs_without_label_are_left_out
     pairs = grid(10).pairs
     labels = np.arange(len(pairs), dtype=float)
     labels[3] = np.nan
-    samples = split_samples(NoPictures(), pairs, labels, 4)  # type: ignore[arg-type]
+    samples = split_samples(NoImages(), pairs, labels, 4)  # type: ignore[arg-type]
     chosen = training_references(pairs.reference_ids.tolist(), 4)
     assert set(samples.training.reference_ids) == chosen
     assert set(samples.held_out.reference_ids) == set(pairs.reference_ids.tolist()) - chosen
@@ -59,18 +59,18 @@ def test_the_split_is_that_of_the_benchmark_and_pairs_without_label_are_left_out
     at = place[samples.training.pair_ids[0]]
     assert samples.training.kinds[0] == f"{pairs.distortion_ids[at]}:{pairs.levels[at]}"
     with pytest.raises(UsageError, match="no such split"):
-        split_samples(NoPictures(), pairs, labels, 10)  # type: ignore[arg-type]
+        split_samples(NoImages(), pairs, labels, 10)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no pair has a label"):
-        split_samples(NoPictures(), pairs, np.full(len(pairs), np.nan), 0)  # type: ignore[arg-type]
+        split_samples(NoImages(), pairs, np.full(len(pairs), np.nan), 0)  # type: ignore[arg-type]
 
 
 def test_a_metric_gives_labels_in_its_better_direction() -> None:
     class Grays:
         name = "grays"
 
-        def read(self, pair_ids: list[str]) -> list[PairPictures]:
+        def read(self, pair_ids: list[str]) -> list[PairImages]:
             clean = np.full((16, 16, 3), 100, np.uint8)
-            return [PairPictures(name, clean + np.uint8(name), clean, MetricContext()) for name in pair_ids]
+            return [PairImages(name, clean + np.uint8(name), clean, MetricContext()) for name in pair_ids]
 
     psnr = metric_labels(Grays(), ["1", "4", "0"], "psnr")  # type: ignore[arg-type]
     assert psnr[0] > psnr[1]

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.learned import inputs
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.quality.metrics.learned.tokens import CELLS, CHANNELS, TOKEN_VALUES, token_cells
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.metric import MetricContext, Needs
-from embodied_iqa.quality.metrics.picture_set import PairPictures
 from embodied_iqa.quality.metrics.policy.distance import PolicyDistance
 from embodied_iqa.quality.metrics.trainable import TrainingSet
+from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from embodied_iqa.quality.metrics.training.token_networks import TokenDistances
-from embodied_iqa.quality.metrics.training.training import RecipeTraining
 from embodied_iqa.world.protocols import SubjectInfo
 
 CLEAN = np.random.default_rng(0).integers(90, 160, (180, 240, 3), dtype=np.uint8)
@@ -51,16 +51,16 @@ def eyes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Eye]:
 
 
 class Patched:
-    """Pictures with a patch of another colour, whose size is the harm."""
+    """Images with a patch of another colour, whose size is the harm."""
 
     name = "patched"
 
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
         for pair_id in pair_ids:
             owner, level = map(int, pair_id.split("-"))
             rgb = CLEAN.copy()
             rgb[: 36 * level, 12 * owner : 12 * owner + 60] = 250
-            yield PairPictures(pair_id, rgb, CLEAN, MetricContext(View.SIDE if owner % 2 else View.TOP))
+            yield PairImages(pair_id, rgb, CLEAN, MetricContext(View.SIDE if owner % 2 else View.TOP))
 
     def digest(self, pair_ids: Sequence[str]) -> str:
         return " ".join(pair_ids)
@@ -77,7 +77,7 @@ def test_cells_are_means_of_a_grid_and_channels_are_filled_up() -> None:
         token_cells(np.ones((49, 8), np.float32))
 
 
-def test_the_subject_of_the_camera_looks_at_the_picture(eyes: dict[str, Eye]) -> None:
+def test_the_subject_of_the_camera_looks_at_the_image(eyes: dict[str, Eye]) -> None:
     wanted = NetworkInput(InputKind.TOKENS, ("up", "aside"))
     assert wanted.needs is Needs.NOTHING
     for view, name in ((View.SIDE, "aside"), (View.TOP, "up"), (View.WRIST, "up"), (None, "up")):
@@ -89,7 +89,7 @@ def test_the_subject_of_the_camera_looks_at_the_picture(eyes: dict[str, Eye]) ->
     assert wanted.version() != NetworkInput(InputKind.TOKENS, ("up",)).version()
 
 
-def test_distances_grow_with_what_the_harmless_pictures_do_not_have() -> None:
+def test_distances_grow_with_what_the_harmless_images_do_not_have() -> None:
     torch.manual_seed(0)
     tokens = torch.randn(60, TOKEN_VALUES)
     strange = tokens[:3] * torch.tensor([[1.0], [3.0], [9.0]])

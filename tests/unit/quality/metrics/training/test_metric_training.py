@@ -18,11 +18,11 @@ from embodied_iqa.data.analysis.correlation import srcc
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.benchmark.values import SharedInputs, measured
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
+from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.learned.card import load_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.metric import Metric, MetricContext, Needs
-from embodied_iqa.quality.metrics.picture_set import PairPictures
 from embodied_iqa.quality.metrics.trainable import Trainable, TrainingSet
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.held_out import measure_held_out
@@ -34,8 +34,8 @@ from embodied_iqa.quality.metrics.training.loop import (
     with_shared_labels,
 )
 from embodied_iqa.quality.metrics.training.measuring import measure_inputs
+from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining, validation_references
 from embodied_iqa.quality.metrics.training.recipes import RECIPES, recipe_by_name, trainable_by_name
-from embodied_iqa.quality.metrics.training.training import RecipeTraining, validation_references
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 REFERENCES = tuple(f"r{number}" for number in range(8))
@@ -49,28 +49,28 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def reference(number: int) -> NDArray[np.uint8]:
     rng = np.random.default_rng(number)
-    picture = np.full((60, 80, 3), 128, np.uint8)
+    image = np.full((60, 80, 3), 128, np.uint8)
     for _ in range(6):
         x, y = int(rng.integers(70)), int(rng.integers(50))
-        cv2.circle(picture, (x, y), 8, tuple(int(value) for value in rng.integers(0, 255, 3)), -1)
-    return picture
+        cv2.circle(image, (x, y), 8, tuple(int(value) for value in rng.integers(0, 255, 3)), -1)
+    return image
 
 
 @dataclass(frozen=True)
-class NoisyPictures:
+class NoisyImages:
     """Circles under noise of five strengths; from memory, and counts what is read."""
 
     reads: list[str]
     name: str = "circles"
 
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
         for pair_id in pair_ids:
             self.reads.append(pair_id)
             owner, level = pair_id.split("-")
             clean = reference(int(owner[1:]))
             noise = np.random.default_rng(hash_of(pair_id)).normal(0, 12 * int(level) + 1, clean.shape)
             view = View.TOP if int(owner[1:]) % 2 else View.SIDE
-            yield PairPictures(
+            yield PairImages(
                 pair_id, np.clip(clean + noise, 0, 255).astype(np.uint8), clean, MetricContext(view)
             )
 
@@ -85,18 +85,18 @@ def hash_of(text: str) -> int:
 def samples(reads: list[str] | None = None, owners: Sequence[str] = REFERENCES) -> TrainingSet:
     pairs = [(f"{owner}-{level}", owner, 5.0 - level) for owner in owners for level in LEVELS]
     ids, names, labels = zip(*pairs, strict=True)
-    return TrainingSet(NoisyPictures([] if reads is None else reads), ids, names, np.array(labels))
+    return TrainingSet(NoisyImages([] if reads is None else reads), ids, names, np.array(labels))
 
 
 def small(name: str, epochs: int = 6) -> RecipeTraining:
     recipe = RECIPES[name]
-    size = (64, 32) if recipe.input.kind is InputKind.PICTURE else recipe.input.size_px
+    size = (64, 32) if recipe.input.kind is InputKind.IMAGE else recipe.input.size_px
     return RecipeTraining(
         replace(recipe, epochs=epochs, batch=8, input=replace(recipe.input, size_px=size)), target="noise"
     )
 
 
-def test_pictures_of_one_kind_and_camera_share_part_of_their_label() -> None:
+def test_images_of_one_kind_and_camera_share_part_of_their_label() -> None:
     labels, views = np.array([1.0, 3.0, 5.0, 9.0]), np.array([0, 0, 1, 0])
     inputs, kinds = (
         LabelledInputs(np.zeros((4, 2), np.float32), views, labels),
@@ -159,7 +159,7 @@ def test_every_recipe_trains_and_exports_what_it_trained(name: str, tmp_path: Pa
     training.train(samples(), tmp_path / "metric", 3)
     metric = TrainedMetric(tmp_path / "metric")
     assert metric.info.needs is (Needs.REFERENCE if name == "embodied-fr" else Needs.NOTHING)
-    (pair,) = NoisyPictures([]).read(["r1-4"])
+    (pair,) = NoisyImages([]).read(["r1-4"])
     found = metric.predict(pair.distorted, pair.reference, pair.context)
     assert np.isfinite([found.rank, found.label]).all()
     assert metric.measure(pair.distorted, pair.reference, pair.context) == found.rank
@@ -169,11 +169,11 @@ def test_every_recipe_trains_and_exports_what_it_trained(name: str, tmp_path: Pa
     assert np.isfinite(metric.measure(pair.distorted, pair.reference))  # of an unknown camera
 
 
-def test_metrics_of_one_input_measure_a_picture_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_of_one_input_measure_an_image_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(2):
         small("embodied-nr", epochs=1).train(samples(), tmp_path / str(seed), seed)
     metrics = [TrainedMetric(tmp_path / str(seed)) for seed in range(2)]
-    (pair,) = NoisyPictures([]).read(["r1-4"])
+    (pair,) = NoisyImages([]).read(["r1-4"])
     alone = [measured(metric, pair) for metric in metrics]
     calls: list[NetworkInput] = []
     measure = NetworkInput.measure
@@ -228,7 +228,7 @@ def test_training_stops_early_and_keeps_the_best_epoch(tmp_path: Path) -> None:
     assert found == pytest.approx(best.validation_srcc, abs=1e-6)
 
 
-def test_pictures_are_measured_once_and_validation_references_are_not_trained_on(tmp_path: Path) -> None:
+def test_images_are_measured_once_and_validation_references_are_not_trained_on(tmp_path: Path) -> None:
     reads: list[str] = []
     training = small("embodied-nr", epochs=1)
     training.train(samples(reads), tmp_path / "first", 0)
@@ -264,9 +264,9 @@ def test_the_cache_is_bounded_and_reads_what_was_written(tmp_path: Path) -> None
 
 def test_inputs_are_in_the_order_of_the_request_with_their_cameras() -> None:
     wanted, some = NetworkInput(InputKind.STATISTICS), samples()
-    one = measure_inputs(some.pictures, some.pair_ids, some.reference_ids, wanted, input_cache())
+    one = measure_inputs(some.images, some.pair_ids, some.reference_ids, wanted, input_cache())
     assert set(one.views.tolist()) == {CELL_VIEWS.index(View.TOP), CELL_VIEWS.index(View.SIDE)}
-    direct = [wanted.measure(pair.distorted) for pair in some.pictures.read(some.pair_ids)]
+    direct = [wanted.measure(pair.distorted) for pair in some.images.read(some.pair_ids)]
     assert np.array_equal(one.values, np.stack(direct))
 
 

@@ -25,6 +25,7 @@ from embodied_iqa.quality.metrics.training.loop import (
     predict,
     train_network,
 )
+from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 from embodied_iqa.quality.metrics.training.miqa_networks import RegionAware
 from embodied_iqa.quality.metrics.training.miqa_recipes import MIQA_RECIPES, region_plan, with_region_layer
 from embodied_iqa.quality.metrics.training.recipes import (
@@ -36,7 +37,6 @@ from embodied_iqa.quality.metrics.training.recipes import (
 )
 from embodied_iqa.quality.metrics.training.region_encoder import ENCODER_FILE, train_region_encoder
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights, load_weights
-from embodied_iqa.quality.metrics.training.training import RecipeTraining
 from embodied_iqa.quality.metrics.training.transformer import VisionTransformer
 from tiny_miqa import CROP_PX, SIZE, SQUARE_PX, Noisy, encoder_file, samples, tiny
 
@@ -55,12 +55,12 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def squares(count: int, seed: int = 0) -> LabelledInputs:
-    """Return noise pictures whose label is the share of the noise."""
+    """Return noise images whose label is the share of the noise."""
     rng = np.random.default_rng(seed)
     labels = rng.uniform(0, 1, count)
     noise = rng.normal(0, 90, (count, SQUARE_PX, SQUARE_PX, 3)) * labels[:, None, None, None]
-    pictures = np.clip(128 + noise, 0, 255).astype(np.uint8)
-    return LabelledInputs(pictures, np.zeros(count, np.int64), labels)
+    images = np.clip(128 + noise, 0, 255).astype(np.uint8)
+    return LabelledInputs(images, np.zeros(count, np.int64), labels)
 
 
 def network_of(recipe: MetricRecipe) -> RegionAware:
@@ -132,7 +132,7 @@ def test_the_region_encoder_stays_as_it_was_and_deterministic(tmp_path: Path) ->
     assert network.encoder.patch_map(planes).equal(network.encoder.patch_map(planes))
 
 
-def test_it_learns_64_pictures_by_heart(tmp_path: Path) -> None:
+def test_it_learns_64_images_by_heart(tmp_path: Path) -> None:
     recipe, training = tiny(epochs=40), squares(64)
     recipe = replace(recipe, patience=40, network=replace(recipe.network, crop_px=SQUARE_PX))  # type: ignore[type-var]
     run = TrainingRun(recipe, 0, tmp_path / "state", {}, StartingWeights(region=encoder_file(tmp_path)))

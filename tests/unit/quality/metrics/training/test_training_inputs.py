@@ -15,18 +15,18 @@ from safetensors.torch import load_file
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.metrics.drawing import drawn_of_each
+from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.quality.metrics.metric import MetricContext
-from embodied_iqa.quality.metrics.picture_set import PairPictures
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 from embodied_iqa.quality.metrics.training.cache import InputCache
 from embodied_iqa.quality.metrics.training.loop import MetricEpoch, make_network
 from embodied_iqa.quality.metrics.training.measuring import MeasuredInputs, measure_inputs
+from embodied_iqa.quality.metrics.training.metric_training import INPUTS_FOLDER, RecipeTraining
 from embodied_iqa.quality.metrics.training.miqa_networks import RegionAware
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe
 from embodied_iqa.quality.metrics.training.region_tokens import FLIPS, region_features
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
-from embodied_iqa.quality.metrics.training.training import INPUTS_FOLDER, RecipeTraining
 from tiny_miqa import CROP_PX, SIZE, SQUARE_PX, encoder_file, tiny
 
 SQUARE = NetworkInput(InputKind.SQUARE, size_px=(SQUARE_PX, SQUARE_PX))
@@ -38,7 +38,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Noise:
-    """Pictures of noise, which count what is read."""
+    """Images of noise, which count what is read."""
 
     name = "noise"
 
@@ -46,13 +46,13 @@ class Noise:
         self.seen: list[str] = []
         self.fails_at = fails_at
 
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
         for pair_id in pair_ids:
             if len(self.seen) == self.fails_at:
                 raise InputError("the disk is gone")
             self.seen.append(pair_id)
             rgb = np.random.default_rng(list(pair_id.encode())).integers(0, 256, (50, 60, 3), np.uint8)
-            yield PairPictures(pair_id, rgb, None, MetricContext())
+            yield PairImages(pair_id, rgb, None, MetricContext())
 
     def digest(self, pair_ids: Sequence[str]) -> str:
         return " ".join(pair_ids)
@@ -62,9 +62,9 @@ REFERENCES = [f"r{number // 40}" for number in range(320)]
 PAIRS = [f"{name}-{number % 40:02d}" for number, name in enumerate(REFERENCES)]
 
 
-def measured(pictures: Noise, folder: Path | None, cache: Path, count: int = 160) -> MeasuredInputs:
+def measured(images: Noise, folder: Path | None, cache: Path, count: int = 160) -> MeasuredInputs:
     return measure_inputs(
-        pictures, PAIRS[:count], REFERENCES[:count], SQUARE, InputCache(cache / "inputs.sqlite"), store=folder
+        images, PAIRS[:count], REFERENCES[:count], SQUARE, InputCache(cache / "inputs.sqlite"), store=folder
     )
 
 
@@ -103,7 +103,7 @@ def test_an_interrupted_store_measures_only_what_is_missing(tmp_path: Path) -> N
 
 def test_what_another_process_has_measured_meanwhile_is_not_measured_again(tmp_path: Path) -> None:
     class Overtaken(Noise):
-        def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
+        def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
             if not self.seen:
                 measured(other, None, tmp_path)
             return super().read(pair_ids)
@@ -128,14 +128,14 @@ def test_a_full_disk_is_an_error_before_anything_is_measured(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    pictures = Noise()
+    images = Noise()
     with pytest.raises(InputError, match=r"cannot keep inputs in .*No space left"):
-        measured(pictures, tmp_path / "store", tmp_path / "a")
-    assert pictures.seen == []
+        measured(images, tmp_path / "store", tmp_path / "a")
+    assert images.seen == []
 
 
 def drawing(name: str = "ra-miqa-small", rate: float = 2e-3) -> MetricRecipe:
-    """Return a recipe of one epoch with ten pictures of each reference."""
+    """Return a recipe of one epoch with ten images of each reference."""
     return replace(tiny(name, epochs=1), pictures_each=10, rate=rate)
 
 
@@ -149,15 +149,15 @@ def test_known_features_give_the_same_output_for_each_mirror_image() -> None:
     assert features.shape == (70, 4, SIZE.dim)
     views = torch.zeros(70, dtype=torch.long)
     for place, axes in enumerate(FLIPS):
-        pictures = torch.from_numpy(values).flip(axes)
-        known = network.members_of(pictures, torch.from_numpy(features[:, place]))
-        torch.testing.assert_close(known, network.members(pictures, views), atol=1e-5, rtol=0)
+        images = torch.from_numpy(values).flip(axes)
+        known = network.members_of(images, torch.from_numpy(features[:, place]))
+        torch.testing.assert_close(known, network.members(images, views), atol=1e-5, rtol=0)
     assert np.abs(features[:, 0] - features[:, 1]).max() > 1e-3
 
 
-def samples(pictures: Noise) -> TrainingSet:
+def samples(images: Noise) -> TrainingSet:
     labels = np.random.default_rng(2).uniform(0, 1, len(PAIRS))
-    return TrainingSet(pictures, tuple(PAIRS), tuple(REFERENCES), labels)
+    return TrainingSet(images, tuple(PAIRS), tuple(REFERENCES), labels)
 
 
 @pytest.mark.parametrize("name", ["ra-miqa-small", "ra-miqa-small-without-region"])
@@ -173,15 +173,15 @@ def test_the_small_backbone_begins_with_the_region_encoder(name: str, tmp_path: 
 
 
 def test_a_training_uses_the_drawn_part_and_leaves_no_store(tmp_path: Path) -> None:
-    pictures, out = Noise(), tmp_path / "metric"
+    images, out = Noise(), tmp_path / "metric"
     training = RecipeTraining(drawing(), starting=StartingWeights(region=encoder_file(tmp_path)))
 
     def stop(_: MetricEpoch) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        training.train_watched(samples(pictures), out, 0, stop)
-    assert len(set(pictures.seen)) == len(pictures.seen) == 80
+        training.train_watched(samples(images), out, 0, stop)
+    assert len(set(images.seen)) == len(images.seen) == 80
     assert (out / INPUTS_FOLDER).is_dir()
     again = Noise()
     training.train(samples(again), out, 0)

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, norm
 
-from embodied_iqa.imaging.images.frame import View, picture_frame
+from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.models.scoring.proportions import simultaneous_z, wilson
-from embodied_iqa.models.subjects.options import VlmOptions
+from embodied_iqa.models.subjects.subject_options import VlmOptions
 from embodied_iqa.suites.static_benchmark.asking import asked_text, read_answer
 from embodied_iqa.suites.static_benchmark.items import Dimension
 from embodied_iqa.suites.static_benchmark.making.draft import Draft
@@ -136,12 +136,12 @@ def test_the_verb_of_the_episode_is_balanced_in_both_questions(is_next: bool) ->
 
 
 @pytest.mark.parametrize("name", ["panel-vlm-fine", "panel-vlm-mixer"])
-def test_a_subject_that_sees_grey_pictures_is_at_chance_where_it_answers(name: str) -> None:
+def test_a_subject_that_sees_grey_images_is_at_chance_where_it_answers(name: str) -> None:
     (asked,) = parse_subjects(name)
     answerer = load_answerer(asked, VlmOptions())
     for dimension in Dimension:
         items = [draft.item(index) for index, draft in enumerate(drafts(dimension)[:60])]
-        grey = [picture_frame(np.full((72, 96, 3), 128, np.uint8), View.TOP)] * len(items)
+        grey = [image_frame(np.full((72, 96, 3), 128, np.uint8), View.TOP)] * len(items)
         texts = [asked_text(item, asked.adapter) for item in items]
         answers = answerer.answers(items, grey, texts)
         read = [

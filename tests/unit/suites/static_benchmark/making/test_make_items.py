@@ -1,4 +1,4 @@
-"""Making of a benchmark: resumed work gives the same bytes; pictures show what the items say."""
+"""Making of a benchmark: resumed work gives the same bytes; images show what the items say."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_wrong_size_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     for half in ([], ["--vla"]):
         words = ["static", "make", *half, "--items", "1", "--size", "0x9", "--out", str(tmp_path / "bench")]
         assert main(words) == 2
-        assert "bad picture size" in capsys.readouterr().err
+        assert "bad image size" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -59,8 +59,8 @@ def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
     for item, slot in zip(table.items, slots, strict=True):
         assert isinstance(slot, Slot)
         assert (item.dimension, item.source) == (slot.dimension, str(slot.view))
-        assert table.picture(item).shape == (72, 96, 3)
-        assert table.picture(item).std() > 5
+        assert table.image(item).shape == (72, 96, 3)
+        assert table.image(item).std() > 5
     assert Dimension.STAGE in {item.dimension for item in table.items}
     with pytest.raises(InputError, match="holds a benchmark already"):
         make_items(tmp_path / "cut", PLAN, stop)

@@ -34,7 +34,7 @@ def test_less_light_gets_no_shorter_time_and_no_smaller_gain(one: float, other: 
 
 
 @pytest.mark.parametrize("level", [0.05, 0.2, 0.5, 0.9])
-def test_the_picture_becomes_mid_grey(level: float) -> None:
+def test_the_image_becomes_mid_grey(level: float) -> None:
     """128 of 255 on the sRGB curve."""
     exposure = exposure_of(settled(grey(level), 0))
     assert level * exposure.gain * exposure.time_s / FULL_SCALE_S == pytest.approx(
@@ -54,7 +54,7 @@ def test_controls_lag_behind_the_light() -> None:
     assert state.log_scale == pytest.approx(once.log_scale)
 
 
-def test_white_balance_makes_a_yellowish_picture_less_so() -> None:
+def test_white_balance_makes_a_yellowish_image_less_so() -> None:
     exposure = exposure_of(settled(np.array([0.5, 0.4, 0.25]), 0))
     assert exposure.red < 1 < exposure.blue
     before, after = 0.5 / 0.25, 0.5 * exposure.red / (0.25 * exposure.blue)

@@ -1,4 +1,4 @@
-"""Dropped and repeated pictures of the simulated cameras."""
+"""Dropped and repeated images of the simulated cameras."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_faults_are_as_rare_as_their_rates_and_repeat_by_seed_view_and_stamp() -
 
 
 @pytest.mark.parametrize("model", CameraModel)
-def test_pictures_are_dropped_and_repeated_and_the_others_stay(
+def test_images_are_dropped_and_repeated_and_the_others_stay(
     renderer: SceneRenderer, model: CameraModel
 ) -> None:
     sound, faulty = (SimulatedCameras(renderer, model, (View.WRIST,), rates) for rates in (None, RATES))

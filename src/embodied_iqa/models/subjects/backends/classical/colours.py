@@ -113,7 +113,7 @@ def _hue_table() -> NDArray[np.uint8]:
 
 
 def _largest_blobs(paint: PaintMap, colour: Colour) -> list[Blob]:
-    """Return the blobs with the ink of their marks; without it where the picture is too dark to tell ink."""
+    """Return the blobs with the ink of their marks; without it where the image is too dark to tell ink."""
     number = _COLOURS.index(colour) + 1
     mask = cv2.inRange(paint.label, number, number)
     blobs = _blobs_in(mask, colour)

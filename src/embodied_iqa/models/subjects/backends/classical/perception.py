@@ -62,7 +62,7 @@ class Sight:
     """Detections in one image.
 
     Attributes:
-        objects: Objects on the table, in the order of `Colour` and size in the picture.
+        objects: Objects on the table, in the order of `Colour` and size in the image.
         blobs: The largest coloured patches, anywhere.
         camera: The image's camera.
     """

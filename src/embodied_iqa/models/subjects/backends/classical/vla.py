@@ -11,7 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.backends.classical.perception import SeenObject, Sight, look
 from embodied_iqa.models.subjects.backends.classical.shapes import ShapeFit
-from embodied_iqa.models.subjects.options import VlaRequest
+from embodied_iqa.models.subjects.subject_options import VlaRequest
 from embodied_iqa.world.manipulation.planner import (
     PUSH_DIRECTION,
     ObjectPose,

@@ -9,7 +9,7 @@ import numpy as np
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.backends.classical.perception import SeenObject, Sight, look
-from embodied_iqa.models.subjects.options import VlmRequest
+from embodied_iqa.models.subjects.subject_options import VlmRequest
 from embodied_iqa.world.protocols import SubjectInfo
 from embodied_iqa.world.tasks.instruction import Instruction, Thing, parse_instruction
 from embodied_iqa.world.tasks.vocabulary import Verb
@@ -32,7 +32,7 @@ class ClassicalVlm:
         version="2",
         description=(
             "Describes the object of the task, its place and its neighbour from colour and outline in the "
-            "picture; reads sizes but no marks; nothing is learned."
+            "image; reads sizes but no marks; nothing is learned."
         ),
         views=(View.TOP,),
     )

@@ -20,7 +20,7 @@ LARGE_PX: Final = (320, 240)
 
 
 class Framing(StrEnum):
-    """Part of a camera's picture that a member sees."""
+    """Part of a camera's image that a member sees."""
 
     WHOLE = "whole"
     CLOSE = "close"
@@ -29,7 +29,7 @@ class Framing(StrEnum):
 
 _WHOLE: Final = (0.0, 0.0, 1.0, 1.0)
 _CLOSE: Final = {View.TOP: (0.1, 0.12, 0.9, 0.92), View.SIDE: (0.17, 0.46, 0.67, 0.96)}
-"""Left, top, right and bottom edge, as parts of the picture; the wrist camera is close already."""
+"""Left, top, right and bottom edge, as parts of the image; the wrist camera is close already."""
 MAX_TASK_WORDS: Final = 32
 MAX_ANSWER_WORDS: Final = 28
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
@@ -101,7 +101,7 @@ def answer_words(text: str) -> list[str]:
 
 
 def region_of(view: View, framing: Framing) -> tuple[float, float, float, float]:
-    """Return the left, top, right and bottom edge of what a member sees, as parts of the picture."""
+    """Return the left, top, right and bottom edge of what a member sees, as parts of the image."""
     return _CLOSE.get(view, _WHOLE) if framing is Framing.CLOSE else _WHOLE
 
 

@@ -46,9 +46,9 @@ class PanelNetwork:
             raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
         self._session: Any = open_session(content, name)
         self._words = Vocabulary(self.card.words)
-        words, *pictures = self._session.get_inputs()
+        words, *images = self._session.get_inputs()
         self._task_words = int(words.shape[1])
-        self._sizes_px = {item.name: (item.shape[2], item.shape[1]) for item in pictures}
+        self._sizes_px = {item.name: (item.shape[2], item.shape[1]) for item in images}
         self.framing = Framing(str(self.card.network.get("framing", Framing.WHOLE)))
         names = [output.name for output in self._session.get_outputs()]
         self._features = [name for name in names if name.startswith(FEATURES)]
@@ -66,7 +66,7 @@ class PanelNetwork:
         )
 
     def run(
-        self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]], *, prepared: bool = False
+        self, tasks: Sequence[str], images: Sequence[NDArray[np.uint8]], *, prepared: bool = False
     ) -> list[NDArray[Any]]:
         """Return the outputs, one row per task, for one ``(H, W, 3)`` image per view, of any size.
 
@@ -74,15 +74,15 @@ class PanelNetwork:
 
         Args:
             tasks: In words.
-            pictures: One per view.
+            images: One per view.
             prepared: Whether the images are framed and resized already, as in samples.
         """
-        return self._run(self._outputs, tasks, pictures, prepared=prepared)
+        return self._run(self._outputs, tasks, images, prepared=prepared)
 
     def features(self, frame: Frame) -> NDArray[np.float32]:
         """Return ``(cells, C)``, what the encoder of the frame's camera sees before any task is read.
 
-        A member without that camera looks at the picture with its first encoder.
+        A member without that camera looks at the image with its first encoder.
 
         Raises:
             InputError: The network was exported without features.
@@ -101,13 +101,13 @@ class PanelNetwork:
         self,
         outputs: Sequence[str],
         tasks: Sequence[str],
-        pictures: Sequence[NDArray[np.uint8]],
+        images: Sequence[NDArray[np.uint8]],
         *,
         prepared: bool = False,
     ) -> list[NDArray[Any]]:
         inputs: dict[str, NDArray[Any]] = {
-            name: (picture if prepared else framed(picture, view, self.framing, self._sizes_px[name]))[None]
-            for name, view, picture in zip(sorted(self._sizes_px), self.card.views, pictures, strict=True)
+            name: (image if prepared else framed(image, view, self.framing, self._sizes_px[name]))[None]
+            for name, view, image in zip(sorted(self._sizes_px), self.card.views, images, strict=True)
         }
         inputs["words"] = np.stack([self._words.encode(task_words(task), self._task_words) for task in tasks])
         found: list[NDArray[Any]] = self._session.run(outputs, inputs)

@@ -77,8 +77,8 @@ class LearnedVla:
                 done = ActionChunk.still(ChunkStatus.DONE, "one chunk per task: does not judge the outcome")
                 chunks += [done] * len(seen)
                 continue
-            pictures = [seen[0].frames[view].rgb for view in self.info.views]
-            plans = self.plans(pictures, [observation.instruction for observation in seen])
+            images = [seen[0].frames[view].rgb for view in self.info.views]
+            plans = self.plans(images, [observation.instruction for observation in seen])
             chunks += [_chunk(*pair, self.info.views[0]) for pair in zip(seen, plans, strict=True)]
         return chunks
 
@@ -91,17 +91,15 @@ class LearnedVla:
         """Return ``(cells, C)``, what the network sees before any task is read."""
         return self._network.features(frame)
 
-    def plan(
-        self, pictures: Sequence[NDArray[np.uint8]], task: str, *, prepared: bool = False
-    ) -> LearnedPlan:
+    def plan(self, images: Sequence[NDArray[np.uint8]], task: str, *, prepared: bool = False) -> LearnedPlan:
         """Plan from ``(H, W, 3)`` images, one per view; see `PanelNetwork.run`."""
-        return self.plans(pictures, [task], prepared=prepared)[0]
+        return self.plans(images, [task], prepared=prepared)[0]
 
     def plans(
-        self, pictures: Sequence[NDArray[np.uint8]], tasks: Sequence[str], *, prepared: bool = False
+        self, images: Sequence[NDArray[np.uint8]], tasks: Sequence[str], *, prepared: bool = False
     ) -> list[LearnedPlan]:
         """Plan several tasks from the same images."""
-        plans, more, seen, aim = self._network.run(tasks, pictures, prepared=prepared)
+        plans, more, seen, aim = self._network.run(tasks, images, prepared=prepared)
         left, top, right, bottom = region_of(self.info.views[0], self._network.framing)
         aim = np.array([left, top]) + aim * np.array([right - left, bottom - top])
         counts = np.cumprod(more > _LIKELY, axis=1).sum(axis=1)

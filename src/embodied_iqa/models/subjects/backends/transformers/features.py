@@ -28,7 +28,7 @@ def tower_features(model: Any, name: str, forward: Callable[[], object]) -> NDAr
     Args:
         model: Of transformers.
         name: The subject's name, for messages.
-        forward: Runs the model on one picture; ends when the tower has its output.
+        forward: Runs the model on one image; ends when the tower has its output.
 
     Raises:
         InputError: The model has no vision tower of a known name, or does not call it.

@@ -18,7 +18,7 @@ from embodied_iqa.models.subjects.device import (
     load_library,
     needed_bytes,
 )
-from embodied_iqa.models.subjects.options import LoadingOptions, VlaRequest, VlmRequest
+from embodied_iqa.models.subjects.subject_options import LoadingOptions, VlaRequest, VlmRequest
 
 
 @dataclass(frozen=True, slots=True)

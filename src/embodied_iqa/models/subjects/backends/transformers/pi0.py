@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.subjects.actions.action_statistics import (
+    Statistics,
+    checked_statistics,
+    load_statistics,
+)
 from embodied_iqa.models.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.models.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.models.subjects.actions.observation import state_for
-from embodied_iqa.models.subjects.actions.statistics import Statistics, checked_statistics, load_statistics
 from embodied_iqa.models.subjects.backends.policies import convention_for, views_for
 from embodied_iqa.models.subjects.backends.transformers.features import tower_features
 from embodied_iqa.models.subjects.backends.transformers.loading import LoadedModel, load_model
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
 from embodied_iqa.models.subjects.checkpoints import Checkpoint
-from embodied_iqa.models.subjects.options import PolicyOptions, VlaRequest
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaRequest
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
 Array = NDArray[np.float64]
@@ -137,10 +141,10 @@ class Pi0Vla:
     def features(self, frame: Frame) -> NDArray[np.float32]:
         """Return the ``(tokens, C)`` output of the vision tower, which is the same for every camera."""
         pixels = self._processor.image_processor([np.ascontiguousarray(frame.rgb)], return_tensors="pt")
-        picture = pixels["pixel_values"].to(**self._place)
+        image = pixels["pixel_values"].to(**self._place)
         with self._torch.inference_mode():
             return tower_features(
-                self._model, self.info.name, lambda: self._model.model.vlm.get_image_features(picture)
+                self._model, self.info.name, lambda: self._model.model.vlm.get_image_features(image)
             )
 
     @property
@@ -155,7 +159,7 @@ class Pi0Vla:
         self, observations: Sequence[VlaObservation], joints: Sequence[Array | None]
     ) -> dict[str, Any]:
         inputs = self._processor(
-            images=[self._pictures(observation) for observation in observations],
+            images=[self._images(observation) for observation in observations],
             text=[observation.instruction.strip() for observation in observations],
             padding="longest",
             return_tensors="pt",
@@ -165,7 +169,7 @@ class Pi0Vla:
         moved["pixel_values"] = moved["pixel_values"].to(self._model.dtype)
         return {**moved, "state": self._torch.from_numpy(np.stack(states)).to(**self._place)}
 
-    def _pictures(self, observation: VlaObservation) -> list[NDArray[np.uint8]]:
+    def _images(self, observation: VlaObservation) -> list[NDArray[np.uint8]]:
         return [np.ascontiguousarray(frame.rgb) for frame in observation.frames_of(self.info.views)]
 
     def _state(self, observation: VlaObservation, q_rad: Array | None) -> NDArray[np.float32]:

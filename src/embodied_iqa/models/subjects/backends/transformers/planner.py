@@ -1,4 +1,4 @@
-"""Planners in Hugging Face transformers: multimodal models with several pictures in one conversation."""
+"""Planners in Hugging Face transformers: multimodal models with several images in one conversation."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from embodied_iqa.base.lazy import load
 from embodied_iqa.models.subjects.backends.transformers.loading import LoadedModel
 from embodied_iqa.models.subjects.backends.transformers.vlm import Seeded, load_chat_model
-from embodied_iqa.models.subjects.options import DecodingOptions, VlmRequest
 from embodied_iqa.models.subjects.planner_cache import conversation_hash
 from embodied_iqa.models.subjects.prompt import PLAN
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
+from embodied_iqa.models.subjects.subject_options import DecodingOptions, VlmRequest
 from embodied_iqa.world.protocols import Message, SubjectInfo
 
 _SEED_DIGITS: Final = 14

@@ -9,8 +9,8 @@ from typing import Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.subjects.backends.transformers.pi0 import load_pi0
 from embodied_iqa.models.subjects.checkpoints import open_checkpoint, read_json
-from embodied_iqa.models.subjects.options import VlaRequest
 from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.subject_options import VlaRequest
 from embodied_iqa.world.protocols import Vla
 
 _PI0: Final = "pi0"
@@ -27,7 +27,7 @@ class Refusal:
 REFUSED: Final = {
     "openvla": Refusal(
         "its code is written for transformers 4.40.1, and since 4.50 it silently gives the same action "
-        "for any picture",
+        "for any image",
         "OpenVLA's vla-scripts/deploy.py in its own environment, and openvla-7b=openvla+http://HOST:8000/act",
     ),
     "prismatic": Refusal(

@@ -18,9 +18,9 @@ from embodied_iqa.models.subjects.backends.transformers.features import tower_fe
 from embodied_iqa.models.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
 from embodied_iqa.models.subjects.batching import Question
 from embodied_iqa.models.subjects.checkpoints import open_checkpoint
-from embodied_iqa.models.subjects.options import DecodingOptions, VlmRequest
 from embodied_iqa.models.subjects.prompt import DEFAULT_PROMPT, decoding_version, prompt_of, tidy
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
+from embodied_iqa.models.subjects.subject_options import DecodingOptions, VlmRequest
 from embodied_iqa.world.protocols import SubjectInfo, Vlm
 
 _NO_TASK: Final = "describe"

@@ -1,0 +1,11 @@
+"""Judge a clean and a dark image with the quality gate of the simulated cell."""
+
+import embodied_iqa
+
+frame = embodied_iqa.simulated_frame(seed=7, view="top")
+for name, image in {
+    "clean": frame.rgb,
+    "dark": embodied_iqa.distort(frame.rgb, "max-darken:5"),
+}.items():
+    quality = embodied_iqa.Gate().judge(image, view="top")
+    print(f"{name}: {quality.frame_verdict.name}" + (f" ({quality.reason})" if quality.reason else ""))

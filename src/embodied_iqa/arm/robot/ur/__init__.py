@@ -1,0 +1,1 @@
+"""The UR arm and its gripper on the robot's own protocols."""

@@ -1,0 +1,157 @@
+"""One state of a UR controller, read over RTDE before the client library connects.
+
+The client library reads neither the controller's version nor the offset of its tool centre point.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from embodied_iqa.arm.emulator.rtde_types import (
+    HEADER,
+    NOT_FOUND,
+    RTDE_PORT,
+    RTDE_VERSION,
+    Kind,
+    Packing,
+    RtdeType,
+)
+from embodied_iqa.arm.robot.ur.connecting import await_readable, connected
+from embodied_iqa.base.clock import MONOTONIC, Clock
+from embodied_iqa.base.errors import InputError
+
+_RATE_HZ: Final = 125.0  # the fastest rate that every series has
+_NEEDED: Final = {
+    "actual_q": RtdeType.VECTOR6D,
+    "actual_TCP_pose": RtdeType.VECTOR6D,
+    "robot_mode": RtdeType.INT32,
+}
+_OFFSET: Final = "tcp_offset"
+_LONGEST: Final = 65536
+
+Six = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RtdeSnapshot:
+    """What a controller says about itself at one instant.
+
+    Attributes:
+        version: Software of the controller: major, minor, bug fix, build.
+        q_rad: ``(6,)``, measured joint angles.
+        tool_pose: Pose of the active tool centre point in the base frame (m, rotation vector in rad).
+        tool_offset: That point in the flange's frame, likewise; None where the controller does not report it,
+            as older software does not.
+        robot_mode: RTDE's robot_mode; 7 is running.
+        address: Number of the address that answered: a name may lead to several controllers.
+    """
+
+    version: tuple[int, int, int, int]
+    q_rad: Six
+    tool_pose: Six
+    tool_offset: Six | None
+    robot_mode: int
+    address: str
+
+
+def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeSnapshot:
+    """Connect, read one state and disconnect.
+
+    Args:
+        ip: Address of the controller.
+        deadline_s: For everything together.
+        clock: Of the deadline.
+
+    Raises:
+        InputError: The controller cannot be reached, does not answer in time or not as RTDE requires.
+    """
+    until_s = clock.now_s() + deadline_s
+    try:
+        with connected(ip, RTDE_PORT, deadline_s, clock) as connection:
+            return _read(_Dialogue(connection, until_s, clock), str(connection.getpeername()[0]))
+    except TimeoutError:
+        raise InputError(f"the controller sent no state within {deadline_s:g} s") from None
+    except OSError as error:
+        raise InputError(f"cannot read its state from port {RTDE_PORT}: {error.strerror or error}") from None
+    except (struct.error, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"the answers on port {RTDE_PORT} are not RTDE: {error}") from None
+
+
+class _Dialogue:
+    """Requests and answers on one connection."""
+
+    def __init__(self, connection: socket.socket, until_s: float, clock: Clock) -> None:
+        self._connection = connection
+        self._until_s = until_s
+        self._clock = clock
+        self._buffer = b""
+
+    def ask(self, kind: Kind, payload: bytes = b"") -> bytes:
+        """Send a package and return the payload of the answer."""
+        self._connection.sendall(HEADER.pack(len(payload) + HEADER.size, kind) + payload)
+        return self.await_package(kind)
+
+    def await_package(self, wanted: Kind) -> bytes:
+        """Return the payload of the next package of a kind; messages of the controller are skipped."""
+        while True:
+            size, kind = HEADER.unpack(self._take(HEADER.size))
+            if size < HEADER.size:
+                raise ValueError("a package shorter than its header")
+            payload = self._take(size - HEADER.size)
+            if kind == wanted:
+                return payload
+
+    def _take(self, count: int) -> bytes:
+        while len(self._buffer) < count:
+            await_readable(self._connection, self._until_s, self._clock)
+            data = self._connection.recv(_LONGEST)
+            if not data:
+                raise ConnectionResetError("the controller closed the connection")
+            self._buffer += data
+        taken, self._buffer = self._buffer[:count], self._buffer[count:]
+        return taken
+
+
+def _read(dialogue: _Dialogue, address: str) -> RtdeSnapshot:
+    if dialogue.ask(Kind.REQUEST_VERSION, struct.pack(">H", RTDE_VERSION)) != b"\x01":
+        raise ValueError(f"the controller does not speak version {RTDE_VERSION} of RTDE")
+    major, minor, fix, build = struct.unpack(">4I", dialogue.ask(Kind.CONTROLLER_VERSION))
+    wanted = _NEEDED | {_OFFSET: RtdeType.VECTOR6D}
+    if not _set_up(dialogue, wanted):
+        wanted = _NEEDED
+        if not _set_up(dialogue, wanted):
+            raise ValueError(f"the controller does not offer {', '.join(wanted)}")
+    if dialogue.ask(Kind.START) != b"\x01":
+        raise ValueError("the controller sends no states")
+    payload = dialogue.await_package(Kind.DATA)
+    values = Packing.of(list(wanted.values())).unpack(payload[1:])
+    found = dict(zip(wanted, values, strict=True))
+    return RtdeSnapshot(
+        version=(major, minor, fix, build),
+        q_rad=_six(found["actual_q"]),
+        tool_pose=_six(found["actual_TCP_pose"]),
+        tool_offset=_six(found[_OFFSET]) if _OFFSET in found else None,
+        robot_mode=int(str(found["robot_mode"])),
+        address=address,
+    )
+
+
+def _set_up(dialogue: _Dialogue, wanted: dict[str, RtdeType]) -> bool:
+    """Select variables; return whether the controller has them all."""
+    request = struct.pack(">d", _RATE_HZ) + ",".join(wanted).encode("ascii")
+    types = dialogue.ask(Kind.SETUP_OUTPUTS, request)[1:].decode("ascii").split(",")
+    if NOT_FOUND in types:
+        return False
+    if types != [str(kind) for kind in wanted.values()]:
+        raise ValueError(f"the variables have the types {', '.join(types)}")
+    return True
+
+
+def _six(value: float | Sequence[float]) -> Six:
+    if isinstance(value, int | float):
+        raise ValueError("one number where there should be six")  # noqa: TRY004 - data of the controller
+    return tuple(value)

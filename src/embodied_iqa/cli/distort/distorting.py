@@ -1,0 +1,176 @@
+"""`embodied-iqa distort IN`: distorts an image, a folder or a recording to files, with a manifest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.distort.inputs import clean_images, count_images
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
+from embodied_iqa.imaging.distortions.batch import (
+    BatchOptions,
+    CleanImage,
+    ImageFormat,
+    Job,
+    Region,
+    expected_record,
+    random_level,
+    run_jobs,
+)
+from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
+from embodied_iqa.imaging.distortions.region import read_mask
+
+_RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A distortion and its level; None for a random level per image."""
+
+    id: str
+    level: int | None
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A run: its options, the outputs in its folder, and the numbers of tried, made and kept ones."""
+
+    options: BatchOptions
+    manifest: Manifest
+    done: int = 0
+    made: int = 0
+    kept: int = 0
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the missing outputs."""
+    if not hasattr(arguments, "out"):
+        raise UsageError("distorting needs a folder to write to", expected="--out DIR")
+    wanted = _wanted(arguments)
+    image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
+    options = BatchOptions(arguments.out, image_format, _region(arguments))
+    workers, path = _workers(arguments), Path(arguments.input)
+    batch = _Batch(options, Manifest(arguments.out))
+    total = count_images(path) * len(wanted)
+    jobs = _jobs(batch, clean_images(path), wanted, getattr(arguments, "seed", 0))
+    batch.manifest.begin()
+    try:
+        with ProgressBars() as bars:
+            for result in run_jobs(jobs, options, workers):
+                batch.manifest.add(result)
+                batch.done += 1
+                batch.made += isinstance(result, Record)
+                bars.update("distorting", batch.done + batch.kept, total)
+    finally:
+        batch.manifest.finish()
+    _report(arguments, batch)
+    return 1 if batch.manifest.failed else 0
+
+
+def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:
+    region = hasattr(arguments, "region")
+    if region and hasattr(arguments, "levels"):
+        raise UsageError("with --region, --inside and --outside set the levels", got="--levels")
+    levels = [arguments.inside] if region and hasattr(arguments, "inside") else _levels(arguments)
+    entries = catalogue() if getattr(arguments, "all", False) else ()
+    if getattr(arguments, "all_miqd", False):
+        entries += miqd_catalogue()
+    wanted = [_Wanted(found.id, level) for found in entries for level in levels]
+    for word in getattr(arguments, "type", []):
+        name, _, last = word.rpartition(":")
+        if name and last.isdecimal():
+            if region:
+                raise UsageError("with --region, --inside and --outside set the levels", got=word)
+            wanted.append(_Wanted(entry(name).id, _level(last)))
+        else:
+            wanted += [_Wanted(entry(word).id, level) for level in levels]
+    if not wanted:
+        raise UsageError("nothing to make", expected="--type T[:L], --all or --all-miqd")
+    return list(dict.fromkeys(wanted))
+
+
+def _levels(arguments: argparse.Namespace) -> list[int | None]:
+    text = getattr(arguments, "levels", None)
+    if text is None:
+        return list(LEVELS)
+    return [None] if text == _RANDOM else [_level(word) for word in text.split(",")]
+
+
+def _level(word: str | int) -> int:
+    if not str(word).isdecimal() or int(word) not in LEVELS:
+        raise UsageError("unknown distortion level", got=word, available=LEVELS)
+    return int(word)
+
+
+def _region(arguments: argparse.Namespace) -> Region | None:
+    given = [name for name in ("region", "inside", "outside") if hasattr(arguments, name)]
+    if not given:
+        return None
+    if len(given) < 3:
+        raise UsageError("a region needs three options", expected="--region MASK --inside L --outside L")
+    _level(arguments.inside)
+    return Region(read_mask(arguments.region), _level(arguments.outside))
+
+
+def _workers(arguments: argparse.Namespace) -> int:
+    workers = getattr(arguments, "workers", None)
+    if workers is not None and workers < 1:
+        raise UsageError("too few workers", expected="1 or more", got=workers)
+    return workers or len(os.sched_getaffinity(0))
+
+
+def _jobs(
+    batch: _Batch, images: Iterator[CleanImage | Failure], wanted: list[_Wanted], seed: int
+) -> Iterator[Job]:
+    """Yield the missing outputs; existing ones that were made in the same way are kept."""
+    for image in images:
+        if isinstance(image, Failure):
+            batch.manifest.add(image)
+            batch.done += len(wanted)
+            continue
+        specs = []
+        for want in wanted:
+            level = random_level(seed, want.id, image.name) if want.level is None else want.level
+            specs.append(DistortionSpec(want.id, level, seed))
+        missing = _missing(batch, image, specs)
+        batch.kept += len(specs) - len(missing)
+        yield from (Job(image, spec) for spec in missing)
+
+
+def _missing(batch: _Batch, image: CleanImage, specs: list[DistortionSpec]) -> list[DistortionSpec]:
+    digest = ""
+    missing = []
+    for spec in specs:
+        found = batch.manifest.find(expected_record(image, spec, batch.options, "").output)
+        if found is not None:
+            digest = digest or _digest(image)
+        if found is None or not found.same_recipe_as(expected_record(image, spec, batch.options, digest)):
+            missing.append(spec)
+    return missing
+
+
+def _digest(image: CleanImage) -> str:
+    try:
+        return image.sha256()
+    except InputError:
+        return "unreadable"  # the worker reports the reason
+
+
+def _report(arguments: argparse.Namespace, batch: _Batch) -> None:
+    out, failed = arguments.out, batch.manifest.failed
+    if getattr(arguments, "json", False):
+        tree = {"made": batch.made, "kept": batch.kept, "failed": [asdict(failure) for failure in failed]}
+        print(json.dumps(tree | {"manifest": str(out / "manifest.json")}))
+    else:
+        print(f"{batch.made} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
+        next_command("gate", "check", out, "--calibration", "FILE")
+    for failure in failed:
+        print(f"embodied-iqa: {failure.reason}", file=sys.stderr)

@@ -1,0 +1,90 @@
+"""Plan and options of a build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineOptions
+from embodied_iqa.data.database.sources.candidate import ReferenceSource
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.subject_options import VlaOptions, VlmOptions
+
+BLOCK: Final = 4
+"""References in a block: the work of one job, and the most that a kill loses."""
+
+
+class Step(StrEnum):
+    """The steps of a build, in order."""
+
+    REFERENCES = "references"
+    TASKS = "tasks"
+    DISTORT = "distort"
+    ANNOTATE = "annotate"
+    SCORE = "score"
+
+
+class ImageStorage(StrEnum):
+    """What is kept of the distorted images."""
+
+    IMAGES = "pictures"
+    """The images."""
+    SEEDS = "seeds"
+    """Their seeds: images are made again from reference and seed whenever they are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """What the database's content depends on, besides its subjects.
+
+    Attributes:
+        references: Their number; may grow later.
+        source: Source of the references.
+        seed: Of levels and distortions.
+        all_levels: Every level of each distortion; otherwise one drawn at random for each.
+        store: What is kept of the distorted images.
+    """
+
+    references: int
+    source: ReferenceSource
+    seed: int = 0
+    all_levels: bool = False
+    store: ImageStorage = ImageStorage.IMAGES
+
+    def __post_init__(self) -> None:
+        if self.references < 1 or not 0 <= self.seed < 2**32:
+            raise UsageError(
+                "wrong plan", expected="1 or more references, a seed from 0", got=(self.references, self.seed)
+            )
+
+    def tree(self) -> dict[str, Any]:
+        """Return what must be the same when a build is continued."""
+        return {
+            "source": self.source.description,
+            "seed": self.seed,
+            "levels": "all" if self.all_levels else "one at random",
+            "store": str(self.store),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """Build options; except for the subjects, they do not change the content of the database.
+
+    Attributes:
+        subjects: References of VLMs and VLAs; subjects that are already in the database stay.
+        steps: The steps to run.
+        engine: What runs the jobs.
+        vlm: Options of VLMs.
+        vla: Options of VLAs.
+        retry: Query again where a subject failed.
+    """
+
+    subjects: tuple[SubjectReference, ...] = ()
+    steps: tuple[Step, ...] = tuple(Step)
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    vlm: VlmOptions = field(default_factory=VlmOptions)
+    vla: VlaOptions = field(default_factory=VlaOptions)
+    retry: bool = False

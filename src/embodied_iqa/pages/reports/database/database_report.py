@@ -1,0 +1,96 @@
+"""The report of a database: `report.html`, with every table as CSV beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_of_table
+from embodied_iqa.data.analysis.study import Study, study
+from embodied_iqa.data.database.joined_runs import joined_execution
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.pages.reports.database import (
+    agreement,
+    attributes,
+    benchmark,
+    breakdowns,
+    distributions,
+    execution,
+    extremes,
+    header,
+    jnd,
+    losses,
+)
+from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
+from embodied_iqa.quality.metrics.benchmark.beside import benchmarks_beside
+
+REPORT: Final = "report.html"
+
+
+def write_database_report(
+    store: DatabaseStore, out: Path | None = None, *, all_views: bool = False, seed: int = 0
+) -> Path:
+    """Write the report of a database and its tables, each whole or not at all.
+
+    Args:
+        store: The database; its scores must be complete.
+        out: The page; None for `report.html` in the database. The tables go to `<name>_tables` beside it.
+        all_views: Also count what subjects said of images from a view that they are not made for.
+        seed: Of intervals and random splits.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        InputError: The database or a benchmark of it cannot be read, or the page cannot be written.
+    """
+    path = store.path / REPORT if out is None else out
+    write_chapters(path, "database.html.j2", page_of(store, path, all_views=all_views, seed=seed))
+    return path
+
+
+def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: int = 0) -> ChapterPage:
+    """Return the page of a database, to be written to ``out``; see `write_database_report`."""
+    grid = load_grid(store, all_views=all_views)
+    runs = joined_execution(store)
+    attributes_of_pairs = load_attributes(store, grid.pairs)
+    found = study(grid, attributes_of_pairs, None if runs is None else runs_of_table(runs), seed=seed)
+    page = build_page(found, store.path.resolve().name, store.record().tree(), tables_folder(out))
+    beside = benchmarks_beside(store)
+    return replace(
+        page,
+        remarks=(*page.remarks, *benchmark.remarks(beside)),
+        chapters=(*page.chapters, extremes.chapter(found, store), *benchmark.chapters(beside, out)),
+    )
+
+
+def build_page(found: Study, name: str, record: Mapping[str, Any], folder: str) -> ChapterPage:
+    """Assemble the page.
+
+    Args:
+        found: The results.
+        name: The database's.
+        record: Its `dataset.json`.
+        folder: Name of the folder of CSV files beside the page.
+    """
+    return ChapterPage(
+        name=name,
+        headline=header.headline(found),
+        tiles=header.tiles(found),
+        remarks=header.remarks(found),
+        lead=header.lead(found),
+        chapters=(
+            distributions.chapter(found),
+            agreement.chapter(found),
+            jnd.chapter(found),
+            breakdowns.chapter(found),
+            losses.chapter(found),
+            attributes.chapter(found),
+            execution.chapter(found, name),
+        ),
+        record_text=json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True),
+        tables_folder=folder,
+    )

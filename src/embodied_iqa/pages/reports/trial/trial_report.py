@@ -1,0 +1,168 @@
+"""The report of a trial run: `report.html`, one page that needs nothing but a browser."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.trial_record import TrialRecord
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.pages.reports.kit.image_encoding import bytes_for_each
+from embodied_iqa.pages.reports.kit.page import Page
+from embodied_iqa.pages.reports.kit.render import render_page
+from embodied_iqa.pages.reports.trial import header
+from embodied_iqa.pages.reports.trial.gate_pairs import GatePair, gate_pairs, guarded_tasks
+from embodied_iqa.pages.reports.trial.recorded_frames import RecordedFrame, Window, frames_at
+from embodied_iqa.pages.reports.trial.run_images import moment_of
+from embodied_iqa.pages.reports.trial.run_page import RunPage, run_page
+from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext, load_run
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
+
+REPORT: Final = "report.html"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskPage:
+    """One task.
+
+    Attributes:
+        anchor: For links.
+        title: Which of the tasks it is, with or without the gate.
+        record: Of the trial.
+        guarded: Whether the arm obeyed the gate.
+        recording: Path relative to the page.
+        rescore_command: To run in the folder of the page.
+        runs: The reference run first.
+        remarks: What is missing in the recording.
+    """
+
+    anchor: str
+    title: str
+    record: TrialRecord
+    guarded: bool
+    recording: str
+    rescore_command: str
+    runs: tuple[RunPage, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrialPage(Page):
+    """The page.
+
+    Attributes:
+        subtitle: What was run.
+        tasks: In order.
+        pairs: Runs with a gate that the arm obeys, beside the same without it.
+        context: Origin of the run.
+    """
+
+    subtitle: str
+    tasks: tuple[TaskPage, ...]
+    pairs: tuple[GatePair, ...]
+    context: RunContext
+
+
+def report_of_folder(folder: Path, out: Path | None = None) -> Path:
+    """Write the report of a run from its folder.
+
+    Args:
+        folder: See `stored_run.load_run`.
+        out: The page; None for `report.html` in the folder.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        InputError: See `stored_run.load_run` and `write_report`.
+    """
+    tasks, context = load_run(folder)
+    page = folder / REPORT if out is None else out
+    write_report(tasks, page, context)
+    return page
+
+
+def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) -> None:
+    """Write the report of a trial run, whole or not at all.
+
+    The page contains its styles and images, and no scripts. It says what a recording lacks.
+
+    Args:
+        tasks: In the order of the page.
+        out: The HTML file; its folder is created.
+        context: Origin of the results.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    count = sum(
+        max(len(CELL_VIEWS), len({verdict.view for verdict in run.verdicts}))
+        * (1 if run.distortion is None else 2)
+        for task in tasks
+        for run in task.record.runs
+    )
+    max_bytes = bytes_for_each(count)
+    guarded = guarded_tasks(tasks)
+    measured = [task for task in tasks if task not in guarded]
+    page = TrialPage(
+        name=context.run_id,
+        headline=header.headline(measured),
+        tiles=header.tiles(measured),
+        remarks=context.remarks,
+        subtitle=header.subtitle(tasks),
+        tasks=tuple(
+            _task_page(task, title, place, out.parent, max_bytes)
+            for place, (task, title) in enumerate(zip(tasks, header.task_titles(tasks), strict=True), 1)
+        ),
+        pairs=gate_pairs(tasks),
+        context=context,
+    )
+    write_text_whole(out, render_page("trial.html.j2", page))
+
+
+def _task_page(task: ReportedTask, title: str, place: int, folder: Path, max_bytes: int) -> TaskPage:
+    recording = _name_from(task.recording, folder)
+    frames, remarks = _frames(task, recording)
+    if task.reference is None:
+        remarks.append("The recording has no reference run: nothing can be compared with it.")
+    anchor = f"task-{place}"
+    return TaskPage(
+        anchor=anchor,
+        title=title,
+        record=task.record,
+        guarded=any(run.gate_mode is GateMode.ON for run in task.record.runs),
+        recording=recording,
+        rescore_command=f"embodied-iqa rescore {shlex.quote(recording)}",
+        runs=tuple(
+            run_page(run, scores, task.reference, seen, anchor=f"{anchor}-run-{index}", max_bytes=max_bytes)
+            for index, ((run, scores), seen) in enumerate(zip(task.scored_runs, frames, strict=True))
+        ),
+        remarks=tuple(remarks),
+    )
+
+
+def _frames(task: ReportedTask, name: str) -> tuple[list[dict[View, RecordedFrame]], list[str]]:
+    """Return the frames of each run's moment, and why they cannot be read."""
+    found: list[dict[View, RecordedFrame]] = [{} for _ in task.record.runs]
+    try:
+        with TrialReader(task.recording) as reader:
+            for place, run in enumerate(task.record.runs):
+                window = Window(moment_of(run).stamp_ns, run.start_ns, max(run.end_ns, run.start_ns))
+                found[place] = frames_at(reader, window)
+    except InputError as error:
+        return found, [f"Images cannot be read: {str(error).replace(str(task.recording), name)}."]
+    return found, []
+
+
+def _name_from(recording: Path, folder: Path) -> str:
+    """Return the recording's path relative to the page's folder; its name if it is outside of it."""
+    relative = os.path.relpath(recording.resolve(), folder.resolve())
+    return recording.name if relative.startswith("..") else relative

@@ -1,0 +1,149 @@
+"""Statistics of an image at the policy's input size: input of ``embodied-nr``.
+
+A policy sees 240 x 180 pixels: what a distortion changes only above that resolution does not reach it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.quality.metrics.learned.texture import moments, mscn_statistics, spectrum, steps
+from embodied_iqa.quality.metrics.maps import length
+
+SIZE_PX: Final = (240, 180)
+"""Width and height at which images are measured."""
+STATISTICS_VERSION: Final = "2"
+"""Changes whenever a number can change by more than rounding (float32)."""
+CELLS: Final = (4, 6)
+"""Rows and columns of cells."""
+_LEVELS: Final = (1, 5, 25, 50, 75, 95, 99)
+_SCALES: Final = 3
+_HUES: Final = 12
+_SAMPLE: Final = 5000
+"""Percentiles are those of at least so many pixels of an image that has them."""
+_STEPS: Final = (31, 23, 13, 7, 1)
+"""Between the pixels of a sample; prime to usual widths, or every row would give the same columns."""
+_OPPONENTS: Final = np.array([[1.0, -1.0, 0.0], [0.5, 0.5, -1.0]])
+"""Red against green, and yellow against blue."""
+
+Vector = NDArray[np.float32]
+Small = NDArray[np.uint8]
+Plane = NDArray[np.float32]
+
+
+def small_image(rgb: NDArray[np.uint8], size_px: tuple[int, int] = SIZE_PX) -> Small:
+    """Return an image at another size: by area averaging if larger, else linearly.
+
+    Large images are halved first, which is many times as fast as other factors.
+    """
+    width, height = size_px
+    while rgb.shape[0] >= 2 * height and rgb.shape[1] >= 2 * width:
+        half = rgb.shape[1] // 2, rgb.shape[0] // 2
+        rgb = cv2.resize(rgb, half, interpolation=cv2.INTER_AREA)
+    if rgb.shape[:2] == (height, width):
+        return rgb
+    method = cv2.INTER_AREA if rgb.shape[0] >= height else cv2.INTER_LINEAR
+    small: Small = cv2.resize(rgb, size_px, interpolation=method)
+    return small
+
+
+def image_statistics(rgb: NDArray[np.uint8]) -> Vector:
+    """Return ``(D,)`` float32, finite: colour, saturation, cells, edges and noise at three scales, spectrum.
+
+    Args:
+        rgb: ``(H, W, 3)`` uint8, of any size.
+    """
+    small = small_image(rgb)
+    gray: Plane = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    parts = [
+        _colour(small),
+        _saturation(small),
+        percentiles(gray),
+        _cells(small),
+        spectrum(gray),
+        steps(gray),
+    ]
+    parts.append(_planes(small))
+    for _ in range(_SCALES):
+        parts += [edges(gray), mscn_statistics(gray)]
+        gray = cv2.resize(gray, (gray.shape[1] // 2, gray.shape[0] // 2), interpolation=cv2.INTER_AREA)
+    return np.concatenate(parts).astype(np.float32)
+
+
+def percentiles(values: NDArray[np.float32] | Small) -> Vector:
+    """Return seven percentiles of a sample of an image's values."""
+    step = next(step for step in _STEPS if step == 1 or step * _SAMPLE <= values.size)
+    flat = values.ravel()[::step]
+    places = [round(level / 100 * (flat.size - 1)) for level in _LEVELS]
+    found: Vector = np.sort(flat)[places].astype(np.float32)  # faster than `partition` with seven places
+    return found
+
+
+def cell_means(plane: Plane, cells: tuple[int, int] = CELLS) -> Vector:
+    """Return the mean of each cell, row by row."""
+    means: Vector = cv2.resize(plane, cells[::-1], interpolation=cv2.INTER_AREA).reshape(-1)
+    return means
+
+
+def _colour(small: Small) -> Vector:
+    """Means, deviations and correlations of red, green, blue and of two opponent colours."""
+    mean = np.array(cv2.mean(small)[:3])
+    centred = cv2.subtract(small, (*mean, 0.0), dtype=cv2.CV_32F).reshape(-1, 3)
+    covariance = (centred.T @ centred / len(centred)).astype(np.float64)
+    deviation = np.sqrt(np.diag(covariance)) + 0.5
+    shared = (covariance / np.outer(deviation, deviation))[np.triu_indices(3, 1)]
+    opponents = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", _OPPONENTS, covariance, _OPPONENTS), 0.0))
+    clipped = [np.count_nonzero(small <= 1) / small.size, np.count_nonzero(small >= 254) / small.size]
+    return np.concatenate([mean, deviation, shared, _OPPONENTS @ mean, opponents, clipped])
+
+
+def _saturation(small: Small) -> Vector:
+    """Percentiles of saturation, and how much saturated colour there is of each hue."""
+    hsv: Small = cv2.cvtColor(small, cv2.COLOR_RGB2HSV)
+    hue, saturation, value = cv2.split(hsv)
+    vivid = cv2.multiply(saturation, value, dtype=cv2.CV_32F).ravel()
+    amounts = np.bincount(hue.ravel() // (180 // _HUES), vivid, _HUES)[:_HUES] / vivid.size / 255
+    return np.concatenate([percentiles(saturation), moments(saturation), np.log1p(amounts)]).astype(
+        np.float32
+    )
+
+
+def _cells(small: Small) -> Vector:
+    """Colour, deviation and edges of each cell."""
+    planes = small.astype(np.float32)
+    gray: Plane = cv2.cvtColor(planes, cv2.COLOR_RGB2GRAY)
+    mean = cell_means(gray)
+    deviation = np.sqrt(np.maximum(cell_means(gray * gray) - mean * mean, 0.0))
+    edges = np.log1p(cell_means(gradient(gray)))
+    colours: Plane = cv2.resize(planes, CELLS[::-1], interpolation=cv2.INTER_AREA)
+    return np.concatenate([colours.ravel(), np.log1p(deviation), edges])
+
+
+def gradient(gray: Plane) -> Plane:
+    """Return the magnitude of the gradient (Scharr), per pixel."""
+    dx, dy = (cv2.Scharr(gray, cv2.CV_32F, *axes, scale=1 / 32) for axes in ((1, 0), (0, 1)))
+    return length(dx, dy)
+
+
+def edges(gray: Plane) -> Vector:
+    """Return percentiles and moments of gradient and Laplacian, as logarithms."""
+    slope = gradient(gray)
+    fine: Plane = np.abs(cv2.Laplacian(gray, cv2.CV_32F))
+    both = np.array([*moments(slope), *moments(fine)], np.float32)
+    values: Vector = np.log1p(np.concatenate([percentiles(slope), percentiles(fine), both]))
+    return values
+
+
+def _planes(small: Small) -> Vector:
+    """Detail of the colour planes, and how alike it is: shifted planes and colour noise make it differ."""
+    fine = [cv2.Laplacian(plane, cv2.CV_32F).ravel() for plane in cv2.split(small)]
+    norms = [float(np.sqrt(one @ one / one.size)) + 0.1 for one in fine]
+    pairs = ((0, 1), (1, 2), (0, 2))
+    alike = [float(fine[i] @ fine[j]) / fine[i].size / norms[i] / norms[j] for i, j in pairs]
+    chroma = cv2.split(cv2.cvtColor(small, cv2.COLOR_RGB2YCrCb))[1:]
+    detail = [cv2.norm(cv2.Laplacian(plane, cv2.CV_32F), cv2.NORM_L1) / plane.size for plane in chroma]
+    return np.array([*np.log(norms), *alike, *np.log1p(detail)], np.float32)

@@ -1,0 +1,249 @@
+"""Training of a metric by recipe: measures the inputs, trains, writes network and card."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+
+from embodied_iqa import __version__
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.jobs.plan import require_same_plan
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.records import Plain
+from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
+from embodied_iqa.quality.metrics.learned.card import (
+    CARD_FILE,
+    NETWORK_FILE,
+    MetricCard,
+    load_metric_card,
+    save_metric_card,
+)
+from embodied_iqa.quality.metrics.learned.trained import KIND
+from embodied_iqa.quality.metrics.trainable import TrainingSet
+from embodied_iqa.quality.metrics.training.cache import input_cache
+from embodied_iqa.quality.metrics.training.export import export_network
+from embodied_iqa.quality.metrics.training.loop import (
+    LabelledInputs,
+    MetricEpoch,
+    Network,
+    TrainingRun,
+    label_scale,
+    train_network,
+    with_shared_labels,
+)
+from embodied_iqa.quality.metrics.training.measuring import measure_inputs
+from embodied_iqa.quality.metrics.training.miqa_recipes import region_plan
+from embodied_iqa.quality.metrics.training.recipes import (
+    RECIPES_VERSION,
+    MetricRecipe,
+    Objective,
+    RegionEncoderPlan,
+)
+from embodied_iqa.quality.metrics.training.region_encoder import ENCODER_FILE, train_region_encoder
+from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
+
+TRAINING_FOLDER: Final = "training"
+"""Checkpoint of an unfinished training."""
+REGION_FOLDER: Final = "region_encoder"
+"""Region encoder that was trained because none was given."""
+INPUTS_FOLDER: Final = "inputs"
+"""Measured images of an unfinished training, mapped into memory."""
+_CURVE: Final = "curve.svg"
+_ONE_IN: Final = 6
+"""Of the training references one in this many is the validation part."""
+_FEWEST_REFERENCES: Final = 6
+_LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime", "torch")
+
+Watch = Callable[[MetricEpoch], None]
+
+
+def validation_references(reference_ids: Sequence[str], seed: int) -> frozenset[str]:
+    """Draw a sixth of the training references; the draw does not depend on their order."""
+    names = sorted(set(reference_ids))
+    drawn = np.random.default_rng([seed, 1]).permutation(len(names))[: max(1, len(names) // _ONE_IN)]
+    return frozenset(names[index] for index in drawn)
+
+
+def _learned_first(samples: TrainingSet, held: Container[str]) -> tuple[TrainingSet, int]:
+    """Return the pairs with those of held references at the end, and the number of the others."""
+    validating = np.array([name in held for name in samples.reference_ids])
+    return samples.part(np.argsort(validating, kind="stable")), int((~validating).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeTraining:
+    """A metric before its training; a `Trainable`.
+
+    Attributes:
+        recipe: How it is trained.
+        workers: Processes that measure the images.
+        target: What the labels are, for the card.
+        command: For the card.
+        starting: Files to begin with. A recipe with a region token but without a file for its encoder trains
+            one on rendered scenes.
+    """
+
+    recipe: MetricRecipe
+    workers: int = 1
+    target: str = ""
+    command: str = ""
+    starting: StartingWeights = field(default_factory=StartingWeights)
+
+    @property
+    def name(self) -> str:
+        """Name of the recipe."""
+        return self.recipe.name
+
+    @property
+    def version(self) -> str:
+        """Changes with everything that the result depends on beside set and seed."""
+        inputs = self.recipe.input.version()
+        text = f"{RECIPES_VERSION} {torch.__version__} {inputs} {sorted(asdict(self.recipe).items())!r}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def train(self, samples: TrainingSet, out: Path, seed: int) -> str:
+        """Train, or continue where a training in this folder was interrupted; see `Trainable`.
+
+        Raises:
+            UsageError: The folder holds a metric of another training.
+            InputError: Too few references, an image is missing, or an unfinished training is another one.
+        """
+        drawn = samples.of_each(self.recipe.pictures_each, seed)
+        epochs = self.recipe.of_size(len(drawn.pair_ids)).epochs
+        with ProgressBars() as bars:
+            return self.train_watched(samples, out, seed, lambda epoch: self._show(bars, epoch, epochs))
+
+    def train_watched(self, samples: TrainingSet, out: Path, seed: int, watch: Watch) -> str:
+        """Train, and call `watch` after each epoch; see `train`."""
+        if len(set(samples.reference_ids)) < _FEWEST_REFERENCES:
+            raise InputError(
+                "too few references to train on",
+                expected=f"{_FEWEST_REFERENCES} or more",
+                got=len(set(samples.reference_ids)),
+            )
+        record = self._record(samples, seed)
+        if _is_finished(out, record, seed):
+            return f"{KIND}:{out}"
+        held = validation_references(samples.reference_ids, seed)
+        samples, learned = _learned_first(samples.of_each(self.recipe.pictures_each, seed), held)
+        inputs = self._inputs(samples, out)
+        kinds = np.array(samples.kinds)[:learned] if samples.kinds else None
+        training = with_shared_labels(inputs.part(slice(learned)), kinds, self.recipe.shared_label)
+        recipe, starting = self.recipe.of_size(len(samples.pair_ids)), self._starting(out, seed)
+        run = TrainingRun(recipe, seed, out / TRAINING_FOLDER, record, starting)
+        network, epochs = train_network(run, training, inputs.part(slice(learned, None)), watch)
+        facts: dict[str, Plain] = {
+            "pairs": len(samples.pair_ids),
+            "references": len(set(samples.reference_ids)),
+            "validation_references": len(held),
+        }
+        ranks = recipe.objective is Objective.TWO_HEADS
+        export_network(network, training, label_scale(training.labels), out / NETWORK_FILE, ranks=ranks)
+        save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in epochs], self.name, out / _CURVE)
+        card = self._card(inputs, sha256_of(out / NETWORK_FILE), samples.images.name)
+        facts |= _results(network, epochs)
+        save_metric_card(replace(card, training={"seed": seed, **facts, **record}), out)
+        shutil.rmtree(out / INPUTS_FOLDER, ignore_errors=True)
+        return f"{KIND}:{out}"
+
+    def _starting(self, out: Path, seed: int) -> StartingWeights:
+        """Return the files to begin with; trains the region encoder where there is none."""
+        plan, network = region_plan(self.recipe, seed), self.recipe.network
+        if plan is None or network is None:
+            return self.starting
+        file = self.starting.region or self._region_encoder(plan, out)
+        backbone = self.starting.backbone or (file if network.pretrained else None)
+        return StartingWeights(backbone, None if network.region is None else file)
+
+    def _region_encoder(self, plan: RegionEncoderPlan, out: Path) -> Path:
+        with ProgressBars() as bars:
+            train_region_encoder(
+                plan,
+                out / REGION_FOLDER,
+                lambda one: bars.update(
+                    "region encoder", one.epoch, plan.epochs, note=f"loss {one.loss:.3f}"
+                ),
+            )
+        return out / REGION_FOLDER / ENCODER_FILE
+
+    def _record(self, samples: TrainingSet, seed: int) -> dict[str, str]:
+        """Return what the result depends on beside recipe and seed."""
+        digest = hashlib.sha256(samples.images.digest(samples.pair_ids).encode())
+        digest.update(np.ascontiguousarray(samples.labels, np.float64).tobytes())
+        digest.update(" ".join(samples.kinds).encode())
+        found = {"samples": digest.hexdigest(), "version": self.version, **self.starting.record()}
+        plan = region_plan(self.recipe, seed)
+        if plan is not None and self.starting.region is None:
+            found["region_plan"] = repr(sorted(asdict(plan).items()))
+        return found
+
+    def _inputs(self, samples: TrainingSet, out: Path) -> LabelledInputs:
+        measured = measure_inputs(
+            samples.images,
+            samples.pair_ids,
+            samples.reference_ids,
+            self.recipe.input,
+            input_cache(),
+            workers=self.workers,
+            store=out / INPUTS_FOLDER if self.recipe.input.kind.is_image else None,
+        )
+        return LabelledInputs(measured.values, measured.views, np.asarray(samples.labels, np.float64))
+
+    def _show(self, bars: ProgressBars, epoch: MetricEpoch, epochs: int) -> None:
+        note = f"loss {epoch.loss:.3f}, validation SRCC {epoch.validation_srcc:.3f}"
+        bars.update(self.name, epoch.epoch, epochs, note=note)
+
+    def _card(self, inputs: LabelledInputs, sha256: str, database: str) -> MetricCard:
+        recipe = self.recipe
+        return MetricCard(
+            name=self.name,
+            summary=recipe.summary,
+            input=recipe.input.kind,
+            input_version=recipe.input.version(),
+            subjects=recipe.input.subjects,
+            size_px=recipe.input.size_px,
+            views=CELL_VIEWS,
+            target=self.target,
+            label_low=float(inputs.labels.min()),
+            label_high=float(inputs.labels.max()),
+            sha256=sha256,
+            database={"name": database},
+            versions=_versions(),
+            command=self.command,
+        )
+
+
+def _results(network: Network, epochs: list[MetricEpoch]) -> dict[str, Plain]:
+    best = max(epochs, key=lambda one: np.nan_to_num(one.validation_srcc, nan=-1.0))
+    found = best.validation_srcc
+    return {
+        "epochs": len(epochs),
+        "best_epoch": best.epoch,
+        "validation_srcc": found if np.isfinite(found) else None,
+        "parameters": sum(weight.numel() for weight in network.parameters()),
+    }
+
+
+def _is_finished(out: Path, record: Mapping[str, str], seed: int) -> bool:
+    """Return whether the folder holds the result of this very training."""
+    if not (out / CARD_FILE).is_file():
+        return False
+    same, known = {**record, "seed": seed}, load_metric_card(out).training
+    require_same_plan(out, {name: known[name] for name in same if name in known}, same)
+    return True
+
+
+def _versions() -> dict[str, str]:
+    own = {"embodied_iqa": __version__, "python": platform.python_version()}
+    return own | {name: version_of(name) for name in _LIBRARIES}

@@ -1,0 +1,1 @@
+"""A trial without ROS, as fast as the machine can."""

@@ -1,0 +1,113 @@
+"""The VLA of a headless trial: decides when vla_node does, on raw and on distorted images."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.robot.arm_runner import ArmReport
+from embodied_iqa.arm.robot.messages import ArmGoal
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.message_geometry import as_sent
+from embodied_iqa.imaging.images.state_history import StateHistory
+from embodied_iqa.runs.graph.parameters import VlaParameters
+from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
+from embodied_iqa.runs.trial.deciding import DecisionRequest, decide
+from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.world.protocols import ChunkStatus, Vla
+
+
+class HeadlessPolicy:
+    """Chooses the frames to decide on, and decides.
+
+    Args:
+        vla: The subject.
+        config: As of vla_node.
+        cameras: Where its frames come from.
+    """
+
+    def __init__(self, vla: Vla, config: VlaParameters, cameras: HeadlessCameras) -> None:
+        self._vla = vla
+        self._cameras = cameras
+        self._decider = Decider(round(config.decide_again_s * SECOND_NS), config.max_chunks)
+        self._state = DeciderState()
+        self._tools: StateHistory[tuple[NDArray[np.float64], float]] = StateHistory()
+
+    @property
+    def cameras(self) -> tuple[View, ...]:
+        """The cameras of the next decision."""
+        return self._vla.info.at_turn(self._state.turn).views
+
+    def set_task(self, task: str, from_ns: int) -> None:
+        """Start a run, or with an empty task end it."""
+        self._state = self._decider.set_task(self._state, task, from_ns)
+
+    def take_report(self, report: ArmReport) -> None:
+        """Note a report of the arm."""
+        if report.T_base_tool is not None:
+            tool = as_sent(report.T_base_tool), report.measured.gripper.position
+            self._tools.add(report.measured.stamp_ns, tool)
+        self._state = self._decider.arm_seen(
+            self._state,
+            ready=report.is_ready,
+            completed=None if report.ended is None else report.ended.sequence,
+            whole=report.is_completed,
+            stamp_ns=report.measured.stamp_ns,
+            held=report.status.held_by_gate,
+        )
+
+    def take_lease(self, lease: GateLease) -> None:
+        """Note the gate's lease on a frame."""
+        if lease.verdict is not Verdict.PASS:
+            self._state = self._decider.rejected(self._state, lease.view, lease.frame_stamp_ns)
+
+    def decide(self, stamps_ns: list[int]) -> tuple[ChunkRecord, ChunkRecord] | None:
+        """Decide if it is time to.
+
+        Args:
+            stamps_ns: Of the images of `cameras` that have arrived, oldest first.
+
+        Returns:
+            The decisions on the raw and on the distorted image, or None.
+        """
+        stamp_ns = self._decider.choose(self._state, stamps_ns)
+        tool = None if stamp_ns is None else self._tools.at(stamp_ns)
+        if stamp_ns is None or tool is None:
+            return None
+        self._state = self._decider.decided(self._state, stamp_ns)
+        request = DecisionRequest(
+            stamp_ns=stamp_ns,
+            source=Source.RAW,
+            sequence=self._state.sequence,
+            step=self._state.step,
+            task=self._state.task,
+            T_base_tool=tool[0],
+            gripper=tool[1],
+        )
+        raw = self._decide(request)
+        if any(self._cameras.differs(view, stamp_ns) for view in self.cameras):
+            distorted = self._decide(replace(request, source=Source.DISTORTED))
+        else:  # the same images: a subject is stateless
+            distorted = replace(raw, source=Source.DISTORTED)
+        self._state = self._decider.came_to(self._state, distorted.view, stamp_ns, distorted.status)
+        return raw, distorted
+
+    def _decide(self, request: DecisionRequest) -> ChunkRecord:
+        frames = {
+            view: self._cameras.policy_frame(view, request.source, request.stamp_ns) for view in self.cameras
+        }
+        return replace(decide(self._vla, request, frames, self._state.turn), latency_ms=math.nan)
+
+
+def goal_of(chunk: ChunkRecord) -> ArmGoal | None:
+    """Return the goal of the arm, or None where there is nothing to do."""
+    if chunk.status is not ChunkStatus.ACT:
+        return None
+    return ArmGoal(chunk.increments, chunk.view, chunk.stamp_ns, chunk.sequence)

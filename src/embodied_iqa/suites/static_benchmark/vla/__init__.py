@@ -1,0 +1,1 @@
+"""Expert trajectories and VLAs that are scored against them."""

@@ -1,0 +1,113 @@
+"""A robot that stops while the driver waits for the first state of an armed arm, on a worker of the test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.link import UrLink
+from embodied_iqa.arm.robot.ur.messages import REQUEST, Command, Reply, Request, UrFlags, UrState
+from embodied_iqa.arm.robot.ur.options import SessionOptions, UrOptions
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics.models import ArmModel
+from manual_clock import ManualClock
+
+PLAYING = 2
+NORMAL, PROTECTIVE, EMERGENCY = 1, 1 << 2, 1 << 6
+SIX = (0.0,) * 6
+
+
+class Worker:
+    """A worker process whose messages the test sends."""
+
+    is_gone = False
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.messages: list[list[bytes]] = []
+        self.sent: list[bytes] = []
+        self.waits = 0
+        self._clock = clock
+
+    def receive(self) -> list[bytes]:
+        return self.messages.pop(0) if self.messages else []
+
+    def wait(self, seconds: float) -> None:
+        self.waits += 1
+        self._clock.advance(seconds)
+
+    def send(self, message: bytes) -> None:
+        self.sent.append(message)
+
+
+def _started(arm: UrOptions | None = None) -> tuple[UrLink, Worker, ManualClock]:
+    clock = ManualClock()
+    worker = Worker(clock)
+    link = UrLink(SessionOptions(arm or UrOptions()), clock=clock, make_process=lambda *_: worker)  # type: ignore[arg-type,return-value]
+    link.start()
+    return link, worker, clock
+
+
+def _message(clock: ManualClock, flags: UrFlags, safety: int = NORMAL) -> bytes:
+    return UrState(clock.now_ns(), 0, 1.0, 0.0, SIX, SIX, SIX, SIX, PLAYING, safety, 7, 1.0, flags).pack()
+
+
+@pytest.mark.parametrize(
+    ("flags", "safety", "words"),
+    [
+        (UrFlags.HALTED, NORMAL, "the robot's program ended"),
+        (UrFlags.HALTED, PROTECTIVE, "the robot made a protective stop"),
+        (UrFlags(0), EMERGENCY, "the emergency stop is pressed"),
+    ],
+)
+def test_an_arm_that_stops_while_it_is_armed_says_why_at_once(
+    flags: UrFlags, safety: int, words: str
+) -> None:
+    link, worker, clock = _started()
+    old, new = _message(clock, UrFlags.HALTED), _message(clock, flags, safety)
+    worker.messages = [[old], [old, Reply(1).pack()], [old], [new]]
+    link.ask(Command.REARM)
+    with pytest.raises(InputError, match=f"armed and stopped again: {words}"):
+        link.wait_armed()
+    assert worker.messages == []
+    assert worker.waits <= 3
+
+
+def test_a_state_from_before_the_reply_does_not_count() -> None:
+    link, worker, clock = _started()
+    old, new = _message(clock, UrFlags.HALTED), _message(clock, UrFlags.ARMED)
+    worker.messages = [[old, Reply(1).pack()], [], [old], [], [new]]
+    link.ask(Command.REARM)
+    link.wait_armed()
+    assert worker.messages == []
+
+
+class Silent:
+    """A gripper that sends no new state."""
+
+    def wait_fresh(self, _deadline_s: float) -> None:
+        raise InputError("the gripper is silent")
+
+
+@pytest.mark.parametrize("late", ["reply", "state", "gripper", ""])
+def test_a_robot_whose_arming_failed_late_is_stopped(late: str) -> None:
+    """The worker may have armed it: it would follow the targets of nobody, with its watchdog as the end."""
+    options = UrOptions(ip="192.0.2.1", state_timeout_s=30.0)
+    link, worker, clock = _started(options)
+    arm = UrArm(
+        options,
+        np.eye(4),
+        model=ArmModel.UR5,
+        gripper=Silent() if late == "gripper" else None,  # type: ignore[arg-type]
+        link=lambda *_: link,
+    )
+    state = _message(clock, UrFlags(0) if late == "state" else UrFlags.ARMED)
+    worker.messages = [[state], [state] if late == "reply" else [state, Reply(1).pack()], [state]]
+    if late:
+        with pytest.raises(InputError):
+            arm.rearm("test")
+    else:
+        arm.rearm("test")
+    assert arm.is_armed is not bool(late)
+    asked = [Request.unpack(message).command for message in worker.sent if message[:1] == REQUEST]
+    assert asked == [Command.REARM, *([Command.STOP] if late else [])]
