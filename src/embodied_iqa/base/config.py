@@ -71,7 +71,7 @@ def per_key(unset: Scalar | tuple[float, ...]) -> typing.Any:
     Args:
         unset: Value that means that there is none: it is left out.
     """
-    return dataclasses.field(default_factory=dict, metadata={_UNSET: unset})
+    return dataclasses.field(default_factory=dict, hash=False, metadata={_UNSET: unset})
 
 
 def parsed(default: str, parse: Callable[[str], object]) -> typing.Any:

@@ -112,7 +112,7 @@ def _checked(value: Any, kind: type) -> Any:
             raise ValueError(f"unknown number {value!r}, available: {', '.join(str(int(n)) for n in kind)}")
         return kind(value)
     if issubclass(kind, str) and kind is not str:  # text with rules of its own, such as the name of a view
-        return kind(_checked(value, str))
+        return value if isinstance(value, kind) else kind(_checked(value, str))
     number: Any = float(value) if kind is float and type(value) is int else value
     if type(number) is not kind or (kind is float and not math.isfinite(value)):
         raise ValueError(f"expected {_NAMES.get(kind, kind.__name__)}, got {value!r}")

@@ -80,7 +80,7 @@ def train_on_labels(
     database, out = MiqaDatabase(arguments.database), arguments.out
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
     further = {} if starting is None else {"starting": starting}
-    training = load(f"{_TRAINING}.training:RecipeTraining")(
+    training = load(f"{_TRAINING}.metric_training:RecipeTraining")(
         recipe, arguments.workers, f"{TARGET}{task}:{label}", command, **further
     )
     training.train(training_set(database, task, label), out, arguments.seed)

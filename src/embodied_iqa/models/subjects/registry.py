@@ -30,14 +30,14 @@ BACKENDS: Final[dict[Role, dict[Backend, str]]] = {
     Role.VLM: {
         Backend.TRANSFORMERS: f"{_BACKENDS}.transformers.vlm:make",
         Backend.OPENAI: f"{_BACKENDS}.openai:make",
-        Backend.PANEL: f"{_BACKENDS}.panel.members:make_vlm",
+        Backend.PANEL: f"{_BACKENDS}.panel.shipped_members:make_vlm",
         Backend.PYTHON: f"{_BACKENDS}.python:make",
     },
     Role.VLA: {
         Backend.TRANSFORMERS: f"{_BACKENDS}.transformers.vla:make",
         Backend.OPENPI: f"{_BACKENDS}.openpi:OpenPiVla",
         Backend.OPENVLA_HTTP: f"{_BACKENDS}.openvla:OpenVlaHttp",
-        Backend.PANEL: f"{_BACKENDS}.panel.members:make_vla",
+        Backend.PANEL: f"{_BACKENDS}.panel.shipped_members:make_vla",
         Backend.PYTHON: f"{_BACKENDS}.python:make",
         Backend.ALTERNATIVES: f"{_BACKENDS}.alternatives:make",
     },

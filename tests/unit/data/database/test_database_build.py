@@ -169,7 +169,7 @@ def test_seeds_give_the_images_that_are_not_kept(
 
 
 def test_another_plan_or_folder_is_refused(tmp_path: Path, tasks_file: Path, whole: DatabaseStore) -> None:
-    with pytest.raises(UsageError, match="another plan: store is 'images' there, 'seeds' asked"):
+    with pytest.raises(UsageError, match="another plan: store is 'pictures' there, 'seeds' asked"):
         build_photos(whole.path, tasks_file, references=5, store=ImageStorage.SEEDS)
     (tmp_path / "mine.txt").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match="holds no database build"):
@@ -496,5 +496,5 @@ def test_simulated_references_come_through_the_camera_model(tmp_path: Path) -> N
     only = BuildOptions(steps=(Step.REFERENCES,))
     record = build(tmp_path / "db", BuildPlan(1, real), only).record
     assert record.plan["source"].endswith("camera model d455")
-    with pytest.raises(UsageError, match=r"camera model d455.* is .*camera model ideal"):
+    with pytest.raises(UsageError, match=r"source is .*d455.* there, .*camera model ideal.* asked"):
         build(tmp_path / "db", BuildPlan(1, ideal), only)
