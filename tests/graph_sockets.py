@@ -8,15 +8,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from live_process import completed
+from live_process import COMPLETION_S, completed
 from ros_graph import RosGraph
 
-_DEADLINE_S = 90.0
 _TOOL = """
 import sys, time
 import rclpy
 rclpy.init()
-node, wanted, until = rclpy.create_node("tool"), set(sys.argv[1:]), time.monotonic() + 30
+node, wanted, until = rclpy.create_node("tool"), set(sys.argv[1:]), time.monotonic() + 90
 while missing := wanted - set(node.get_node_names()):
     assert time.monotonic() < until, f"not found: {missing}"
     rclpy.spin_once(node, timeout_sec=0.1)
@@ -41,4 +40,4 @@ def assert_only_this_machine_hears(domain: int, nodes: Mapping[str, int], folder
 
     defaults = ["env", *(word for name in _OURS for word in ("-u", name)), sys.executable, "-c", _TOOL]
     variables = {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-    completed([*defaults, *nodes], folder / "tool", _DEADLINE_S, variables)
+    completed([*defaults, *nodes], folder / "tool", COMPLETION_S, variables)

@@ -16,10 +16,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+COMPLETION_S = 120.0
+"""Limit of whatever takes up to ten seconds on an idle machine: only a test that has failed reaches it."""
+TRIAL_S = 600.0
+"""Limit of a trial, a build or another command that takes up to a minute on an idle machine."""
+
 _MARK = "EMBODIED_IQA_TEST_PROGRAM"
-_GRACE_S = 20.0
+_GRACE_S = 60.0
 """For a program that did not end by itself, so that it may close its files and end its nodes in order."""
-_GONE_S = 60.0
+_GONE_S = COMPLETION_S
 _LOOK_S = 0.02
 _TAIL_LINES = 30
 

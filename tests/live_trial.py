@@ -22,14 +22,13 @@ from embodied_iqa.live.ros.qos import STATE
 from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
-from live_process import Program, running_program
+from live_process import TRIAL_S, Program, running_program
 from ros_graph import RosGraph
 
 TASK, SCENE_SEED = "pick the red cube", 7
 VLA, VLM = "classical-vla", "classical-vlm"
 NOISE, PALE = DistortionSpec("12", 2), DistortionSpec("07", 5)
 """Noise changes what this policy does; without colours it sees no target."""
-DEADLINE_S = 110.0
 WIDTH_PX, HEIGHT_PX = 320, 240
 _CALIBRATED_PX = 640, 480
 _RECORDED_BYTES = 1_250_000
@@ -49,7 +48,7 @@ class Trial:
         self.program.wait_until(
             lambda: recording.is_file() and recording.stat().st_size > _RECORDED_BYTES,
             "a recording",
-            DEADLINE_S,
+            TRIAL_S,
         )
 
     def nodes(self) -> dict[str, int]:
@@ -136,7 +135,7 @@ def complete_session(domain: int, folder: Path) -> Session:
     with RosGraph(domain, folder / "listener", []) as listener:
         targets = listener.subscribe(JointState, "/sim/joint_targets", STATE)
         with begin(domain, folder / "run", folder, *words, *words_of(parameters)) as trial:
-            assert trial.program.wait(DEADLINE_S) == 0
+            assert trial.program.wait(TRIAL_S) == 0
             assert trial.nodes() == {}
         scores = json.loads(trial.program.stdout)
         return Session(trial.folder, scores, tuple(targets.messages), parameters)

@@ -24,9 +24,8 @@ from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write_parameters
 from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
+from live_process import COMPLETION_S
 
-DEADLINE_S = 40.0
-"""Generous for slow machines; a wait ends as soon as what it waits for is there."""
 _POLL_S = 0.01
 _DISCOVERY_S = 0.5
 Answer = TypeVar("Answer")
@@ -151,7 +150,7 @@ class RosGraph:
         return future.result()
 
     def activate(self, *names: str) -> None:
-        LifecycleManager(self.node, names, ReentrantCallbackGroup()).bring_up(DEADLINE_S)
+        LifecycleManager(self.node, names, ReentrantCallbackGroup()).bring_up(COMPLETION_S)
 
     def load_again(self, name: str) -> None:
         """Unload a lifecycle node, in whatever state it is, then configure and activate it."""
@@ -175,7 +174,7 @@ class RosGraph:
         """From now on the end of this process is what the test is about."""
         self._mortal.add(name)
 
-    def wait(self, answer: Callable[[], Answer], what: str, deadline_s: float = DEADLINE_S) -> Answer:
+    def wait(self, answer: Callable[[], Answer], what: str, deadline_s: float = COMPLETION_S) -> Answer:
         """Wait until ``answer`` is true, looking again after every message; return it."""
         until = time.monotonic() + deadline_s
         with self._news:

@@ -58,7 +58,7 @@ class EmulatorProcess:
     def close(self) -> None:
         self._switches.close()
         self.process.kill()
-        self.process.wait(timeout=5.0)
+        self.process.wait(timeout=60.0)
         if self.process.stdout is not None:
             self.process.stdout.close()
 
@@ -129,7 +129,7 @@ def served(controller: Controller) -> Iterator[str]:
     thread = threading.Thread(target=main, name="emulator", daemon=True)
     thread.start()
     try:
-        assert ready.wait(30.0), "the emulator does not start"
+        assert ready.wait(60.0), "the emulator does not start"
         yield host
     finally:
         loop.call_soon_threadsafe(task.cancel)

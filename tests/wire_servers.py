@@ -17,10 +17,10 @@ from openpi_client import msgpack_numpy
 
 from embodied_iqa.models.subjects.serving.served import ServedSubject
 from embodied_iqa.models.subjects.serving.server import PolicyServer, ServingOptions
+from manual_clock import PATIENCE_S
 
 Script = Callable[[socket.socket, threading.Event], None]
 
-_WAIT_S = 20.0
 HANDSHAKE = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -52,7 +52,7 @@ def reference_server(metadata: dict[str, Any], policy: Callable[[dict], dict]) -
     stop = asyncio.Event()
     thread = threading.Thread(target=loop.run_until_complete, args=(run(stop),), daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(PATIENCE_S)
     try:
         yield port[0]
     finally:
@@ -79,7 +79,7 @@ class Stop(threading.Event):
 
     def await_looks(self, number: int) -> None:
         with self._looked:
-            assert self._looked.wait_for(lambda: self._looks >= number, _WAIT_S), "the script does not run"
+            assert self._looked.wait_for(lambda: self._looks >= number, PATIENCE_S), "the script does not run"
 
     def _note(self) -> None:
         with self._looked:
@@ -203,11 +203,11 @@ def serving(subject: ServedSubject, **settings: object) -> Iterator[int]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
     thread.start()
-    assert ready.wait(_WAIT_S)
+    assert ready.wait(PATIENCE_S)
     try:
         yield ports[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(_WAIT_S)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
         loop.close()

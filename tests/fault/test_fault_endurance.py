@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.resources import source_checkout
-from live_process import completed
+from live_process import TRIAL_S, completed
 
 
 @pytest.mark.stress
-@pytest.mark.timeout(400)
 def test_two_trials_leak_nothing_and_lose_no_image(tmp_path: Path) -> None:
     checkout = source_checkout()
     assert checkout is not None
@@ -30,7 +29,7 @@ def test_two_trials_leak_nothing_and_lose_no_image(tmp_path: Path) -> None:
         "sim_node.lockstep_timeout_s=60.0",
     ]
     command = [sys.executable, str(checkout / "benchmarks" / "bench_soak.py"), *words, *limits]
-    completed(command, tmp_path, 380)
+    completed(command, tmp_path, TRIAL_S)
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     first, last = (line for line in lines if line["kind"] == "trial")
     assert [first["error"], last["error"]] == ["", ""]

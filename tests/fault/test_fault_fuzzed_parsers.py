@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from embodied_iqa.base.resources import source_checkout
+from live_process import TRIAL_S
 
 CASES = 500
 SEED = 7
@@ -18,7 +19,7 @@ def test_damaged_input_is_a_user_error(tmp_path: Path) -> None:
     assert checkout is not None
     command = [sys.executable, str(checkout / "benchmarks" / "fuzz_parsers.py")]
     command += ["--cases", str(CASES), "--seed", str(SEED), "--json", str(tmp_path / "fuzz.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TRIAL_S, check=False)
     assert done.returncode == 0, done.stdout
     found = json.loads((tmp_path / "fuzz.json").read_text())
     assert sum(found["done"].values()) >= CASES

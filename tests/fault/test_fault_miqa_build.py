@@ -19,13 +19,12 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from fail_points import fail_point
-from live_process import completed, running_program
+from live_process import TRIAL_S, completed, running_program
 from miqa_vision import FAULT, MODELS, write_coco
 from small_disk import small_disk
 
 TESTS = Path(__file__).resolve().parents[1]
 KILLS = 3
-DEADLINE_S = 300.0
 DISK_MB = 1
 FREE_BYTES = 24_000
 """Less than the files of two references need."""
@@ -67,7 +66,6 @@ def program(words: list[str]) -> list[str]:
     return [sys.executable, "-m", "embodied_iqa.cli.main", *words]
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_killed_at_any_file_it_ends_with_the_same_bytes(workers: str, build: Build, tmp_path: Path) -> None:
     path, wanted = tmp_path / "mdb", tree(build.whole)
@@ -76,13 +74,12 @@ def test_killed_at_any_file_it_ends_with_the_same_bytes(workers: str, build: Bui
     for kill, moment in enumerate(moments.tolist()):
         notes = tmp_path / f"kill{kill}"
         with running_program(command, notes / "logs", fail_point(moment, path, notes)) as killed:
-            assert killed.wait(DEADLINE_S) == -signal.SIGKILL
+            assert killed.wait(TRIAL_S) == -signal.SIGKILL
     assert tree(path) != wanted, "it was killed after its end"
-    completed(command, tmp_path / "logs", DEADLINE_S)
+    completed(command, tmp_path / "logs", TRIAL_S)
     assert tree(path) == wanted
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", list(EngineKind))
 def test_workers_change_nothing(engine: EngineKind, build: Build, tmp_path: Path) -> None:
     if engine is EngineKind.RAY:
@@ -111,11 +108,10 @@ def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]
     """Build with one worker here, with more in a process of their own; return exit code and errors."""
     if words[-1] == "1":
         return main(words), capsys.readouterr().err
-    done = subprocess.run(program(words), capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    done = subprocess.run(program(words), capture_output=True, text=True, check=False, timeout=TRIAL_S)
     return done.returncode, done.stderr
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", [("raises", "1"), ("nan", "1"), ("raises", "2")], ids=" by workers ".join)
 def test_a_failing_model_is_named_and_what_is_finished_stays(
     case: tuple[str, str],
@@ -155,7 +151,6 @@ def test_a_model_that_predicts_nothing_is_consistent_and_never_right(
     assert [row.picture for row in rows] == [row.picture for row in usual]
 
 
-@pytest.mark.timeout(600)
 def test_references_of_a_database_give_the_same_bytes_in_any_number_of_workers(
     tmp_path: Path,
 ) -> None:

@@ -29,7 +29,7 @@ from embodied_iqa.base.kinematics.models import NAMED_MODELS, UR_MODELS, ArmMode
 from manual_clock import ManualClock
 from ur_emulator import emulator, served
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 _MANY_STATES = 5000
 
 

@@ -7,7 +7,6 @@ import pytest
 from golden_values import GROUPS
 
 
-@pytest.mark.timeout(400)  # half a minute of work, on a machine that may be busy
 @pytest.mark.parametrize("group", ["distortions", "trial", "database", "panel", "metrics"])
 def test_values_are_those_of_the_file(group: str) -> None:
     golden_files.require_same_machine()

@@ -19,11 +19,10 @@ from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.prompt import DEFAULT_PROMPT, prompt_of
-from live_process import completed
+from live_process import TRIAL_S, completed
 from wire_servers import reference_server
 
 TASK = ' Open the microwave, then wait: <b>“öffnen”</b> 打开微波炉 "=1+1" [red] 👩‍🔧.'
-DEADLINE_S = 110.0
 METADATA = {"version": "1", "convention": "pi0-libero"}
 
 
@@ -60,7 +59,7 @@ def told(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         words += ["--run-dir", str(folder / "run")]
         words += ["--set", "vlm_node.cache.enabled=false"]
         command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
-        out = completed(command, folder / "logs", DEADLINE_S, {"ROS_DOMAIN_ID": str(ros_domain)})
+        out = completed(command, folder / "logs", TRIAL_S, {"ROS_DOMAIN_ID": str(ros_domain)})
         asked = [part["text"] for part in _texts(vlm)]
         yield Told(folder / "run", json.loads(out.stdout), prompts, asked)
 

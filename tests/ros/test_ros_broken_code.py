@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from live_process import COMPLETION_S
 from trial_recording import write_trial
 
 _CRASHING_PLAYBACK = """
@@ -41,7 +42,12 @@ def end_of(command: list[str], domain: int, folder: Path) -> subprocess.Complete
     environment = os.environ | {"ROS_DOMAIN_ID": str(domain)}
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), environment.get("PYTHONPATH", "")])
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=60, check=False
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=COMPLETION_S,
+        check=False,
     )
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli.main import main
-from live_process import running_program
+from live_process import TRIAL_S, running_program
 
-DEADLINE_S = 110.0
 RESTLESS = """
 from pathlib import Path
 
@@ -50,9 +49,9 @@ def test_a_key_ends_the_run_live_and_rescored(
     ours, theirs = pty.openpty()
     try:
         with running_program(command, tmp_path / "logs", variables, stdin=theirs) as program:
-            program.wait_until((tmp_path / "moved").is_file, "an arm that has moved", DEADLINE_S)
+            program.wait_until((tmp_path / "moved").is_file, "an arm that has moved", TRIAL_S)
             os.write(ours, b"e\n")
-            assert program.wait(DEADLINE_S) == 0
+            assert program.wait(TRIAL_S) == 0
     finally:
         os.close(ours)
         os.close(theirs)

@@ -19,10 +19,9 @@ from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, Experim
 from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
-from live_process import completed
+from live_process import TRIAL_S, completed
 
 TASK = ExperimentTask("pick the red cube", 7)
-DEADLINE_S = 110.0
 CAMERAS = {"camera_node.width_px": 320, "camera_node.height_px": 240, "camera_node.views": ["top"]}
 """Enough for this policy; larger images take longer to draw."""
 
@@ -47,7 +46,7 @@ def live(
         *(word for name, value in CAMERAS.items() for word in ("--set", f"{name}={json.dumps(value)}")),
     ]
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words]
-    done = completed(command, out.parent, DEADLINE_S, {"ROS_DOMAIN_ID": str(ros_domain)})
+    done = completed(command, out.parent, TRIAL_S, {"ROS_DOMAIN_ID": str(ros_domain)})
     (recording,) = (out / "recordings").glob("*/trial.mcap")
     return json.loads(done.stdout), read_trial(recording).runs
 

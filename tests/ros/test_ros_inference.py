@@ -14,9 +14,8 @@ from rclpy.node import Node
 
 from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.models.subjects.inference import Outcome, OutcomeKind
-from manual_clock import ManualClock
+from manual_clock import PATIENCE_S, ManualClock
 
-PATIENCE_S = 20.0
 DEADLINE_S = 0.4
 
 

@@ -14,13 +14,12 @@ from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
 from embodied_iqa.runs.trial.judging import JudgingState
 from embodied_iqa.runs.trial.protocol import AskPerson, Event, Reply, Stage
-
-DEADLINE_S = 120.0
+from live_process import COMPLETION_S
 
 
 def _until(process: JudgingProcess, idle: Node, *, wanted: bool) -> JudgingState:
     """Wait until a question is open, or none; the state comes from another process."""
-    deadline_s = time.monotonic() + DEADLINE_S
+    deadline_s = time.monotonic() + COMPLETION_S
     while True:
         state = process.state()
         if (state.question is not None) is wanted and not state.problem:
@@ -33,7 +32,7 @@ def test_a_question_is_seen_and_answered_once() -> None:
     rclpy.init()
     node, idle = Node("trial_node"), Node("idle")
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-    attendance = Attendance(node, DEADLINE_S, events.put)
+    attendance = Attendance(node, COMPLETION_S, events.put)
     spin, process = SpinThread(node), JudgingProcess()
     try:
         asked = AskPerson(Stage.JUDGE, 1, "the run took too long")
@@ -44,7 +43,7 @@ def test_a_question_is_seen_and_answered_once() -> None:
         wrong = Question(Stage.JUDGE, 2, 3, "")
         assert process.answer(wrong, Answer(True)) == "stage and run asked are (8, 1)"
         assert process.answer(question, Answer(False, remark="it slipped")) == ""
-        reply = events.get(timeout=DEADLINE_S)
+        reply = events.get(timeout=COMPLETION_S)
         assert reply == Reply(asked, ok=True, message="it slipped", yes=False)
         assert process.answer(question, Answer(True)) == "no question is open"
         _until(process, idle, wanted=False)

@@ -20,7 +20,7 @@ from embodied_iqa.live.ros import lifecycle
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.node import ManagedNode
 from embodied_iqa.live.ros.spinning import SpinThread
-from ros_graph import DEADLINE_S
+from live_process import COMPLETION_S
 
 _NUMBERS = count()
 """For names of their own in each test: services of nodes that have gone are known for a moment longer."""
@@ -77,13 +77,13 @@ def test_all_load_at_once_and_are_activated_in_order(graph: Graph) -> None:
     together = threading.Barrier(len(graph.names))
 
     def load() -> None:
-        together.wait(DEADLINE_S)
+        together.wait(COMPLETION_S)
 
     for name in reversed(graph.names):
         graph.add(name, load)
-    graph.manager.bring_up(DEADLINE_S)
+    graph.manager.bring_up(COMPLETION_S)
     assert graph.activated == list(graph.names)
-    graph.manager.bring_up(DEADLINE_S)
+    graph.manager.bring_up(COMPLETION_S)
     assert graph.activated == list(graph.names), "what is active stays as it is"
 
 
@@ -92,17 +92,17 @@ def test_a_failure_is_told_while_others_still_load_and_nothing_is_activated(grap
 
     def load_for_long() -> None:
         loading.set()
-        assert release.wait(DEADLINE_S)
+        assert release.wait(COMPLETION_S)
 
     def fail() -> None:
-        assert loading.wait(DEADLINE_S)
+        assert loading.wait(COMPLETION_S)
         raise UserError("no weights")
 
     for name, load in zip(graph.names, (load_for_long, fail, lambda: None), strict=True):
         graph.add(name, load)
     try:
         with pytest.raises(UserError, match=r"first_\d+ failed to configure: no weights"):
-            graph.manager.bring_up(DEADLINE_S)
+            graph.manager.bring_up(COMPLETION_S)
         assert graph.activated == []
     finally:
         release.set()
@@ -117,7 +117,7 @@ def test_a_failure_after_a_long_load_is_told_and_nothing_loads_twice(
 
     def fail_late() -> None:
         loads.append("begun")
-        assert release.wait(DEADLINE_S)
+        assert release.wait(COMPLETION_S)
         raise UserError("no server")
 
     def check() -> None:  # called ten times a second: the manager's patience is over long before
@@ -127,7 +127,7 @@ def test_a_failure_after_a_long_load_is_told_and_nothing_loads_twice(
     for name, load in zip(graph.names, (lambda: None, fail_late, lambda: None), strict=True):
         graph.add(name, load)
     with pytest.raises(UserError, match=r"first_\d+ failed to configure: no server"):
-        graph.manager.bring_up(DEADLINE_S, check)
+        graph.manager.bring_up(COMPLETION_S, check)
     assert loads == ["begun"]
 
 
@@ -140,11 +140,11 @@ def test_a_long_load_is_waited_for(graph: Graph, monkeypatch: pytest.MonkeyPatch
             release.set()
 
     def load() -> None:
-        assert release.wait(DEADLINE_S)
+        assert release.wait(COMPLETION_S)
 
     for name in graph.names:
         graph.add(name, load)
-    graph.manager.bring_up(DEADLINE_S, check)
+    graph.manager.bring_up(COMPLETION_S, check)
     assert graph.activated == list(graph.names)
 
 
@@ -153,18 +153,18 @@ def test_who_waits_may_give_up_while_nodes_load(graph: Graph) -> None:
     loading = threading.Barrier(len(graph.names) + 1)
 
     def load_for_long() -> None:
-        loading.wait(DEADLINE_S)
-        assert release.wait(DEADLINE_S)
+        loading.wait(COMPLETION_S)
+        assert release.wait(COMPLETION_S)
 
     def check() -> None:
-        loading.wait(DEADLINE_S)
+        loading.wait(COMPLETION_S)
         raise UserError("not wanted any more")
 
     for name in graph.names:
         graph.add(name, load_for_long)
     try:
         with pytest.raises(UserError, match="not wanted any more"):
-            graph.manager.bring_up(DEADLINE_S, check)
+            graph.manager.bring_up(COMPLETION_S, check)
         assert graph.activated == []
     finally:
         release.set()

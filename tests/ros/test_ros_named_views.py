@@ -16,6 +16,7 @@ from sensor_msgs.msg import Image
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.message_geometry import is_unknown_pose, matrix_from_pose
 from embodied_iqa.live.ros.qos import IMAGE, STATE
+from live_process import COMPLETION_S
 from ros_graph import RosGraph
 
 VIEWS = ("front", "left_wrist")
@@ -57,7 +58,12 @@ def test_a_node_refuses_a_pose_of_a_camera_that_it_does_not_have(ros_domain: int
     module = ["-m", "embodied_iqa.live.nodes.camera_node", "--ros-args", "--params-file", str(file)]
     environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain), "ROS_LOG_DIR": str(tmp_path)}
     ended = subprocess.run(
-        [sys.executable, *module], check=False, capture_output=True, text=True, timeout=60, env=environment
+        [sys.executable, *module],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=COMPLETION_S,
+        env=environment,
     )
     assert ended.returncode == 2
     assert "hand_eye.T_base_camera_fornt is of no camera in views; available: front" in ended.stderr

@@ -18,6 +18,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_files.yaml_files import parse_yaml
 from embodied_iqa.live.ros.node import BaseNode
 from embodied_iqa.runs.graph.parameters import GateParameters
+from live_process import COMPLETION_S
 
 HEAD = "gate_node:\n  ros__parameters:\n    "
 AGREED = "true True FALSE 0 12 -3 +5 -0 0x1F -0x10 1.5 .5 5. -.5 1e3 1E+3 5e-2 010.5 .inf -.INF +.inf"
@@ -126,4 +127,6 @@ def test_a_mode_needs_no_quotes_although_ros_reads_a_bool(ros_domain: int, word:
 def start(arguments: list[str], domain: int) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "embodied_iqa.live.nodes.gate_node", "--ros-args", *arguments]
     environment = os.environ | {"ROS_DOMAIN_ID": str(domain)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=COMPLETION_S, check=False
+    )

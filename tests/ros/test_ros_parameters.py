@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from live_process import COMPLETION_S
+
 
 @pytest.mark.parametrize(
     ("node", "argument", "words"),
@@ -21,7 +23,9 @@ import pytest
 def test_a_wrong_parameter_ends_the_node(ros_domain: int, node: str, argument: str, words: list[str]) -> None:
     command = [sys.executable, "-m", f"embodied_iqa.live.nodes.{node}", "--ros-args", "-p", argument]
     environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=COMPLETION_S, check=False
+    )
     assert done.returncode == 2, done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr

@@ -26,13 +26,12 @@ from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.world import World
 from embodied_iqa.world.tasks.instruction import parse_instruction
-from live_process import running_program
+from live_process import TRIAL_S, running_program
 from ur_emulator import emulator
 
 pytestmark = pytest.mark.stress
 
 TASK = "pick the red cube"
-DEADLINE_S = 170.0
 JUDGEMENTS = ("y held well", "n missed it")
 MOST_QUESTIONS = 12
 CAMERA = """
@@ -107,11 +106,11 @@ class Person:
 
     def await_end(self) -> None:
         try:
-            code: int | str = self._process.wait(DEADLINE_S)
+            code: int | str = self._process.wait(TRIAL_S)
         except subprocess.TimeoutExpired:
             code = "still running"
         else:
-            self._thread.join(DEADLINE_S)
+            self._thread.join(TRIAL_S)
         assert code == 0, "\n".join([str(code), *self.asked, self.text])
 
 

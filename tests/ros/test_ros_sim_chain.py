@@ -22,7 +22,8 @@ from embodied_iqa.imaging.images.image_cdr import image_from_cdr, stamp_from_cdr
 from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
 from embodied_iqa.runs.graph.node_table import resolve
-from ros_graph import DEADLINE_S, Inbox, RosGraph
+from live_process import COMPLETION_S
+from ros_graph import Inbox, RosGraph
 
 TASK = "push the blue ball"
 TICK_NS = 8_000_000
@@ -176,7 +177,7 @@ def test_the_world_never_runs_ahead_of_the_arm(chain: Chain) -> None:
 
 def _next_stamp(arm: UrArm, after_ns: int) -> int:
     """Wait for a state of a later time, without answering."""
-    until = time.monotonic() + DEADLINE_S
+    until = time.monotonic() + COMPLETION_S
     while (state := arm.read()) is None or state.stamp_ns <= after_ns:
         assert time.monotonic() < until, "no further state"
         select.select([arm.fileno()], [], [], 0.05)

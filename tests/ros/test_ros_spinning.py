@@ -14,6 +14,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Empty
 
 from embodied_iqa.live.ros.spinning import SpinThread, ThreadedExecutor
+from manual_clock import PATIENCE_S
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def test_shutdown_waits_for_a_callback(node: Node) -> None:
 
     def work() -> None:
         began.set()
-        assert go_on.wait(20.0)
+        assert go_on.wait(PATIENCE_S)
         finished.set()
 
     executor = ThreadedExecutor(2, context=node.context)
@@ -41,7 +42,7 @@ def test_shutdown_waits_for_a_callback(node: Node) -> None:
         executor.spin_once(timeout_sec=0.1)
     assert not executor.shutdown(timeout_sec=0.0)
     threading.Timer(0.1, go_on.set).start()
-    assert executor.shutdown(timeout_sec=20.0)
+    assert executor.shutdown(timeout_sec=PATIENCE_S)
     assert finished.is_set()
 
 
@@ -59,7 +60,7 @@ def test_an_error_of_a_callback_is_raised_by_the_spinning_thread(node: Node) -> 
 
     with pytest.raises(ZeroDivisionError, match="a bug"):
         spin()
-    executor.shutdown(timeout_sec=20.0)
+    executor.shutdown(timeout_sec=PATIENCE_S)
 
 
 def test_posted_actions_run_in_their_order(node: Node) -> None:
@@ -67,7 +68,7 @@ def test_posted_actions_run_in_their_order(node: Node) -> None:
     for number in range(20):
         spin.post(partial(ran.append, number))
     spin.post(last.set)
-    assert last.wait(20.0)
+    assert last.wait(PATIENCE_S)
     spin.close()
     assert ran == list(range(20))
 
@@ -83,7 +84,7 @@ def test_a_spin_thread_is_closed_while_messages_arrive(node: Node, capfd: pytest
     node.create_subscription(Empty, "/spun", take, 10)
     spin = SpinThread(node)
     publisher.publish(Empty())
-    assert arrived.wait(20.0)
+    assert arrived.wait(PATIENCE_S)
     spin.close()
     assert all(thread.name != "spun_node spin" for thread in threading.enumerate())
     assert capfd.readouterr().err == ""

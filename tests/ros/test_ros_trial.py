@@ -14,11 +14,10 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.runs.graph.node_table import GRAPH
 from graph_sockets import assert_only_this_machine_hears
-from live_trial import DEADLINE_S, NOISE, PALE, SCENE_SEED, TASK, Session, begin, small_images, words_of
+from live_process import COMPLETION_S, TRIAL_S
+from live_trial import NOISE, PALE, SCENE_SEED, TASK, Session, begin, small_images, words_of
 from small_disk import small_disk
 
-INTERRUPTED_S = 30.0
-STOP_S = 60.0
 LONG = [f"{distortion}:{level}" for distortion in ("12", "19") for level in range(1, 6)]
 """A session of a minute: it goes on for as long as another process may take to find its nodes."""
 
@@ -89,7 +88,7 @@ def test_no_other_machine_hears_a_trial_and_ctrl_c_ends_everything_and_closes_th
         assert set(nodes) == {entry.name for entry in GRAPH} - {"playback_node"}
         assert_only_this_machine_hears(ros_domain, nodes, tmp_path)
         os.kill(trial.program.process.pid, signal.SIGINT)
-        assert trial.program.wait(INTERRUPTED_S) == 130
+        assert trial.program.wait(COMPLETION_S) == 130
         said = trial.program.stderr
         assert "Traceback" not in said
         assert said.strip().endswith("embodied-iqa: interrupted")
@@ -104,7 +103,7 @@ def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int,
         small_disk(tmp_path / "disk", 40) as disk,
         begin(ros_domain, disk / "run", tmp_path, "--distortion", "20:5") as trial,
     ):
-        assert trial.program.wait(DEADLINE_S) == 1
+        assert trial.program.wait(TRIAL_S) == 1
         said = trial.program.stderr
         assert "Traceback" not in said
         assert f"the disk at {disk} is full" in said
@@ -126,7 +125,7 @@ def test_a_node_that_dies_is_reported_and_ends_the_trial(ros_domain: int, tmp_pa
     with begin(ros_domain, tmp_path / "run", tmp_path, "--no-distortion", *small) as trial:
         trial.wait_for_recording()
         os.kill(trial.nodes()["vla_node"], signal.SIGKILL)
-        assert trial.program.wait(STOP_S) == 1
+        assert trial.program.wait(COMPLETION_S) == 1
         said = trial.program.stderr
         assert "Traceback" not in said
         assert "vla_node ended (signal SIGKILL); its log ends:" in said

@@ -37,7 +37,7 @@ TASK = "pick the red cube"
 STAMP_NS = 50_000_000_000
 TOKENS = 12
 DEADLINE_S = 5.0
-"""No server that answers misses it on a busy machine."""
+"""A silent server has to reach it; an answer that a busy machine delays beyond it is requested again."""
 
 
 class Camera:
@@ -170,7 +170,7 @@ def test_a_silent_server_costs_one_deadline_and_the_node_lives(tmp_path: Path, s
     with own_domain() as domain, RosGraph(domain, tmp_path / "graph", ["vlm_node"], names) as graph:
         graph.activate("vlm_node")
         camera = Camera(graph)
-        assert camera.ask().answer.answer == "a red cube"
+        graph.wait(lambda: camera.ask().answer.answer == "a red cube", "the first answer")
         asked = len(server.requests)
         server.behave = lambda handler: handler.server_of_test.end.wait(PATIENCE_S)
         response = camera.ask()

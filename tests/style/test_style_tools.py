@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from style_sources import ROOT
 
 
@@ -29,7 +28,6 @@ def test_ruff_format() -> None:
     _run("ruff", "format", "--check", "--quiet", ".")
 
 
-@pytest.mark.timeout(600)
 def test_mypy_strict() -> None:
     """One run for the package, the scripts, the policy host and the benchmarks: pyproject.toml lists them."""
     _run("mypy")

@@ -28,6 +28,21 @@ def _found(tmp_path: Path, code: str, name: str = "tests/unit/test_new.py") -> l
     return [rule for rule, _ in findings(Written(tmp_path / "test_new.py", code))]
 
 
+@pytest.mark.parametrize("room", ["ros", "fault"])
+@pytest.mark.parametrize(
+    ("code", "rules"),
+    [
+        ("def test(event):\n    assert event.wait(20)", ["timeout"]),
+        ("def test(future):\n    future.result(timeout=20)", ["timeout"]),
+        ("def test(future):\n    future.result(LONG_S)", []),
+        ("def test(queue):\n    queue.ask(deadline_s=20)", []),
+        ("def test(time: ManualClock, arm):\n    arm.wait(0.01)\n    time.advance(1)", []),
+    ],
+)
+def test_a_live_test_waits_for_long(tmp_path: Path, room: str, code: str, rules: list[str]) -> None:
+    assert _found(tmp_path, code, f"tests/{room}/test_new.py") == rules
+
+
 @pytest.mark.parametrize(
     ("code", "rules"),
     [
@@ -54,6 +69,11 @@ def _found(tmp_path: Path, code: str, name: str = "tests/unit/test_new.py") -> l
             "def look():\n    assert here()\ndef test(stop):\n    while not stop.wait(0.01):\n        look()",
             ["timeout"],
         ),
+        ("def test(path):\n    completed(['true'], path, 20.0)", ["timeout"]),
+        ("def test(path):\n    completed(['true'], path, LONG_S)", []),
+        ("def test():\n    subprocess.run(['true'], timeout=25)", ["timeout"]),
+        ("def test(program):\n    program.wait_until(lambda: True, 'it', deadline_s=20)", ["timeout"]),
+        ("def test(event):\n    assert event.wait(20)", []),
         ("@pytest.mark.wall_clock_free\ndef test():\n    time.sleep(0.1)", ["sleep"]),
         ("@pytest.mark.wall_clock\ndef test():\n    time.sleep(0.1)", []),
         ("@pytest.mark.stress\ndef test():\n    time.sleep(0.1)", ["sleep"]),

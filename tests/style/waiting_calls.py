@@ -23,6 +23,14 @@ LIST = ROOT / "tests" / "lists" / "waiting.txt"
 SHORTEST_S = 5.0
 """A time-out of a test is at least this long: a busy machine pauses a process for a second or two."""
 
+SHORTEST_COMPLETION_S = 30.0
+"""The limit for the end of a process, and for every wait of a live test, is at least this long."""
+_LIVE = ("tests/ros/", "tests/fault/")
+_COMPLETIONS = {"completed": 2, "wait_until": 2, "wait_until_gone": 1, "communicate": 1}
+"""Calls that wait for a process, and the place of their limit."""
+_WAITS = {"wait", "join", "result", "exception", "wait_for", "acquire", "get"}
+"""Calls that wait for anything else."""
+
 OWNERS = {
     "tests/chromium_pipe.py": "ends Chromium, whatever the test does",
     "tests/live_process.py": "ends a program and all that it started, whatever the test does",
@@ -36,7 +44,7 @@ _PLUGINS = "suite_"
 """Plugins of pytest: they measure runs and decide nothing by it."""
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "time", "time_ns"}
 _WAIT = re.compile(r"(timeout|deadline|silence)(_s|_sec)?")
-_POSITIONAL = {"wait": 0, "join": 0, "result": 0, "wait_for": 1}
+_POSITIONAL = {"wait": 0, "join": 0, "result": 0, "wait_for": 1} | _COMPLETIONS
 """Calls whose time-out may stand without its name, and its place."""
 _OWN_TIMES = {"ManualClock", "SteppedTime"}
 """Annotations of arguments: a function that uses one works on time that the test owns."""
@@ -137,9 +145,15 @@ class _Finder:
         """The value of a number or of a constant of the module."""
         return self._numbers.get(node.id) if isinstance(node, ast.Name) else self._constant(node)
 
-    def _is_short(self, node: ast.expr) -> bool:
+    def _is_short(self, node: ast.expr, shortest_s: float = SHORTEST_S) -> bool:
         seconds = self._seconds(node)
-        return seconds is not None and 0.0 < seconds < SHORTEST_S
+        return seconds is not None and 0.0 < seconds < shortest_s
+
+    def _shortest_s(self, name: str, last: str) -> float:
+        """The shortest limit of a call: one that ends a product's deadline may be shorter."""
+        is_process = last in _COMPLETIONS or name == "subprocess.run"
+        is_live = self._name.startswith(_LIVE) and last in _WAITS
+        return SHORTEST_COMPLETION_S if is_process or is_live else SHORTEST_S
 
     def _of(self, nodes: list[ast.AST], own_time: bool) -> Iterator[tuple[str, int]]:
         stamps = {
@@ -176,9 +190,10 @@ class _Finder:
             return
         given = [word.value for word in call.keywords if word.arg and _WAIT.fullmatch(word.arg)]
         place = _POSITIONAL.get(last)
-        if place is not None and len(call.args) > place and isinstance(call.func, ast.Attribute):
+        has_place = isinstance(call.func, ast.Attribute) or last in _COMPLETIONS
+        if place is not None and len(call.args) > place and has_place:
             given.append(call.args[place])
-        if any(self._is_short(value) for value in given):
+        if any(self._is_short(value, self._shortest_s(name, last)) for value in given):
             yield "timeout"
 
 

@@ -22,6 +22,7 @@ from embodied_iqa.live.cameras.own_cameras import own_cameras
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
+from live_process import TRIAL_S
 
 EXAMPLES = (source_checkout() or Path()) / "examples"
 EXTEND = EXAMPLES / "extend"
@@ -33,7 +34,7 @@ def run_script(name: str, *words: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=TRIAL_S,
         env=os.environ | {"PYTHONWARNINGS": "ignore"},
     )
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ from embodied_iqa.cli.experiment.running import _parameters
 from embodied_iqa.cli.main import main
 from embodied_iqa.runs.graph.node_table import resolve
 from fail_points import fail_point
-from live_process import running_program
+from live_process import TRIAL_S, running_program
 
 WORDS = [
     "experiment",
@@ -28,7 +28,6 @@ WORDS = [
     "5",
     "--out",
 ]
-DEADLINE_S = 100.0
 
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
@@ -42,7 +41,7 @@ def test_killed_and_resumed_gives_the_same(tmp_path: Path, capsys: pytest.Captur
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     variables = ONE_THREAD | fail_point(2, killed / "shards", tmp_path / "notes")
     with running_program(_program(killed), tmp_path / "logs", variables) as program:
-        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+        assert program.wait(TRIAL_S) == -signal.SIGKILL
     assert len(list((killed / "shards").glob("*.parquet"))) == 1
     assert not (killed / "runs.parquet").exists()
     assert main([*WORDS, str(killed), "--json"]) == 0
@@ -114,10 +113,10 @@ def test_a_gate_that_was_fitted_anew_is_another_parameter(tmp_path: Path) -> Non
 def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with running_program(_program(out, "--workers", "2"), tmp_path / "logs", ONE_THREAD) as program:
-        program.wait_until(lambda: any((out / "shards").glob("*.parquet")), "a run", DEADLINE_S)
+        program.wait_until(lambda: any((out / "shards").glob("*.parquet")), "a run", TRIAL_S)
         seen = program.running()
         assert program.process.pid in seen
         assert len(seen) >= 3, "the parent and both workers run"
         program.process.kill()
-        assert program.wait(DEADLINE_S) == -signal.SIGKILL
-        program.wait_until_gone(seen, DEADLINE_S)
+        assert program.wait(TRIAL_S) == -signal.SIGKILL
+        program.wait_until_gone(seen, TRIAL_S)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from live_process import COMPLETION_S
+
 LOSES_ONE = """
 import signal, sys, time
 from embodied_iqa.cli import main as cli
@@ -26,7 +28,7 @@ sys.exit(cli.main())
 
 def test_an_interrupt_during_a_finalizer_ends_the_command() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LOSES_ONE], capture_output=True, text=True, timeout=25, check=False
+        [sys.executable, "-c", LOSES_ONE], capture_output=True, text=True, timeout=COMPLETION_S, check=False
     )
     assert done.returncode == 130, done.stderr
     assert done.stderr == "embodied-iqa: interrupted\n"
@@ -52,5 +54,5 @@ sys.exit(cli.main())
 
 
 def test_a_command_whose_graph_never_ends_is_ended() -> None:
-    done = subprocess.run([sys.executable, "-c", HANGS_AT_ITS_END], timeout=45, check=False)
+    done = subprocess.run([sys.executable, "-c", HANGS_AT_ITS_END], timeout=COMPLETION_S, check=False)
     assert done.returncode == 1

@@ -20,13 +20,12 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from fail_points import fail_point
-from live_process import running_program
+from live_process import TRIAL_S, running_program
 from miqa_folders import make_miqa, scene
 from small_disk import small_disk
 
 pytest.importorskip("torch")
 
-DEADLINE_S = 500.0
 RUN_TINY = """
 import sys
 import torch
@@ -131,7 +130,6 @@ def test_a_folder_that_is_no_database_is_refused(
     assert not (tmp_path / "metric").exists()
 
 
-@pytest.mark.timeout(900)
 def test_a_killed_training_continues_to_the_same_weights(words: list[str], tmp_path: Path) -> None:
     long = [*words, "--epochs", "5"]
     whole = [str(tmp_path / "whole") if word == words[4] else word for word in long]
@@ -139,7 +137,7 @@ def test_a_killed_training_continues_to_the_same_weights(words: list[str], tmp_p
     variables = fail_point(2, tmp_path / "metric" / "training", tmp_path / "notes")
     command = [sys.executable, "-c", RUN_TINY, *long]
     with running_program(command, tmp_path / "logs", variables | {"OMP_NUM_THREADS": "1"}) as program:
-        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+        assert program.wait(TRIAL_S) == -signal.SIGKILL
     assert not (tmp_path / "metric" / "card.json").exists()
     assert main(long) == main(whole) == 0
     for name in ("network.onnx", "curve.svg"):

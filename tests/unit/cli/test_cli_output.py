@@ -19,6 +19,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.runs.experiment.scores import MeanRow
 from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, Frames, Gate, Latency, RunScores
+from live_process import COMPLETION_S
 
 NEXT = "next: embodied-iqa "
 
@@ -124,7 +125,9 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
     def completed(*words: str) -> set[str]:
         line = f"source {script}; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; "
         line += '_shtab_embodied_iqa; printf "%s\\n" "${COMPREPLY[@]}"'
-        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=True, timeout=COMPLETION_S
+        )
         return set(done.stdout.split())
 
     assert {"trial", "train"} <= completed("embodied-iqa", "tr")

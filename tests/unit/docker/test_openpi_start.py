@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from image_files import COMPOSE, POLICIES, compose, filled
 
+from live_process import COMPLETION_S
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SERVER = "import json, sys\nprint(json.dumps(sys.argv[1:]))\n"
 FAST = "models--physical-intelligence--fast/refs"
@@ -35,7 +37,9 @@ def start(place: Path, *words: str, **variables: str) -> subprocess.CompletedPro
         **variables,
     }
     command = [sys.executable, str(POLICIES / "openpi" / "start.py"), "--root", str(place / "openpi"), *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=COMPLETION_S
+    )
 
 
 def test_becomes_the_server_of_a_checkpoint(place: Path) -> None:

@@ -25,7 +25,7 @@ from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.wire.errors import WireError
 from embodied_iqa.world.protocols import ChunkStatus, VlaObservation
-from live_process import running_program
+from live_process import COMPLETION_S, running_program
 
 SMALL = '''
 """A policy that moves by what it sees."""
@@ -55,7 +55,6 @@ class Heavy:
             raise ImportError("not in an image: " + name)
 sys.meta_path.insert(0, Heavy())
 """
-DEADLINE_S = 60.0
 BRIDGE = ["--convention", "octo-bridge"]
 
 
@@ -91,7 +90,7 @@ def entry(image: Path, *words: str) -> tuple[list[str], dict[str, str]]:
 def run(image: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command, environment = entry(image, *words)
     return subprocess.run(
-        command, env=environment, cwd=image, capture_output=True, text=True, check=False, timeout=60
+        command, env=environment, cwd=image, capture_output=True, text=True, check=False, timeout=COMPLETION_S
     )
 
 
@@ -108,7 +107,7 @@ def served(image: Path, *words: str, **more: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
         finally:
             program.process.terminate()
-            assert program.wait(DEADLINE_S) == 0
+            assert program.wait(COMPLETION_S) == 0
 
 
 def health(port: int) -> int:
@@ -116,7 +115,7 @@ def health(port: int) -> int:
     words = words_of(IMAGES["octo"].last("HEALTHCHECK").split("CMD", 1)[1].strip())
     command = [sys.executable, str(POLICIES / "health.py"), str(port)]
     assert [Path(word).name for word in command[1:2]] == [Path(words[1]).name]
-    return subprocess.run(command, check=False, timeout=30).returncode
+    return subprocess.run(command, check=False, timeout=COMPLETION_S).returncode
 
 
 def asked(value: int = 100, prompt: str = "pick the red cube") -> dict[str, Any]:

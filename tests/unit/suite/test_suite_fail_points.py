@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from fail_points import fail_point
-from live_process import running_program
+from live_process import COMPLETION_S, running_program
 
-DEADLINE_S = 60.0
 PROGRAM = """
 import pathlib, sys
 folder = pathlib.Path(sys.argv[1])
@@ -38,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_kill_is_just_before_the_rename(folder: Path, tmp_path: Path, number: int, left: int) -> None:
     variables = fail_point(number, folder, tmp_path / "notes")
     with running_program(_words(folder, 5), tmp_path / "logs", variables) as program:
-        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+        assert program.wait(COMPLETION_S) == -signal.SIGKILL
     assert len(list(folder.glob("*.txt"))) == left
     assert (folder / f".{left}").read_text() == "01234", "the unfinished file is cut"
 
@@ -47,7 +46,7 @@ def test_who_comes_after_the_number_was_reached_is_killed_too(folder: Path, tmp_
     variables = fail_point(2, folder, tmp_path / "notes")
     (tmp_path / "notes" / "renames").write_bytes(b"..")
     with running_program(_words(folder, 1), tmp_path / "logs", variables) as program:
-        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+        assert program.wait(COMPLETION_S) == -signal.SIGKILL
     assert not list(folder.glob("*.txt"))
 
 
@@ -57,9 +56,9 @@ def test_a_process_counts_its_rename_once_the_other_has_counted_its_own(folder: 
     with (tmp_path / "notes" / "renames").open("ab") as counted:
         fcntl.flock(counted, fcntl.LOCK_EX)  # before the program starts, which would count first
         with running_program(_words(folder, 1), tmp_path / "logs", variables) as program:
-            program.wait_until(lambda: "ready" in program.stdout, "it is ready", DEADLINE_S)
+            program.wait_until(lambda: "ready" in program.stdout, "it is ready", COMPLETION_S)
             counted.write(b".")
             counted.flush()
             fcntl.flock(counted, fcntl.LOCK_UN)
-            assert program.wait(DEADLINE_S) == -signal.SIGKILL
+            assert program.wait(COMPLETION_S) == -signal.SIGKILL
     assert not list(folder.glob("*.txt"))

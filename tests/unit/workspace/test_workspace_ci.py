@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from live_process import completed, running_program
+from live_process import COMPLETION_S, completed, running_program
 
 ROOT = Path(__file__).resolve().parents[3]
-DEADLINE_S = 60.0
 MAKE = f"""#!{sys.executable}
 import os, signal, sys
 from pathlib import Path
@@ -66,9 +65,9 @@ def test_a_signal_ends_both_runs_and_leaves_their_output(
     command = ["bash", str(checkout / ".ci" / "run")]
     with running_program(command, tmp_path / "logs", variables(checkout, "")) as program:
         begun = [checkout / "first", checkout / "second"]
-        program.wait_until(lambda: all(file.exists() for file in begun), "both run", DEADLINE_S)
+        program.wait_until(lambda: all(file.exists() for file in begun), "both run", COMPLETION_S)
         program.process.send_signal(sent)
-        assert program.wait(DEADLINE_S) == code
+        assert program.wait(COMPLETION_S) == code
         assert not program.running()
         lines = program.stdout.splitlines()
     assert lines[-4:] == [
@@ -82,7 +81,7 @@ def test_a_signal_ends_both_runs_and_leaves_their_output(
 
 def test_two_runs_end_with_one_closing_line(checkout: Path, tmp_path: Path) -> None:
     command = ["bash", str(checkout / ".ci" / "run")]
-    program = completed(command, tmp_path / "logs", DEADLINE_S, variables(checkout, "yes"))
+    program = completed(command, tmp_path / "logs", COMPLETION_S, variables(checkout, "yes"))
     assert program.stdout.splitlines()[-5:] == [
         "first begins",
         "=== 2 passed in 2.50s ===",

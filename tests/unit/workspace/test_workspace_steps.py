@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from live_process import COMPLETION_S
 from workspace import commands, system
 from workspace.commands import alone, run_logged
 from workspace.interfaces import remove_installed
@@ -120,7 +121,7 @@ def test_step_beside_runs_with_the_later_ones_and_its_failure_ends_set_up(tmp_pa
     later = threading.Event()
 
     def beside() -> None:
-        assert later.wait(30), "the later step waits for it"
+        assert later.wait(COMPLETION_S), "the later step waits for it"
         raise SetupError("no compiler")
 
     steps = [
@@ -137,7 +138,7 @@ def test_steps_beside_run_one_after_another(tmp_path: Path) -> None:
     later = threading.Event()
 
     def slow() -> None:
-        assert later.wait(30), "the later step waits for it"
+        assert later.wait(COMPLETION_S), "the later step waits for it"
         done.append("build")
 
     steps = [
@@ -227,7 +228,7 @@ def test_set_up_waits_for_another_that_holds_the_lock(
     with alone(file, "nobody is there"):
         thread = threading.Thread(target=second)
         thread.start()
-        assert said.get(timeout=60.0) == "waiting for the first"
+        assert said.get(timeout=COMPLETION_S) == "waiting for the first"
         order.append("first")
     thread.join(60.0)
     assert order == ["first", "second"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from live_process import COMPLETION_S
 from workspace.ticker import Ticker, last_line
 
 
@@ -39,6 +40,6 @@ def test_seconds_and_the_last_line_are_printed_until_the_end(
     with Ticker(log, interval_s=0.01):
         said = ""
         while "Downloading torch\n" not in said:
-            said += printed.lines.get(timeout=60.0)
+            said += printed.lines.get(timeout=COMPLETION_S)
     assert "0 s  Downloading torch\n" in said
     assert not set(threading.enumerate()) - threads, "nothing follows"

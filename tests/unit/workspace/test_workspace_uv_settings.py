@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from live_process import COMPLETION_S
 from workspace.uv_settings import uv_settings
 
 ALWAYS = {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_SYSTEM_CERTS": "true"}
@@ -30,7 +31,7 @@ def test_every_setting_of_an_index_is_passed_on(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=COMPLETION_S,
     ).stdout
     settings, options = uv_settings(listing, {"SSL_CERT_FILE": "/mine.pem", "UV_PYTHON": "x"})
     assert settings["UV_DEFAULT_INDEX"] == "https://wins.example/simple"

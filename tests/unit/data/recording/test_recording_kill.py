@@ -11,9 +11,7 @@ import pytest
 from recording_samples import read_with_mcap, read_with_rosbags
 
 from embodied_iqa.data.recording.repair.recover import recover
-from live_process import running_program
-
-DEADLINE_S = 60.0
+from live_process import COMPLETION_S, running_program
 
 WRITER = """
 import itertools, sys
@@ -46,7 +44,7 @@ queue = RecordingQueue(TrialWriter(Path(sys.argv[1]), types=type_store(), option
 queue.add_channel(EVENT_TOPIC, EVENT_TYPE)
 event = samples(1)[1].cdr
 for index in itertools.count():
-    queue.put(EVENT_TOPIC, event, index, sequence=index, deadline_s=10.0)
+    queue.put(EVENT_TOPIC, event, index, sequence=index, deadline_s=60.0)
     print(queue.status.written, flush=True)
 """
 
@@ -61,7 +59,7 @@ def _run_until(script: str, path: Path, reached: int) -> int:
             if last >= reached and not killed:
                 child.process.kill()
                 killed = True
-        assert child.wait(DEADLINE_S) == -signal.SIGKILL
+        assert child.wait(COMPLETION_S) == -signal.SIGKILL
         return last
 
 

@@ -15,7 +15,7 @@ from embodied_iqa.base.files import Buffer
 from embodied_iqa.data.recording.errors import RecordingWriteError
 from embodied_iqa.data.recording.recording_queue import RecordingQueue
 from embodied_iqa.data.recording.writer import TrialWriter
-from manual_clock import ManualClock
+from manual_clock import PATIENCE_S, ManualClock
 
 EVENT = samples(1)[1].cdr
 
@@ -38,7 +38,7 @@ class SlowWriter(TrialWriter):
         sequence: int = 0,
     ) -> None:
         self.has_begun.set()
-        assert self.may_go_on.wait(30)
+        assert self.may_go_on.wait(PATIENCE_S)
         if self.fails:
             raise RecordingWriteError(self.path, "cannot write the recording: No space left on device")
         super().write(topic, cdr, log_time_ns, publish_time_ns, sequence)
@@ -78,7 +78,7 @@ def test_waits_for_space_until_the_deadline(tmp_path: Path) -> None:
     clock = ManualClock()
     writer, queue = slow_queue(tmp_path / "trial.mcap", len(EVENT), clock=clock)
     assert queue.put(EVENT_TOPIC, EVENT, 0)
-    assert writer.has_begun.wait(30)
+    assert writer.has_begun.wait(PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         refused = pool.submit(queue.put, EVENT_TOPIC, EVENT, 1, deadline_s=0.02)
         clock.outlast(refused, 0.02)
@@ -86,7 +86,7 @@ def test_waits_for_space_until_the_deadline(tmp_path: Path) -> None:
         taken = pool.submit(queue.put, EVENT_TOPIC, EVENT, 2, deadline_s=0.02)
         clock.await_waiting()
         writer.may_go_on.set()
-        assert taken.result(30)
+        assert taken.result(PATIENCE_S)
     assert queue.close().written == 2
 
 
@@ -95,11 +95,11 @@ def test_failing_disk_is_reported_and_does_not_end_the_recording(tmp_path: Path)
     writer.fails = True
     writer.may_go_on.set()
     assert queue.put(EVENT_TOPIC, EVENT, 0)
-    assert queue.put(EVENT_TOPIC, EVENT, 1, deadline_s=30.0)
+    assert queue.put(EVENT_TOPIC, EVENT, 1, deadline_s=PATIENCE_S)
     assert "No space left" in queue.status.error
     assert not queue.put(EVENT_TOPIC, EVENT + bytes(1), 2), "larger than the queue"
     writer.fails = False
-    assert queue.put(EVENT_TOPIC, EVENT, 7, deadline_s=30.0)
+    assert queue.put(EVENT_TOPIC, EVENT, 7, deadline_s=PATIENCE_S)
     queue.close()
     assert read_with_mcap(tmp_path / "trial.mcap")[-1].log_time_ns == 7
 
@@ -108,7 +108,7 @@ def test_stuck_disk_ends_close_at_its_deadline(tmp_path: Path) -> None:
     clock = ManualClock()
     writer, queue = slow_queue(tmp_path / "trial.mcap", 1 << 20, clock=clock)
     queue.put(EVENT_TOPIC, EVENT, 0)
-    assert writer.has_begun.wait(30)
+    assert writer.has_begun.wait(PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         closing = pool.submit(queue.close, deadline_s=0.01)
         clock.outlast(closing, 0.01)
@@ -147,7 +147,7 @@ def test_bug_in_the_writer_is_not_silent(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(writer, "step", lambda now_ns: 1 // 0)
     writer.may_go_on.set()
     queue.put(EVENT_TOPIC, EVENT, 0)
-    queue._thread.join(30)
+    queue._thread.join(PATIENCE_S)
     assert reported
     assert not queue.status.alive
     assert not queue.put(EVENT_TOPIC, EVENT, 1)

@@ -141,7 +141,7 @@ def test_a_feeding_thread_and_a_reading_one_lose_nothing() -> None:
         taken.release()
         assert both is not None
         assert np.array_equal(both.frame.rgb, images(number)[0]), number
-    feeder.join(5.0)
+    feeder.join(PATIENCE_S)
     assert camera.lost == 0
     camera.close()
 

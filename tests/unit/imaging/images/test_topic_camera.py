@@ -20,7 +20,7 @@ from embodied_iqa.imaging.images.hand_eye import PoseAt
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
-from manual_clock import ManualClock
+from manual_clock import PATIENCE_S, ManualClock
 
 NOW_NS = 5_000_000_000
 MS = 1_000_000
@@ -211,7 +211,7 @@ def test_an_image_waits_for_its_depth() -> None:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(bench.camera.read_rgbd, 0.0)
         bench.camera.take_depth(depth(NOW_NS, 500))
-        both = reading.result(20.0)
+        both = reading.result(PATIENCE_S)
     assert both is not None
     assert both.depth is not None
 

@@ -28,8 +28,8 @@ from embodied_iqa.live.cameras.own_cameras import open_own, own_cameras
 from embodied_iqa.live.cameras.stored_cameras import open_files
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
+from manual_clock import PATIENCE_S
 
-PATIENCE_S = 20.0
 RGB = np.zeros((4, 6, 3), np.uint8)
 
 

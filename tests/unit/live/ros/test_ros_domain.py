@@ -11,6 +11,7 @@ import pytest
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.live.ros.domain import own_domain, session_on
+from live_process import COMPLETION_S
 
 HOLDS_ONE_AND_DIES = """
 import os, sys
@@ -34,7 +35,7 @@ def test_reservations_differ_until_none_is_left(tmp_path: Path):
 
 def test_a_dead_process_has_no_reservation(tmp_path: Path):
     command = [sys.executable, "-c", HOLDS_ONE_AND_DIES, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPLETION_S, check=False)
     assert done.returncode == 9, done.stderr
     with ExitStack() as stack:
         assert int(done.stdout) in [stack.enter_context(own_domain(tmp_path)) for _ in range(101)]

@@ -66,7 +66,7 @@ def deploy(answer: Callable[[dict], object], status: int = 200) -> Iterator[tupl
 
 def options(**policy: object) -> VlaOptions:
     chosen = {"convention": "openvla-bridge"} | policy
-    server = ServerOptions(connect_s=5.0, deadline_s=5.0, retries=0)
+    server = ServerOptions(connect_s=60.0, deadline_s=60.0, retries=0)
     return VlaOptions(server=server, policy=PolicyOptions(**chosen))
 
 
@@ -119,7 +119,7 @@ def test_oft_gets_both_cameras_and_the_state_and_gives_a_chunk():
 
 def test_a_token_is_sent_and_never_part_of_a_message(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VLA_KEY", "very-secret")
-    server = ServerOptions(key_env="VLA_KEY", connect_s=5.0, deadline_s=5.0, retries=0)
+    server = ServerOptions(key_env="VLA_KEY", connect_s=60.0, deadline_s=60.0, retries=0)
     chosen = VlaOptions(server=server, policy=PolicyOptions(convention="openvla-bridge"))
     with deploy(lambda _: "error") as (port, requests):
         vla = make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), chosen)

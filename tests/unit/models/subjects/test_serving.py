@@ -49,9 +49,8 @@ from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.rollout import observe
 from embodied_iqa.world.simulation.world import World
 from live_process import running_program
+from manual_clock import PATIENCE_S
 from wire_servers import reference_server, serving
-
-WAIT_S = 20.0
 
 
 @cache
@@ -88,7 +87,7 @@ class Recorder:
     def act_batch(self, observations: list[VlaObservation]) -> list[ActionChunk]:
         self.batches.append(len(observations))
         self.begun.release()
-        assert self.may_go.wait(WAIT_S)
+        assert self.may_go.wait(PATIENCE_S)
         return [self.one(item) for item in observations]
 
     def one(self, seen: VlaObservation) -> ActionChunk:
@@ -109,7 +108,7 @@ class Recorder:
 
 
 def client_of(port: int) -> PolicyClient:
-    return PolicyClient(Address("127.0.0.1", port), WireLimits(connect_s=WAIT_S, answer_s=WAIT_S))
+    return PolicyClient(Address("127.0.0.1", port), WireLimits(connect_s=PATIENCE_S, answer_s=PATIENCE_S))
 
 
 def test_the_reference_client_gets_what_the_subject_says():
@@ -248,7 +247,7 @@ def test_a_question_that_cannot_be_meant_is_refused_and_the_next_is_answered(mes
 def connected(port: int) -> Iterator[websockets.sync.client.ClientConnection]:
     """A plain websocket behind the metadata."""
     with websockets.sync.client.connect(f"ws://127.0.0.1:{port}", max_size=None) as connection:
-        connection.recv(WAIT_S)
+        connection.recv(PATIENCE_S)
         yield connection
 
 
@@ -256,9 +255,9 @@ def test_what_is_no_message_is_refused_and_the_next_is_answered():
     with serving(Recorder().served()) as port, connected(port) as connection:
         for bad in (b"\xc1", b"\x93\x01\x02\x03", "text", msgpack_numpy.packb({"request": "x"})):
             connection.send(bad)
-            assert isinstance(connection.recv(WAIT_S), str)
+            assert isinstance(connection.recv(PATIENCE_S), str)
         connection.send(msgpack_numpy.packb(own_observation(observation())))
-        assert isinstance(connection.recv(WAIT_S), bytes)
+        assert isinstance(connection.recv(PATIENCE_S), bytes)
 
 
 def test_a_message_over_the_limit_ends_the_connection_and_nothing_else():
@@ -267,7 +266,7 @@ def test_a_message_over_the_limit_ends_the_connection_and_nothing_else():
             with suppress(websockets.exceptions.ConnectionClosed):
                 connection.send(b"\0" * 1_000_000)
             with pytest.raises(websockets.exceptions.ConnectionClosed):
-                connection.recv(WAIT_S)
+                connection.recv(PATIENCE_S)
         client = client_of(port)
         assert client.connect()["name"] == "recorder"
         client.close()
@@ -296,15 +295,15 @@ def test_questions_beyond_the_queue_are_refused_and_waiting_ones_are_answered_to
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
         threads[0].start()
-        assert recorder.begun.acquire(timeout=WAIT_S)
+        assert recorder.begun.acquire(timeout=PATIENCE_S)
         for thread in threads[1:]:
             thread.start()
-        answers = dict(come.get(timeout=WAIT_S) for _ in range(2))
+        answers = dict(come.get(timeout=PATIENCE_S) for _ in range(2))
         assert all("busy: 3 questions wait" in str(answer) for answer in answers.values())
         recorder.may_go.set()
         for thread in threads:
-            thread.join(WAIT_S)
-        answers |= dict(come.get(timeout=WAIT_S) for _ in range(4))
+            thread.join(PATIENCE_S)
+        answers |= dict(come.get(timeout=PATIENCE_S) for _ in range(4))
     assert recorder.batches == [1, 3]
     good = {number: answer for number, answer in answers.items() if isinstance(answer, dict)}
     assert len(good) == 4
@@ -324,7 +323,7 @@ UPGRADE = {
 
 def admitted(client: PolicyClient) -> PolicyClient:
     """Connect once the server, which takes one client at a time here, knows that the last one has left."""
-    until = time.monotonic() + WAIT_S
+    until = time.monotonic() + PATIENCE_S
     while True:
         try:
             client.connect()
@@ -339,7 +338,7 @@ def test_a_question_of_who_has_left_is_not_asked():
     recorder.may_go.clear()
     with serving(recorder.served(), most_waiting=8, most_at_once=1, most_connections=1) as port:
         for _ in range(2):
-            client = admitted(PolicyClient(Address("127.0.0.1", port), WireLimits(WAIT_S, 0.5)))
+            client = admitted(PolicyClient(Address("127.0.0.1", port), WireLimits(PATIENCE_S, 0.5)))
             with pytest.raises(Exception, match="no answer from"):
                 client.infer(own_observation(observation()))
         third = admitted(client_of(port))
@@ -365,19 +364,19 @@ def test_one_question_that_fails_fails_alone_in_one_line():
 
         threads = [threading.Thread(target=ask, args=(words,)) for words in ("first", "fail", "fine")]
         threads[0].start()
-        assert recorder.begun.acquire(timeout=WAIT_S)
+        assert recorder.begun.acquire(timeout=PATIENCE_S)
         for thread in threads[1:]:
             thread.start()
         recorder.may_go.set()
         for thread in threads:
-            thread.join(WAIT_S)
+            thread.join(PATIENCE_S)
     assert results["first"] == "first"
     assert results["fine"] == "fine"
     assert results["fail"] == "Error in inference server:\nValueError: lines"
 
 
 def status(port: int, path: str, headers: dict[str, str] | None = None) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request("GET", path, headers=headers or {})
     try:
         return connection.getresponse().status
@@ -405,7 +404,7 @@ def test_more_clients_than_allowed_are_refused():
     with serving(Recorder().served(), most_connections=1) as port:
         first = client_of(port)
         first.connect()
-        late = PolicyClient(Address("127.0.0.1", port), WireLimits(WAIT_S, WAIT_S, retries=0))
+        late = PolicyClient(Address("127.0.0.1", port), WireLimits(PATIENCE_S, PATIENCE_S, retries=0))
         with pytest.raises(InputError, match="busy"):
             late.infer({})
         first.close()
@@ -413,7 +412,7 @@ def test_more_clients_than_allowed_are_refused():
 
 def dialled(port: int, source: str) -> socket.socket:
     """A TCP connection from a loopback address."""
-    return socket.create_connection(("127.0.0.1", port), timeout=WAIT_S, source_address=(source, 0))
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S, source_address=(source, 0))
 
 
 def shaken(port: int, source: str) -> tuple[socket.socket, int]:
@@ -483,7 +482,7 @@ def test_the_command_serves_until_it_is_told_to_end(number: signal.Signals, tmp_
         assert status(told["port"], "/healthz") == 200
         client = WebsocketClientPolicy("127.0.0.1", told["port"])
         program.process.send_signal(number)
-        assert program.wait(WAIT_S) == 0
+        assert program.wait(PATIENCE_S) == 0
         assert not program.stderr
         client._ws.close()
 

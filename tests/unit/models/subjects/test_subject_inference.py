@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.models.subjects.inference import InferenceQueue, Outcome, OutcomeKind, attempt
-from manual_clock import ManualClock
+from manual_clock import PATIENCE_S, ManualClock
 
-PATIENCE_S = 20.0
 Calls = InferenceQueue[Callable[[], Any], Any]
 
 

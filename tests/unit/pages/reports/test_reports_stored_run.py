@@ -24,6 +24,7 @@ from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
 from embodied_iqa.runs.offline.stored_run import load_run, load_scores
 from embodied_iqa.runs.trial.scores import RECIPES, as_json
+from live_process import COMPLETION_S
 
 CONFIG = {
     "run": {
@@ -282,7 +283,11 @@ def test_the_python_interface_opens_a_run(single: Path) -> None:
         next(run.images(task=1))
     script = source_checkout() / "examples" / "open_a_run.py"  # type: ignore[operator]
     done = subprocess.run(
-        [sys.executable, str(script), str(single)], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, str(script), str(single)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=COMPLETION_S,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("execution") == len(run.scores)

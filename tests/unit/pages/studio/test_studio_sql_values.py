@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from embodied_iqa.pages.studio.browse.overview import with_values
+from live_process import COMPLETION_S
 
 WITHOUT_PANDAS = """
 import sys, duckdb
@@ -37,4 +38,4 @@ def test_other_types_are_refused() -> None:
 
 
 def test_a_query_with_values_does_not_import_pandas() -> None:
-    subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], check=True, timeout=COMPLETION_S)

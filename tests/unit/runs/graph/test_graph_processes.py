@@ -41,7 +41,7 @@ def python(name: str, code: str) -> ProcessSpec:
 
 
 def group(folder: Path, *specs: ProcessSpec) -> ProcessGroup:
-    return ProcessGroup(specs, folder, dict(os.environ), DEADLINE_S)
+    return ProcessGroup(specs, folder, dict(os.environ), PATIENCE_S)
 
 
 def impatient(folder: Path, *specs: ProcessSpec) -> tuple[ManualClock, ProcessGroup]:

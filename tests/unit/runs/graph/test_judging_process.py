@@ -10,6 +10,7 @@ from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
 from embodied_iqa.runs.trial.judging import PROBE, asked_of, judgement_answer, refusal
 from embodied_iqa.runs.trial.protocol import Stage
+from manual_clock import PATIENCE_S
 
 ECHO = """
 import json, sys
@@ -39,7 +40,7 @@ def test_a_process_that_ends_says_so() -> None:
     before = set(threading.enumerate())  # of other tests or pytest's: some never end
     process.state()
     for thread in set(threading.enumerate()) - before:
-        thread.join(30)
+        thread.join(PATIENCE_S)
     assert "has ended with 3" in process.state().problem
     assert process.answer(QUESTION, Answer(True))
     process.close()

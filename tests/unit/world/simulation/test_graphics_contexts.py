@@ -33,8 +33,8 @@ from embodied_iqa.world.simulation.engine import mujoco
 from embodied_iqa.world.simulation.graphics_contexts import open_contexts
 from embodied_iqa.world.simulation.kept_renderers import batch_renderer
 from embodied_iqa.world.simulation.renderer import SceneRenderer
+from live_process import COMPLETION_S
 
-DEADLINE_S = 120.0
 SCENE = make_scene(7)
 DROPPED = """
 import gc, threading
@@ -103,7 +103,7 @@ def in_thread(work: Callable[[], object]) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(DEADLINE_S)
+    thread.join(COMPLETION_S)
     assert not thread.is_alive()
     if raised:
         raise raised[0]
@@ -120,7 +120,7 @@ def test_what_a_thread_drops_is_counted_and_named_and_never_touched() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=DEADLINE_S,
+        timeout=COMPLETION_S,
     )
     assert done.stdout.split() == ["3", "2"]
     lines = done.stderr.splitlines()
@@ -302,7 +302,7 @@ def test_a_test_that_leaves_one_open_fails_and_no_other_one(tmp_path: Path) -> N
         capture_output=True,
         text=True,
         check=False,
-        timeout=DEADLINE_S,
+        timeout=COMPLETION_S,
     )
     assert "3 passed, 2 errors" in done.stdout
     assert "ERROR test_suite.py::test_forgets - " in done.stdout

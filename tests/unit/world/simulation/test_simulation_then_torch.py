@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from live_process import TRIAL_S
 from tiny_vlms import save_tiny
 
 _RENDER_THEN_ASK = """
@@ -39,7 +40,7 @@ def test_a_process_that_has_rendered_can_query_a_torch_model(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=TRIAL_S,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == ["str", str(importlib.util.find_spec("triton") is not None)]

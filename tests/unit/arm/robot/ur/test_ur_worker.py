@@ -18,11 +18,11 @@ from embodied_iqa.arm.robot.ur.options import SessionOptions, UrOptions
 from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel, flange_pose
 from embodied_iqa.base.kinematics.se3 import transform_to_pose
+from manual_clock import PATIENCE_S
 
 FOLDED = (0.0, -1.7, 3.12, -1.57, -1.57, 0.0)
 NO_TOOL = (0.0,) * 6
 CHECKED = "192.0.2.2"
-WAIT_S = 20.0
 GREETING = b"Connected: Universal Robots Dashboard Server\n"
 
 
@@ -79,7 +79,7 @@ def _dashboard(monkeypatch: pytest.MonkeyPatch, *lines: bytes) -> Iterator[list[
         def play() -> None:
             connection, _ = listener.accept()
             with connection:
-                connection.settimeout(WAIT_S)
+                connection.settimeout(PATIENCE_S)
                 connection.sendall(lines[0])
                 for line in lines[1:]:
                     questions.append(connection.recv(100))
@@ -88,7 +88,7 @@ def _dashboard(monkeypatch: pytest.MonkeyPatch, *lines: bytes) -> Iterator[list[
         thread = threading.Thread(target=play, daemon=True)
         thread.start()
         yield questions
-        thread.join(WAIT_S)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
 
 
@@ -109,7 +109,7 @@ def test_what_a_dashboard_says(
     lines: tuple[bytes, ...], number: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _dashboard(monkeypatch, *lines) as questions:
-        assert read_model_number("127.0.0.1", WAIT_S) == number
+        assert read_model_number("127.0.0.1", PATIENCE_S) == number
     assert questions == [b"get robot model\n"] * (len(lines) - 1)
 
 
@@ -117,4 +117,4 @@ def test_nobody_is_at_the_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     monkeypatch.setattr(dashboard_model, "_PORT", port)
-    assert read_model_number("127.0.0.1", WAIT_S) is None
+    assert read_model_number("127.0.0.1", PATIENCE_S) is None

@@ -37,6 +37,7 @@ from embodied_iqa.quality.metrics.training.measuring import measure_inputs
 from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining, validation_references
 from embodied_iqa.quality.metrics.training.recipes import RECIPES, recipe_by_name, trainable_by_name
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
+from live_process import TRIAL_S
 
 REFERENCES = tuple(f"r{number}" for number in range(8))
 LEVELS = range(5)
@@ -306,7 +307,7 @@ def test_inference_needs_no_torch(tmp_path: Path) -> None:
         f"print(metric_by_name({name!r}).measure(np.zeros((60, 80, 3), np.uint8)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=TRIAL_S, check=False
     )
     assert done.returncode == 0, done.stderr
     assert np.isfinite(float(done.stdout))

@@ -26,7 +26,7 @@ from embodied_iqa.world.tasks.vocabulary import Verb
 
 COUNT = int(os.environ.get("EMBODIED_IQA_STATIC_ITEMS", "90"))
 SEED = 77
-pytestmark = pytest.mark.timeout(max(300, COUNT))
+pytestmark = pytest.mark.timeout(max(900, COUNT))
 
 
 @cache

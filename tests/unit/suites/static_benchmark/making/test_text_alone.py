@@ -27,7 +27,7 @@ from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, slots
 COUNT = max(300, int(os.environ.get("EMBODIED_IQA_STATIC_ITEMS", "300")))
 SEED = 78
 OPTIONS = 4
-pytestmark = pytest.mark.timeout(max(300, COUNT))
+pytestmark = pytest.mark.timeout(max(900, COUNT))
 _SLOTS = 2**15
 _PENALTY = 1e-2
 
