@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.distortions.batch import CleanImage
 from embodied_iqa.imaging.distortions.manifest import Failure
 from embodied_iqa.imaging.images.codecs import image_files
 
-_CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
+_CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw(/compressed)?")
 
 
 def count_images(path: Path) -> int:
@@ -67,10 +68,18 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _frames(path: Path) -> Iterator[CleanImage]:
+def _frames(path: Path) -> Iterator[CleanImage | Failure]:
+    """Iterate over a recording; a topic of depth is one failure, and so is each damaged image."""
     stamps: Counter[str] = Counter()
     with TrialReader(path) as reader:
-        for recorded in reader.images():
+        for topic in reader.depth_topics():
+            yield Failure(topic, f"{str(path)!r}: topic {topic} holds depth, which is not distorted")
+        for message in reader.messages(reader.image_topics()):
+            try:
+                recorded = reader.image_of(message)
+            except RecordingReadError as error:
+                yield Failure(f"{message.topic} {message.log_time_ns}", str(error))
+                continue
             match = _CAMERA_TOPIC.fullmatch(recorded.topic)
             view = match["view"] if match else recorded.topic
             stamp_ns = recorded.image.stamp_ns

@@ -37,7 +37,8 @@ class BagCameraOptions:
     """Replay options, and defaults for what the recording lacks.
 
     Attributes:
-        topic: Image topic; empty for ``/camera/<view>/image_raw``. Intrinsics are read from ``camera_info``
+        topic: Image topic, or that of the raw images where only their compressed copy was recorded; empty for
+            ``/camera/<view>/image_raw``. Intrinsics are read from ``camera_info``
             and the camera's pose from ``pose`` beside it.
         intrinsics: The pinhole model, where there is no ``camera_info``.
         T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m), where there is
@@ -71,8 +72,8 @@ class BagCamera:
     def __init__(self, path: Path, view: View, options: BagCameraOptions | None = None) -> None:
         self._view = view
         self._options = options or BagCameraOptions()
-        self._topic = self._options.topic or f"/camera/{view}/image_raw"
         self._reader = TrialReader(path)
+        self._topic = self._reader.camera_topic(self._options.topic or f"/camera/{view}/image_raw")
         try:
             self._images = self._reader.images([self._topic])
             first = self._first_image()
@@ -146,7 +147,7 @@ class BagCamera:
         return next(self._images, None)
 
     def _beside(self, name: str) -> str:
-        return f"{self._topic.rpartition('/')[0]}/{name}"
+        return f"{self._topic.removesuffix('/compressed').rpartition('/')[0]}/{name}"
 
     def _decoded(self, *topics: str) -> Iterator[Any]:
         present = [topic for topic in topics if topic in self._reader.topics]

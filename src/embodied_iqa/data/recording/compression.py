@@ -1,15 +1,19 @@
-"""Compression of chunks: zstd, lz4 or none."""
+"""Compression of chunks (zstd, lz4 or none), and of single messages by ``ros2 bag`` (zstd)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 import lz4.frame  # type: ignore[import-untyped]
 import zstandard
 
 from embodied_iqa.base.files import Buffer
 
+ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+"""Start of compressed data; a serialised message begins with another word, 00 and 00 or 01."""
+_MOST_MESSAGE_BYTES: Final = 1 << 30
 DEFAULT_ZSTD_LEVEL = 1
 """A third of the time of the library's default (3) on camera images, for files 1-2 % larger."""
 
@@ -96,3 +100,26 @@ def decompress_start(data: Buffer, mcap_name: str) -> Buffer:
                 return b""
     except (zstandard.ZstdError, RuntimeError, MemoryError):
         return b""
+
+
+def is_compressed_message(data: Buffer) -> bool:
+    """Return whether ``ros2 bag`` compressed a message (``--compression-mode message``)."""
+    return bytes(data[: len(ZSTD_MAGIC)]) == ZSTD_MAGIC
+
+
+def plain_message(data: bytes) -> bytes:
+    """Return a serialised message that ``ros2 bag`` may have compressed.
+
+    Raises:
+        ValueError: The compressed data is damaged, or claims more than 1 GiB.
+    """
+    if not is_compressed_message(data):
+        return data
+    try:
+        size = zstandard.frame_content_size(data)
+        if size > _MOST_MESSAGE_BYTES:
+            raise ValueError(f"a compressed message claims {size} bytes")
+        stream = zstandard.ZstdDecompressor()
+        return stream.decompress(data, max_output_size=_MOST_MESSAGE_BYTES if size < 0 else 0)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise ValueError(f"damaged message, compressed by ros2 bag: {error}") from error

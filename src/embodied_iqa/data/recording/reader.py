@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Schema
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.recording.compression import is_compressed_message, plain_message
 from embodied_iqa.data.recording.decoding import RecordedTypes
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.opening import (
@@ -20,7 +21,16 @@ from embodied_iqa.data.recording.opening import (
     reporting_damage,
 )
 from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage, TopicInfo
-from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_from_cdr
+from embodied_iqa.imaging.images.image_cdr import (
+    COMPRESSED_TYPE,
+    IMAGE_TYPE,
+    compressed_from_cdr,
+    image_from_cdr,
+    is_depth,
+)
+
+_COMPRESSED: Final = "/compressed"
+"""What image_transport appends to the topic of the raw images."""
 
 
 class TrialReader:
@@ -44,6 +54,7 @@ class TrialReader:
             self._file.close()
             raise
         self._types = RecordedTypes(self.path)
+        self._depth_topics: list[str] | None = None
 
     @property
     def start_ns(self) -> int:
@@ -56,15 +67,40 @@ class TrialReader:
         return max((index.message_end_time for index in self._summary.chunk_indexes), default=0)
 
     def image_topics(self) -> list[str]:
-        """Return the topics with raw images, sorted.
+        """Return the topics with images of colour, sorted: raw and compressed ones.
+
+        The compressed copy of a raw topic of the recording is none; depth is none.
 
         Raises:
             RecordingReadError: There are none.
         """
-        found = sorted(info.topic for info in self.topics.values() if info.type_name == IMAGE_TYPE)
+        depth = self.depth_topics()
+        found = [
+            topic
+            for topic in self._of_images()
+            if topic not in depth and not self._has_messages(topic.removesuffix(_COMPRESSED), topic)
+        ]
         if not found:
-            raise RecordingReadError(self.path, "holds no images", available=sorted(self.topics))
+            fault = "holds depth and no images of colour" if depth else "holds no images"
+            raise RecordingReadError(self.path, fault, available=sorted(self.topics))
         return found
+
+    def depth_topics(self) -> list[str]:
+        """Return the topics whose first image is one of depth, sorted."""
+        if self._depth_topics is None:
+            self._depth_topics = [topic for topic in self._of_images() if self._begins_with_depth(topic)]
+        return self._depth_topics
+
+    def camera_topic(self, topic: str) -> str:
+        """Return a topic of raw images, or where there is only that its compressed copy."""
+        copy = topic + _COMPRESSED
+        return copy if topic not in self.topics and copy in self.topics else topic
+
+    def has_compressed_messages(self) -> bool:
+        """Return whether ``ros2 bag`` compressed the messages one by one; the first one decides."""
+        with reporting_damage(self.path):
+            first = next(iter(self._reader.iter_messages()), None)
+        return first is not None and is_compressed_message(first[2].data)
 
     def messages(
         self,
@@ -97,7 +133,7 @@ class TrialReader:
                     log_time_ns=message.log_time,
                     publish_time_ns=message.publish_time,
                     sequence=message.sequence,
-                    cdr=message.data,
+                    cdr=plain_message(message.data),
                 )
 
     def decode(self, message: RecordedMessage) -> Any:
@@ -114,27 +150,36 @@ class TrialReader:
         start_ns: int | None = None,
         end_ns: int | None = None,
     ) -> Iterator[RecordedImage]:
-        """Iterate over raw images in the order of their log times, without copying ``rgb8`` pixels.
+        """Iterate over images in the order of their log times, without copying raw ``rgb8`` pixels.
 
         Args:
-            topics: Only these; None for all image topics.
+            topics: Only these; None for those of `image_topics`.
             start_ns: First log time; None for the first.
             end_ns: First log time that is left out; None for none.
 
         Raises:
             RecordingReadError: A topic holds no images, or an image is damaged.
         """
-        available = self.image_topics()
-        wanted = available if topics is None else topics
+        wanted = self.image_topics() if topics is None else topics
+        available = self._of_images()
         unknown = [topic for topic in wanted if topic not in available]
         if unknown:
             raise RecordingReadError(self.path, "no such image topic", got=unknown[0], available=available)
         for message in self.messages(wanted, start_ns, end_ns):
-            try:
-                image = image_from_cdr(message.cdr)
-            except InputError as error:
-                raise RecordingReadError(self.path, f"topic {message.topic}: {error}") from error
-            yield RecordedImage(message.topic, message.log_time_ns, image)
+            yield self.image_of(message)
+
+    def image_of(self, message: RecordedMessage) -> RecordedImage:
+        """Return the image of a message of an image topic.
+
+        Raises:
+            RecordingReadError: It is damaged, or one of depth.
+        """
+        decoded = compressed_from_cdr if message.type_name == COMPRESSED_TYPE else image_from_cdr
+        try:
+            image = decoded(message.cdr)
+        except InputError as error:
+            raise RecordingReadError(self.path, f"topic {message.topic}: {error}") from error
+        return RecordedImage(message.topic, message.log_time_ns, image)
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return the metadata records by name; of several with one name, the last values apply.
@@ -166,6 +211,20 @@ class TrialReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _of_images(self) -> list[str]:
+        kinds = (IMAGE_TYPE, COMPRESSED_TYPE)
+        return sorted(info.topic for info in self.topics.values() if info.type_name in kinds)
+
+    def _has_messages(self, topic: str, besides: str) -> bool:
+        return topic != besides and topic in self.topics and self.topics[topic].messages > 0
+
+    def _begins_with_depth(self, topic: str) -> bool:
+        try:
+            first = next(self.messages([topic]), None)
+        except RecordingReadError:  # damage is reported where the topic is read
+            return False
+        return first is not None and is_depth(first.cdr, first.type_name)
 
     def _topics(self) -> dict[str, TopicInfo]:
         statistics = self._summary.statistics

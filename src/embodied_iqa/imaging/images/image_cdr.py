@@ -12,9 +12,10 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import Buffer
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.imaging.images.encodings import RawImage, depth_mm_of, rgb_of
+from embodied_iqa.imaging.images.encodings import DEPTHS, RawImage, depth_mm_of, rgb_of
 
 IMAGE_TYPE = "sensor_msgs/msg/Image"
+COMPRESSED_TYPE = "sensor_msgs/msg/CompressedImage"
 
 _COMPRESSED = "embodied_iqa.imaging.images.compressed_image:rgb_of_file"
 _ENCAPSULATION = 4  # bytes before the message; alignment counts from here
@@ -108,6 +109,24 @@ def compressed_from_cdr(cdr: Buffer) -> StampedImage:
     Raises:
         InputError: The bytes are damaged, or the format is neither JPEG nor PNG.
     """
+    stamp_ns, frame_id, form, data = _compressed_image(cdr)
+    rgb: NDArray[np.uint8] = load(_COMPRESSED)(form, bytes(data))
+    return StampedImage(stamp_ns, frame_id, form, rgb)
+
+
+def is_depth(cdr: Buffer, type_name: str) -> bool:
+    """Return whether an Image or CompressedImage holds depth; of a damaged one it is not known: False."""
+    try:
+        if type_name == COMPRESSED_TYPE:
+            form = _compressed_image(cdr)[2]
+            return form.partition(";")[0].strip() in DEPTHS or "compressedDepth" in form
+        return _raw_image(cdr)[2].encoding in DEPTHS
+    except InputError:
+        return False
+
+
+def _compressed_image(cdr: Buffer) -> tuple[int, str, str, memoryview]:
+    """Return stamp (ns), frame, format and file of a CompressedImage."""
     cursor = _Cursor(cdr)
     try:
         stamp_ns = cursor.number("i") * SECOND_NS + cursor.number("I")
@@ -117,8 +136,7 @@ def compressed_from_cdr(cdr: Buffer) -> StampedImage:
     data = cursor.rest()
     if len(data) < size:
         raise InputError("image data is cut short", expected=f"{size} bytes", got=len(data))
-    rgb: NDArray[np.uint8] = load(_COMPRESSED)(form, bytes(data[:size]))
-    return StampedImage(stamp_ns, frame_id, form, rgb)
+    return stamp_ns, frame_id, form, data[:size]
 
 
 def _raw_image(cdr: Buffer) -> tuple[int, str, RawImage]:

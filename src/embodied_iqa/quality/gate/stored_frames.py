@@ -71,7 +71,7 @@ class FolderFrames:
 
 
 class RecordedFrames:
-    """Raw images of a recording, in the order of their arrival.
+    """Images of a recording, raw or compressed, in the order of their arrival.
 
     Args:
         recording: The ``.mcap`` file.
@@ -110,7 +110,8 @@ def open_frames(
     Args:
         source: A folder or an ``.mcap`` file.
         views: The cameras; empty for all.
-        topics: Image topic to camera, for a recording; by default ``/camera/<view>/image_raw``.
+        topics: Image topic to camera, for a recording; by default ``/camera/<view>/image_raw``, or
+            ``image_raw/compressed`` there.
 
     Raises:
         InputError: It is neither, or has no images.
@@ -120,7 +121,8 @@ def open_frames(
     if not topics:
         with TrialReader(source) as reader:
             present = reader.image_topics()
-        usual = {view: topic for topic in present if (view := view_of_topic(topic)) is not None}
+        cameras = {topic: view_of_topic(topic.removesuffix("/compressed")) for topic in present}
+        usual = {view: topic for topic, view in cameras.items() if view is not None}
         _check_views(source, views, ordered_views(usual))
         topics = {usual[view]: view for view in views or ordered_views(usual)}
         if not topics:
