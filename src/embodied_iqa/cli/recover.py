@@ -48,13 +48,15 @@ def _tree(report: RecoveryReport) -> dict[str, object]:
         "skipped_bytes": report.skipped_bytes,
         "metadata": report.metadata,
         "attachments": report.attachments,
+        "compression": report.compression or None,
         "messages": dict(report.messages),
     }
 
 
 def _text(report: RecoveryReport) -> str:
     if report.output is None:
-        return f"{report.source}: undamaged, nothing to repair ({report.kept_messages} messages)"
+        packed = f"; {report.compression} compressed by ros2 bag" if report.compression else ""
+        return f"{report.source}: undamaged, nothing to repair ({report.kept_messages} messages{packed})"
     found = ["cut short"] if report.cut_short else []
     if report.damaged_chunks:
         found.append(f"{report.damaged_chunks} damaged chunks")

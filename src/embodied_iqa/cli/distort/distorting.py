@@ -12,7 +12,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.distort.inputs import clean_images, count_images
+from embodied_iqa.cli.distort.inputs import clean_images, count_images, note
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.imaging.distortions.batch import (
@@ -172,5 +172,7 @@ def _report(arguments: argparse.Namespace, batch: _Batch) -> None:
     else:
         print(f"{batch.made} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
         next_command("gate", "check", out, "--calibration", "FILE")
+    if said := note(Path(arguments.input)):
+        print(f"note: {said}", file=sys.stderr)
     for failure in failed:
         print(f"embodied-iqa: {failure.reason}", file=sys.stderr)

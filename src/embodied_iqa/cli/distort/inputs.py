@@ -10,6 +10,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.errors import RecordingReadError
+from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.distortions.batch import CleanImage
 from embodied_iqa.imaging.distortions.manifest import Failure
@@ -24,7 +25,7 @@ def count_images(path: Path) -> int:
     Raises:
         InputError: The input does not exist or has no image.
     """
-    if path.suffix == ".mcap":
+    if is_recording(path):
         with TrialReader(path) as reader:
             return sum(reader.topics[topic].messages for topic in reader.image_topics())
     return len(_files(path))
@@ -39,7 +40,7 @@ def clean_images(path: Path) -> Iterator[CleanImage | Failure]:
     Raises:
         InputError: As for ``count_images``, or a recording is damaged.
     """
-    if path.suffix == ".mcap":
+    if is_recording(path):
         yield from _frames(path)
         return
     root = path if path.is_dir() else path.parent
@@ -56,6 +57,15 @@ def clean_images(path: Path) -> Iterator[CleanImage | Failure]:
                 f"{str(file)!r} would get the name of another image", expected="different names", got=others
             )
             yield Failure(str(file), str(error))
+
+
+def note(path: Path) -> str:
+    """Return a line about what was undone to read the input; empty for none."""
+    if not is_recording(path):
+        return ""
+    with TrialReader(path) as reader:
+        what = reader.compression()
+    return what and f"the {what} of {path} were compressed by ros2 bag, and read all the same"
 
 
 def _files(path: Path) -> list[Path]:

@@ -18,6 +18,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
@@ -87,7 +88,7 @@ def _provenance(arguments: argparse.Namespace) -> str:
         taken = "" if ideal else f"camera model {arguments.camera_model}, "
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
         return f"simulated: {taken}{scenes}, experts at work and random poses"
-    return f"{'images in' if arguments.source.is_dir() else 'recording'} {arguments.source.name}"
+    return f"{'recording' if is_recording(arguments.source) else 'images in'} {arguments.source.name}"
 
 
 def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 import struct
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -16,9 +19,13 @@ from mcap.reader import SeekingReader
 from mcap.stream_reader import CRCValidationError
 from mcap.summary import Summary
 
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.user_files.yaml_files import load_yaml
+from embodied_iqa.data.recording.compression import ZSTD_MAGIC
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.framing import FOOTER_BYTES, MAGIC
 from embodied_iqa.data.recording.scanned_record import summary_section
+from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 
 _DAMAGE: Final = (
     McapError,
@@ -35,33 +42,127 @@ _DAMAGE: Final = (
 """Errors of the mcap library on damaged bytes."""
 
 
-def recording_file(path: Path) -> Path:
-    """Return the file of a recording: ``path`` itself, or the one ``.mcap`` in a folder of ``ros2 bag``.
+_METADATA: Final = "metadata.yaml"
+_SUFFIXES: Final = (".mcap", ".mcap.zstd")
+_RECOVERED: Final = ".recovered.mcap"
+"""End of the name of what `embodied-iqa recover` writes."""
+_NUMBER: Final = re.compile(r"(_[0-9]+)?[.]mcap$")
+"""What ``ros2 bag`` appends to the name of the files of a split recording."""
+_SQLITE: Final = b"SQLite format 3"
+_CONVERSION: Final = "MCAP; convert it with: ros2 bag convert"
 
-    Raises:
-        RecordingReadError: The folder holds no ``.mcap`` or several.
+
+def is_recording(path: Path) -> bool:
+    """Return whether a path is meant as a recording: by its name, or a folder of ``ros2 bag``.
+
+    A folder with images directly in it is one of images.
     """
     if not path.is_dir():
-        return path
-    files = sorted(path.glob("*.mcap"))
-    if len(files) != 1:
-        available = [file.name for file in files] or ["none"]
+        return path.name.endswith((*_SUFFIXES, ".db3"))
+    files = [file for file in path.iterdir() if file.is_file()]
+    if any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
+        return False
+    return any(file.name.endswith((*_SUFFIXES, ".db3")) for file in files)
+
+
+def recording_files(path: Path) -> tuple[Path, ...]:
+    """Return the files of a recording: ``path`` itself, or those in a folder of ``ros2 bag``.
+
+    Raises:
+        RecordingReadError: The folder holds none, several that are no parts of one, SQLite, or lacks a file
+            that its metadata names.
+    """
+    if not path.is_dir():
+        return (path,)
+    present = {file.name: file for file in sorted(path.iterdir()) if file.name.endswith(_SUFFIXES)}
+    if not present and any(path.glob("*.db3")):
+        raise RecordingReadError(path, "is a recording in SQLite", expected=_CONVERSION)
+    listed = _listed_names(path)
+    files = {name: file for name in listed or _plain_names(present) if (file := _present(name, present))}
+    missing = [name for name in listed if name not in files]
+    if missing:
+        raise RecordingReadError(path, f"lacks a file that {_METADATA} names", expected=", ".join(missing))
+    stems = {_NUMBER.sub("", name) for name in files}
+    if not files or (len(stems) > 1 and not listed):
         expected = "a recording (.mcap), or a folder with one"
-        raise RecordingReadError(path, "is a folder", expected=expected, available=available)
+        raise RecordingReadError(path, "is a folder", expected=expected, available=list(present) or ["none"])
+    return tuple(files.values())
+
+
+def _plain_names(names: Iterable[str]) -> list[str]:
+    """Return the names of files as they are without compression and repair, each once."""
+    plain = (name.removesuffix(".zstd").replace(_RECOVERED, ".mcap") for name in names)
+    return list(dict.fromkeys(plain))
+
+
+def _present(name: str, files: Mapping[str, Path]) -> Path | None:
+    """Return a file, or rather its repaired or unpacked copy; None without any."""
+    name = name.removesuffix(".zstd")
+    names = (name.replace(".mcap", _RECOVERED), name, f"{name}.zstd")
+    return next((files[one] for one in names if one in files), None)
+
+
+def recording_file(path: Path) -> Path:
+    """Return the file of a recording that stands in one file.
+
+    Raises:
+        RecordingReadError: As for `recording_files`, or there are several.
+    """
+    files = recording_files(path)
+    if len(files) > 1:
+        available = [file.name for file in files]
+        raise RecordingReadError(path, "is split", expected="one of its files", available=available)
     return files[0]
 
 
+def _listed_names(folder: Path) -> list[str]:
+    """Return the names of the files that the metadata of ``ros2 bag`` lists; none without metadata."""
+    if not (folder / _METADATA).is_file():
+        return []
+    try:
+        content = load_yaml(folder / _METADATA)
+    except InputError as error:
+        raise RecordingReadError(folder / _METADATA, str(error)) from error
+    match content.get("rosbag2_bagfile_information"):
+        case {"relative_file_paths": list(names)}:
+            return [Path(str(name)).name for name in names]
+    return []
+
+
+def _plain_file(path: Path, file: BinaryIO) -> BinaryIO:
+    """Unpack a file that ``ros2 bag`` compressed (``--compression-mode file``) to a temporary one."""
+    unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - the reader closes it
+    try:
+        with file:
+            stream = zstandard.ZstdDecompressor().stream_reader(file)
+            shutil.copyfileobj(stream, unpacked, 1 << 20)
+    except (OSError, zstandard.ZstdError) as error:
+        unpacked.close()
+        reason = error.strerror if isinstance(error, OSError) else error
+        fault = f"is compressed by ros2 bag and cannot be unpacked to {tempfile.gettempdir()}: {reason}"
+        raise RecordingReadError(path, fault, expected=f"what `zstd -d {path}` writes") from error
+    unpacked.seek(0)
+    return unpacked
+
+
 def open_recording(path: Path) -> BinaryIO:
-    """Open a file that begins as an MCAP file does.
+    """Open a file that begins as an MCAP file does, unpacked where ``ros2 bag`` compressed it.
 
     Raises:
-        RecordingReadError: It cannot be opened, is empty, or has another format.
+        RecordingReadError: It cannot be opened or unpacked, is empty, or has another format.
     """
     try:
-        file = path.open("rb")
+        file: BinaryIO = path.open("rb")
     except OSError as error:
         raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
     start = file.read(len(MAGIC))
+    if start.startswith(ZSTD_MAGIC):
+        file.seek(0)
+        file = _plain_file(path, file)
+        start = file.read(len(MAGIC))
+    if start == _SQLITE[: len(MAGIC)]:
+        file.close()
+        raise RecordingReadError(path, "is not an MCAP file but SQLite", expected=_CONVERSION)
     if start != MAGIC:
         file.close()
         message = "is not an MCAP file" if start else "is empty"

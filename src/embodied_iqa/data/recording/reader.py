@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from mcap.reader import SeekingReader
-from mcap.records import Attachment, Channel, Schema
+from mcap.records import Attachment
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.recording.compression import is_compressed_message, plain_message
 from embodied_iqa.data.recording.decoding import RecordedTypes
 from embodied_iqa.data.recording.errors import RecordingReadError
-from embodied_iqa.data.recording.opening import (
-    checked_summary,
-    open_recording,
-    recording_file,
-    reporting_damage,
-)
-from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage, TopicInfo
+from embodied_iqa.data.recording.opening import recording_files
+from embodied_iqa.data.recording.part import close_parts, in_order, merged_topics, open_parts
+from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage
 from embodied_iqa.imaging.images.image_cdr import (
     COMPRESSED_TYPE,
     IMAGE_TYPE,
@@ -34,37 +27,32 @@ _COMPRESSED: Final = "/compressed"
 
 
 class TrialReader:
-    """An indexed MCAP file, read chunk by chunk while it is iterated.
+    """Indexed MCAP files, read chunk by chunk while they are iterated.
 
     Args:
-        path: The file, or a folder of ``ros2 bag`` with one.
+        path: The file, or a folder of ``ros2 bag`` with one or, where it was split, several.
 
     Raises:
-        RecordingReadError: The file is missing, empty, cut short, not MCAP, of another profile, or damaged.
+        RecordingReadError: A file is missing, empty, cut short, not MCAP, of another profile, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = recording_file(path)
-        self._file = open_recording(self.path)
-        try:
-            self._reader = SeekingReader(self._file, validate_crcs=True)
-            self._summary = checked_summary(self.path, self._file, self._reader)
-            self.topics = self._topics()
-        except BaseException:
-            self._file.close()
-            raise
+        files = recording_files(path)
+        self.path = files[0] if len(files) == 1 else path
+        self._parts = open_parts(files)
+        self.topics = merged_topics(info for part in self._parts for info in part.topics.values())
         self._types = RecordedTypes(self.path)
         self._depth_topics: list[str] | None = None
 
     @property
     def start_ns(self) -> int:
         """Log time of the first message; 0 without messages."""
-        return min((index.message_start_time for index in self._summary.chunk_indexes), default=0)
+        return min((part.start_ns for part in self._parts if part.has_messages), default=0)
 
     @property
     def end_ns(self) -> int:
         """Log time of the last message; 0 without messages."""
-        return max((index.message_end_time for index in self._summary.chunk_indexes), default=0)
+        return max((part.end_ns for part in self._parts), default=0)
 
     def image_topics(self) -> list[str]:
         """Return the topics with images of colour, sorted: raw and compressed ones.
@@ -96,11 +84,11 @@ class TrialReader:
         copy = topic + _COMPRESSED
         return copy if topic not in self.topics and copy in self.topics else topic
 
-    def has_compressed_messages(self) -> bool:
-        """Return whether ``ros2 bag`` compressed the messages one by one; the first one decides."""
-        with reporting_damage(self.path):
-            first = next(iter(self._reader.iter_messages()), None)
-        return first is not None and is_compressed_message(first[2].data)
+    def compression(self) -> str:
+        """Return what ``ros2 bag`` compressed, "files" or "messages"; empty for neither."""
+        if any(part.is_compressed for part in self._parts):
+            return "files"
+        return "messages" if any(part.has_compressed_messages() for part in self._parts) else ""
 
     def messages(
         self,
@@ -124,17 +112,8 @@ class TrialReader:
             raise RecordingReadError(self.path, "no such topic", got=unknown[0], available=available)
         if start_ns is not None and end_ns is not None and start_ns >= end_ns:
             return
-        found = self._reader.iter_messages(topics, starting_at=start_ns, ending_before=end_ns)
-        with reporting_damage(self.path):
-            for schema, channel, message in found:
-                yield RecordedMessage(
-                    topic=channel.topic,
-                    type_name=schema.name if schema is not None else "",
-                    log_time_ns=message.log_time,
-                    publish_time_ns=message.publish_time,
-                    sequence=message.sequence,
-                    cdr=plain_message(message.data),
-                )
+        found = [part.messages(topics, start_ns, end_ns) for part in self._parts]
+        yield from in_order(self._parts, found)
 
     def decode(self, message: RecordedMessage) -> Any:
         """Return a message's fields as attributes, by the definition in the file (see `TypeStore`).
@@ -188,9 +167,8 @@ class TrialReader:
             RecordingReadError: The file is damaged.
         """
         merged: dict[str, dict[str, str]] = {}
-        with reporting_damage(self.path):
-            for record in self._reader.iter_metadata():
-                merged.setdefault(record.name, {}).update(record.metadata)
+        for record in (record for part in self._parts for record in part.metadata()):
+            merged.setdefault(record.name, {}).update(record.metadata)
         return merged
 
     def attachments(self) -> Iterator[Attachment]:
@@ -199,12 +177,12 @@ class TrialReader:
         Raises:
             RecordingReadError: The file is damaged.
         """
-        with reporting_damage(self.path):
-            yield from self._reader.iter_attachments()
+        for part in self._parts:
+            yield from part.attachments()
 
     def close(self) -> None:
-        """Close the file; may be called twice."""
-        self._file.close()
+        """Close the files; may be called twice."""
+        close_parts(self._parts)
 
     def __enter__(self) -> Self:
         return self
@@ -225,22 +203,3 @@ class TrialReader:
         except RecordingReadError:  # damage is reported where the topic is read
             return False
         return first is not None and is_depth(first.cdr, first.type_name)
-
-    def _topics(self) -> dict[str, TopicInfo]:
-        statistics = self._summary.statistics
-        counts = statistics.channel_message_counts if statistics is not None else {}
-        found: dict[str, TopicInfo] = {}
-        for channel in self._summary.channels.values():
-            info = self._topic_info(channel, counts.get(channel.id, 0))
-            known = found.get(channel.topic)
-            found[channel.topic] = replace(info, messages=info.messages + (known.messages if known else 0))
-        return found
-
-    def _topic_info(self, channel: Channel, messages: int) -> TopicInfo:
-        schema = self._summary.schemas.get(channel.schema_id) or Schema(0, b"", "", "")
-        encoding = channel.message_encoding
-        if encoding != "cdr":
-            message = f"topic {channel.topic} has another encoding"
-            raise RecordingReadError(self.path, message, expected="cdr", got=encoding)
-        qos = channel.metadata.get("offered_qos_profiles", "")
-        return TopicInfo(channel.topic, schema.name, messages, qos, schema.data.decode("utf-8", "replace"))

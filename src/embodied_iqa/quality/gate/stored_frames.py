@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import View, is_view, ordered_views, view_of_topic
@@ -108,7 +109,7 @@ def open_frames(
     """Open a folder of images or a recording.
 
     Args:
-        source: A folder or an ``.mcap`` file.
+        source: A folder of images, an ``.mcap`` file or a folder of ``ros2 bag``.
         views: The cameras; empty for all.
         topics: Image topic to camera, for a recording; by default ``/camera/<view>/image_raw``, or
             ``image_raw/compressed`` there.
@@ -116,7 +117,7 @@ def open_frames(
     Raises:
         InputError: It is neither, or has no images.
     """
-    if source.is_dir():
+    if source.is_dir() and not is_recording(source):
         return FolderFrames(source, views)
     if not topics:
         with TrialReader(source) as reader:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.recording.reader import RecordedImage, TopicInfo
+from embodied_iqa.data.recording.recorded import RecordedImage, TopicInfo
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import StampedImage
 from embodied_iqa.quality.gate import stored_frames

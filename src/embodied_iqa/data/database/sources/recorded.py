@@ -16,6 +16,7 @@ from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate, fingerprint_of, home_tool
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.data.recording.errors import RecordingReadError, WrongPoseError
+from embodied_iqa.data.recording.opening import recording_files
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
@@ -58,7 +59,7 @@ class RecordingSource:
     decided, with the trial's task. With a task file, they are the listed frames.
 
     Attributes:
-        path: An ``.mcap`` file, of this package or of ``ros2 bag``.
+        path: An ``.mcap`` file, of this package or of ``ros2 bag``, or a folder of the latter.
         tasks_file: See docs/tasks.md.
         moments: By stamp.
         real: Whether a real camera took the images, where the task file does not say otherwise.
@@ -131,10 +132,9 @@ def _task_id(trial: TrialRecord, stamp_ns: int) -> str:
 
 
 def _listed(path: Path, tasks_file: Path) -> tuple[ImageTasks, ...]:
+    names = {file.resolve() for file in (path, *recording_files(path))}
     return tuple(
-        item
-        for item in load_task_file(tasks_file)
-        if (tasks_file.parent / item.path).resolve() == path.resolve()
+        item for item in load_task_file(tasks_file) if (tasks_file.parent / item.path).resolve() in names
     )
 
 

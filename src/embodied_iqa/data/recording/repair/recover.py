@@ -41,6 +41,7 @@ class RecoveryReport:
         damaged_chunks: Chunks left out because their checksum or contents are wrong.
         lost_messages: Messages known to be lost: in damaged chunks, or without a channel.
         skipped_bytes: Bytes of the source that belong to no whole record.
+        compression: What ``ros2 bag`` compressed in an undamaged one, "files" or "messages", or empty.
     """
 
     source: Path
@@ -52,6 +53,7 @@ class RecoveryReport:
     damaged_chunks: int = 0
     lost_messages: int = 0
     skipped_bytes: int = 0
+    compression: str = ""
 
     @property
     def kept_messages(self) -> int:
@@ -134,7 +136,13 @@ def _undamaged_report(path: Path, file: BinaryIO, size: int, counts: Mapping[int
         messages=_by_topic(channels, counts),
         metadata=kinds[Opcode.METADATA_INDEX],
         attachments=kinds[Opcode.ATTACHMENT_INDEX],
+        compression=_compression(path),
     )
+
+
+def _compression(path: Path) -> str:
+    with TrialReader(path) as reader:
+        return reader.compression()
 
 
 def _by_topic(channels: Iterable[Channel], counts: Mapping[int, int]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +14,8 @@ import numpy as np
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.database.sources.candidate import Candidate
 from embodied_iqa.data.database.sources.recorded import RecordingSource
+from embodied_iqa.data.recording.opening import is_recording
+from embodied_iqa.data.recording.opening import recording_files as files_of
 from embodied_iqa.imaging.images.frame import View
 
 FRAMES_EACH: Final = 5
@@ -29,8 +32,8 @@ def recording_files(sources: Iterable[Path]) -> tuple[Path, ...]:
     """
     found: dict[Path, None] = {}
     for source in sources:
-        files = sorted(source.rglob("*.mcap")) if source.is_dir() else [source]
-        if not files or any(file.suffix != ".mcap" or not file.is_file() for file in files):
+        files = _below(source) if source.is_dir() else [source]
+        if not files or any(not is_recording(file) or not file.exists() for file in files):
             raise UsageError(
                 "no recording", expected="a database, .mcap files or folders of them", got=source
             )
@@ -75,7 +78,7 @@ class RecordingsSource:
     @property
     def description(self) -> str:
         """Number of the recordings, camera, and a hash of their names and sizes."""
-        names = [f"{_name(path)} {path.stat().st_size}" for path in self.paths]
+        names = [f"{_name(path)} {_size(path)}" for path in self.paths]
         digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
         return f"{len(self.paths)} recordings ({digest}), view {self.view}"
 
@@ -91,6 +94,18 @@ class RecordingsSource:
         found = self.recordings[number].read(place)
         stamp_and_hash = found.origin.rsplit(" ", 2)[1:]
         return replace(found, origin=" ".join([_name(self.paths[number]), *stamp_and_hash]))
+
+
+def _below(folder: Path) -> list[Path]:
+    """Return the recordings below a folder; the files of one that ``ros2 bag`` split are one, its folder."""
+    found = sorted((*folder.rglob("*.mcap"), *folder.rglob("*.mcap.zstd")))
+    files = Counter(file.parent for file in found)
+    split = {one for one, count in files.items() if count > 1 and (one / "metadata.yaml").is_file()}
+    return list(dict.fromkeys(file.parent if file.parent in split else file for file in found))
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in files_of(path))
 
 
 def _name(path: Path) -> str:

@@ -1,0 +1,153 @@
+"""One MCAP file of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from heapq import merge
+from itertools import chain, pairwise
+from pathlib import Path
+
+from mcap.reader import SeekingReader
+from mcap.records import Attachment, Channel, Metadata, Schema
+
+from embodied_iqa.data.recording.compression import ZSTD_MAGIC, is_compressed_message, plain_message
+from embodied_iqa.data.recording.errors import RecordingReadError
+from embodied_iqa.data.recording.opening import checked_summary, open_recording, reporting_damage
+from embodied_iqa.data.recording.recorded import RecordedMessage, TopicInfo
+
+
+class RecordingPart:
+    """An indexed MCAP file, read chunk by chunk while it is iterated.
+
+    Args:
+        path: The file; ``ros2 bag`` may have compressed it.
+
+    Raises:
+        RecordingReadError: The file is missing, empty, cut short, not MCAP, of another profile, or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = open_recording(path)
+        try:
+            self._reader = SeekingReader(self._file, validate_crcs=True)
+            self._summary = checked_summary(path, self._file, self._reader)
+            self.topics = self._topics()
+        except BaseException:
+            self._file.close()
+            raise
+        chunks = self._summary.chunk_indexes
+        self.start_ns = min((index.message_start_time for index in chunks), default=0)
+        self.end_ns = max((index.message_end_time for index in chunks), default=0)
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether ``ros2 bag`` compressed the file."""
+        with self.path.open("rb") as file:
+            return file.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether it has any."""
+        return bool(self._summary.chunk_indexes)
+
+    def messages(
+        self, topics: Collection[str] | None, start_ns: int | None, end_ns: int | None
+    ) -> Iterator[RecordedMessage]:
+        """Iterate over messages in the order of their log times, see `TrialReader.messages`."""
+        wanted = None if topics is None else [topic for topic in topics if topic in self.topics]
+        if wanted is not None and topics and not wanted:
+            return
+        found = self._reader.iter_messages(wanted, starting_at=start_ns, ending_before=end_ns)
+        with reporting_damage(self.path):
+            for schema, channel, message in found:
+                yield RecordedMessage(
+                    topic=channel.topic,
+                    type_name=schema.name if schema is not None else "",
+                    log_time_ns=message.log_time,
+                    publish_time_ns=message.publish_time,
+                    sequence=message.sequence,
+                    cdr=plain_message(message.data),
+                )
+
+    def has_compressed_messages(self) -> bool:
+        """Return whether ``ros2 bag`` compressed the messages one by one; the first one decides."""
+        with reporting_damage(self.path):
+            first = next(iter(self._reader.iter_messages()), None)
+        return first is not None and is_compressed_message(first[2].data)
+
+    def metadata(self) -> Iterator[Metadata]:
+        """Iterate over the metadata records."""
+        with reporting_damage(self.path):
+            yield from self._reader.iter_metadata()
+
+    def attachments(self) -> Iterator[Attachment]:
+        """Iterate over the attached files."""
+        with reporting_damage(self.path):
+            yield from self._reader.iter_attachments()
+
+    def close(self) -> None:
+        """Close the file; may be called twice."""
+        self._file.close()
+
+    def _topics(self) -> dict[str, TopicInfo]:
+        statistics = self._summary.statistics
+        counts = statistics.channel_message_counts if statistics is not None else {}
+        return merged_topics(
+            self._topic_info(channel, counts.get(channel.id, 0))
+            for channel in self._summary.channels.values()
+        )
+
+    def _topic_info(self, channel: Channel, messages: int) -> TopicInfo:
+        schema = self._summary.schemas.get(channel.schema_id) or Schema(0, b"", "", "")
+        encoding = channel.message_encoding
+        if encoding != "cdr":
+            message = f"topic {channel.topic} has another encoding"
+            raise RecordingReadError(self.path, message, expected="cdr", got=encoding)
+        qos = channel.metadata.get("offered_qos_profiles", "")
+        return TopicInfo(channel.topic, schema.name, messages, qos, schema.data.decode("utf-8", "replace"))
+
+
+def merged_topics(infos: Iterable[TopicInfo]) -> dict[str, TopicInfo]:
+    """Return topics by name, with their messages added up; of several infos of one, the last applies."""
+    found: dict[str, TopicInfo] = {}
+    for info in infos:
+        known = found.get(info.topic)
+        found[info.topic] = replace(info, messages=info.messages + (known.messages if known else 0))
+    return found
+
+
+def open_parts(files: Iterable[Path]) -> tuple[RecordingPart, ...]:
+    """Open the files of a recording, in the order of their first messages.
+
+    Raises:
+        RecordingReadError: As for `RecordingPart`, of the first file that cannot be read.
+    """
+    parts: list[RecordingPart] = []
+    try:
+        parts.extend(map(RecordingPart, files))
+    except BaseException:
+        close_parts(parts)
+        raise
+    return tuple(sorted(parts, key=lambda part: part.start_ns))
+
+
+def close_parts(parts: Iterable[RecordingPart]) -> None:
+    """Close all of them."""
+    for part in parts:
+        part.close()
+
+
+def in_order(
+    parts: Sequence[RecordingPart], found: Iterable[Iterator[RecordedMessage]]
+) -> Iterator[RecordedMessage]:
+    """Return the messages of all parts in the order of their log times.
+
+    Parts that follow each other, as ``ros2 bag`` splits them, are opened one after the other; only where they
+    overlap are all read at once.
+    """
+    filled = [part for part in parts if part.has_messages]
+    if all(before.end_ns <= after.start_ns for before, after in pairwise(filled)):
+        return chain.from_iterable(found)
+    return merge(*found, key=lambda message: message.log_time_ns)
