@@ -122,6 +122,75 @@ def test_answers_are_one_printable_line(server: ChatServer, content: object, ans
     assert reach(server).answer(frame_of(0), TASK) == answer
 
 
+def finished(reason: str, **message: object) -> dict[str, object]:
+    whole = {"role": "assistant", "content": None, **message}
+    return {"choices": [{"index": 0, "finish_reason": reason, "message": whole}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (finished("length", reasoning_content="so B"), r"limit of 20 tokens.*max_new_tokens"),
+        (finished("length", content=" "), r"limit of 20 tokens.*max_new_tokens"),
+        (finished("length", content="<think>the cube is"), r"limit of 20 tokens.*max_new_tokens"),
+        (finished("content_filter", content=""), "content filter"),
+        (finished("content_filter", content="a red"), "content filter"),
+    ],
+)
+def test_an_answer_that_never_came_is_an_error(server: ChatServer, value: object, reason: str) -> None:
+    server.behave = lambda handler: handler.say(200, value)
+    with pytest.raises(WireError, match=reason):
+        reach(server).answer(frame_of(0), TASK)
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        (finished("stop", content=""), ""),
+        (finished("length", content="grasp the red cube and"), "grasp the red cube and"),
+        (finished("stop", refusal="I can't help with that."), "I can't help with that."),
+        (finished("stop", content="", refusal="No."), "No."),
+        (finished("stop", content="a cube", refusal=None), "a cube"),
+    ],
+)
+def test_what_the_model_said_is_its_answer(server: ChatServer, value: object, answer: str) -> None:
+    server.behave = lambda handler: handler.say(200, value)
+    assert reach(server).answer(frame_of(0), TASK) == answer
+
+
+def test_options_that_a_model_refuses_are_replaced_from_then_on(server: ChatServer) -> None:
+    complaints = {
+        "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. "
+        "Use 'max_completion_tokens' instead.",
+        "temperature": "Unsupported value: 'temperature' does not support 0.0 with this model. "
+        "Only the default (1) value is supported.",
+    }
+
+    def behave(handler: Handler) -> None:
+        for key, words in complaints.items():
+            if key in server.requests[-1]:
+                handler.say(400, {"error": {"message": words}})
+                return
+        handler.say(200, completion("a red cube"))
+
+    server.behave = behave
+    vlm = reach(server)
+    assert [vlm.answer(frame_of(0), TASK) for _ in range(2)] == ["a red cube", "a red cube"]
+    assert len(server.requests) == 4
+    sent = server.requests[-1]
+    assert sent["max_completion_tokens"] == 20
+    assert not {"max_tokens", "temperature"} & sent.keys()
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_refused_value_is_reported(server: ChatServer, status: int) -> None:
+    problem = {"error": {"message": "max_tokens is too large: 20. This model takes at most 16."}}
+    server.behave = lambda handler: handler.say(status, problem)
+    with pytest.raises(WireError, match="too large"):
+        reach(server).answer(frame_of(0), TASK)
+    assert len(server.requests) == 1
+
+
 # --- keys -------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,13 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.prompt import decoding_version, tidy
 from embodied_iqa.models.subjects.reference import SubjectReference
-from embodied_iqa.models.subjects.subject_options import DecodingOptions, ServerOptions, VlmRequest
+from embodied_iqa.models.subjects.subject_options import (
+    DecodingOptions,
+    Progress,
+    ServerOptions,
+    VlmRequest,
+    silent,
+)
 from embodied_iqa.models.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.models.subjects.wire.errors import ConnectionLostError, ProtocolError, ServerError
 from embodied_iqa.models.subjects.wire.http import HttpAnswer, HttpServer
@@ -32,6 +38,15 @@ _WITHOUT_LIST: Final = frozenset({404, 405, 501})
 _FIRST_PAUSE_S: Final = 0.25
 _CHARACTERS_A_TOKEN: Final = 32
 _SHOWN_CHARACTERS: Final = 200
+_NOT_TAKEN: Final = frozenset({400, 422})
+"""Statuses with which a server refuses an option of a question."""
+_REPLACED: Final = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
+"""Options that newer models refuse, and what is sent instead; empty for nothing."""
+_COMPLAINT: Final = re.compile(
+    r"not support|unsupported|only the default|instead|unrecogni[sz]ed|unknown|deprecated"
+    r"|not (?:permitted|allowed)",
+    re.IGNORECASE,
+)
 
 
 def connect(request: VlmRequest) -> OpenAiServer:
@@ -49,7 +64,9 @@ def connect(request: VlmRequest) -> OpenAiServer:
             f"{reference} sends images to {reference.target}", expected="loading.allow_network as consent"
         )
     key_env = options.server.key_env or (entry.key_env if entry is not None and public else "")
-    server = OpenAiServer(reference, options.server, token_from(key_env), clock=request.clock)
+    server = OpenAiServer(
+        reference, options.server, token_from(key_env), clock=request.clock, progress=request.progress
+    )
     if not public:
         request.progress(f"asking {reference.target} for its models")
         server.check_model()
@@ -72,13 +89,18 @@ def info_of_server(request: VlmRequest, prompt: str) -> SubjectInfo:
 
 @dataclass(frozen=True, slots=True)
 class OpenAiServer:
-    """A server and its options; the key appears in no message and no `repr`."""
+    """A server and its options; the key appears in no message and no `repr`.
+
+    An option that the server refuses is replaced or left out, from then on.
+    """
 
     reference: SubjectReference
     options: ServerOptions
     key: str = field(repr=False)
     stop: Event = field(default_factory=Event)
     clock: Clock = MONOTONIC
+    progress: Progress = silent
+    refused: set[str] = field(default_factory=set, compare=False)
 
     @property
     def where(self) -> str:
@@ -89,7 +111,8 @@ class OpenAiServer:
         """Return the completion of a conversation.
 
         Raises:
-            WireError: No answer within the deadline, or one that is longer than the limit.
+            WireError: No answer within the deadline, one that is longer than the limit, or none because the
+                limit of tokens was reached before it, or because the server's filter withheld it.
         """
         body: dict[str, object] = {
             "model": self.reference.model,
@@ -101,7 +124,9 @@ class OpenAiServer:
         }
         if decoding.temperature > 0:
             body["seed"] = decoding.seed
-        answer = _content_of(_json(self.ask("/chat/completions", body)), self.where)
+        value = _json(self._ask_as_taken(body))
+        answer = _content_of(value, self.where)
+        self._check_finished(value, answer, decoding)
         limit = _CHARACTERS_A_TOKEN * decoding.max_new_tokens
         if len(answer) > limit:
             raise ProtocolError(
@@ -110,6 +135,40 @@ class OpenAiServer:
                 got=len(answer),
             )
         return answer
+
+    def _ask_as_taken(self, body: dict[str, object]) -> HttpAnswer:
+        """Ask, again without the options that the server turns out to refuse."""
+        while True:
+            refused = set(self.refused)
+            sent = {_REPLACED[key] if key in refused else key: value for key, value in body.items()}
+            sent.pop("", None)
+            answer = self.ask("/chat/completions", sent, _NOT_TAKEN)
+            if answer.status == 200:
+                return answer
+            problem = self._problem(answer)
+            new = {key for key in _REPLACED if key in sent and _names(str(problem), key)}
+            if not new:
+                raise problem
+            self.refused.update(new)
+            for key in sorted(new):
+                self.progress(
+                    f"{self.where} does not take {key}: {_REPLACED[key] or 'nothing'} is sent instead"
+                )
+
+    def _check_finished(self, value: Any, answer: str, decoding: DecodingOptions) -> None:
+        """Refuse an answer that is none: its model never came to it, or it was withheld."""
+        match value:
+            case {"choices": [{"finish_reason": str(reason)}, *_]}:
+                text = answer.strip()
+                is_thought = text.startswith("<think>") and "</think>" not in text
+                if reason == "length" and (not text or is_thought):
+                    raise ServerError(
+                        f"{self.reference.model} reached the limit of {decoding.max_new_tokens} tokens before"
+                        " it answered",
+                        expected="more decoding.max_new_tokens; thoughts count, too",
+                    )
+                if reason == "content_filter":
+                    raise ServerError(f"the content filter of {self.where} withheld the answer")
 
     def check_model(self) -> None:
         """Check early that the server is up and has the model; a server without a list is trusted.
@@ -184,13 +243,21 @@ def _data_url(rgb: NDArray[np.uint8]) -> str:
     return "data:image/png;base64," + base64.b64encode(png.tobytes()).decode()
 
 
+def _names(message: str, option: str) -> bool:
+    """Return whether a complaint is that an option, and not its value, is not taken."""
+    is_named = re.search(rf"(?<![a-z_]){option}(?![a-z_])", message) is not None
+    return is_named and _COMPLAINT.search(message) is not None
+
+
 def _content_of(value: Any, where: str) -> str:
-    """Return the words of a completion.
+    """Return the words of a completion, or those with which the model refuses to answer.
 
     Raises:
         ProtocolError: It is none.
     """
     match value:
+        case {"choices": [{"message": {"content": None | "" | [], "refusal": str(text)}}, *_]} if text:
+            return text
         case {"choices": [{"message": {"content": str(text)}}, *_]}:
             return text
         case {"choices": [{"message": {"content": None}}, *_]}:
