@@ -89,11 +89,21 @@ def ranged(default: float, minimum: float, maximum: float) -> typing.Any:
     return dataclasses.field(default=default, metadata={_RANGE: (minimum, maximum)})
 
 
+def range_of(field: dataclasses.Field[typing.Any]) -> tuple[float, float] | None:
+    """Return the inclusive range that `ranged` gave a field; None without one."""
+    found: tuple[float, float] | None = field.metadata.get(_RANGE)
+    return found
+
+
+def descriptions_of(config_class: type) -> dict[str, str]:
+    """Return the description of each field in the ``Attributes:`` section of the docstring."""
+    _, _, tail = inspect.cleandoc(config_class.__doc__ or "").partition("Attributes:\n")
+    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(tail)}
+
+
 def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
     """List the leaves of a configuration class, nested ones with dotted names."""
-    descriptions = {
-        name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(_attributes_of(config_class))
-    }
+    descriptions = descriptions_of(config_class)
     hints = typing.get_type_hints(config_class)
     found: list[Parameter] = []
     for field in dataclasses.fields(config_class):
@@ -110,7 +120,7 @@ def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
             key, hint = typing.get_args(hint)
             name, default = f"{name}_{{{key.__name__.lower()}}}", field.metadata[_UNSET]
         kind, is_list = _kind_of(hint, where) if parse is None else (hint, False)
-        low, high = field.metadata.get(_RANGE, (None, None))
+        low, high = range_of(field) or (None, None)
         description = descriptions.get(field.name, "")
         found.append(Parameter(name, kind, is_list, _plain(default), description, low, high, parse, key))
     return tuple(found)
@@ -198,11 +208,6 @@ def leaves_of(config: object) -> Iterator[tuple[Parameter, Scalar]]:
         values = typing.cast("Mapping[str, object]", _lookup(config, start.removesuffix("_")))
         for key, value in values.items():
             yield dataclasses.replace(parameter, name=f"{start}{key}"), _plain(value)
-
-
-def _attributes_of(config_class: type) -> str:
-    _, _, tail = inspect.cleandoc(config_class.__doc__ or "").partition("Attributes:\n")
-    return tail
 
 
 def _default_of(config_class: type, field: dataclasses.Field[typing.Any]) -> object:

@@ -8,21 +8,19 @@ import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
 from embodied_iqa.pages.reports.kit.formatting import number
-from embodied_iqa.quality.metrics.benchmark.benchmark_plan import TRAIN, BenchmarkPlan, Target, Unseen
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import TRAIN, BenchmarkPlan, Target
 
 if TYPE_CHECKING:
     from embodied_iqa.data.database.store import DatabaseStore
-    from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults, ScoreRow
+    from embodied_iqa.quality.metrics.benchmark.benchmark_results import ScoreRow
 
-Word = TypeVar("Word", Target, Unseen)
 _METRICS: Final = "psnr,psnr:240x180,ssim,gmsd"
 _TITLES: Final = {"measure": "measuring blocks of images", "compare": "comparing with scores"}
 
@@ -50,39 +48,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a benchmark to continue")
     names = f"by commas; {TRAIN}NAME is trained anew for each split (default {_METRICS})"
-    add("--metrics", default=_METRICS, metavar="NAMES", help=names)
+    add("--metrics", type=words_of("--metrics", str), default=_METRICS, metavar="NAMES", help=names)
     targets = f"scores, some of {','.join(Target)} (default: all that the database has)"
-    add("--targets", default="", metavar="NAMES", help=targets)
-    trained_on = "scores or human databases that metrics are trained on (default decision)"
-    add("--train-on", default=str(Target.DECISION), metavar="NAMES", help=trained_on)
-    add("--repeats", type=int, default=10, metavar="N", help="splits by reference, 8:2 (default 10)")
-    unseen = f"generalization studies: some of {','.join(Unseen)}"
-    add("--unseen", default="", metavar="NAMES", help=unseen)
+    add("--targets", type=words_of("--targets", Target), default="", metavar="NAMES", help=targets)
+    add_plan_options(parser, BenchmarkPlan, "train_on", "repeats", "unseen", "draws", "all_views")
     human = "human database NAME:DIR: live, tid2013, kadid10k or koniq10k; may be repeated"
     add("--human", action="append", default=[], metavar="NAME:DIR", help=human)
-    add("--draws", type=int, default=200, metavar="N", help="of the bootstrap (default 200)")
-    views = "also count scores for views that the subject is not made for"
-    add("--all-views", action="store_true", help=views)
-    add("--workers", type=int, default=1, metavar="N", help="jobs in parallel (default 1)")
-    runner = "what runs the workers"
-    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
-    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add_engine_options(parser, "jobs in parallel")
     add("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing; return the exit code."""
-    store = load("embodied_iqa.data.database.store:open_database")(arguments.database)
-    engine = EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
+    from embodied_iqa.data.database.store import open_database
+    from embodied_iqa.pages.reports.stored import write_report
+    from embodied_iqa.quality.metrics.benchmark.runner import run_benchmark
+
+    store, engine = open_database(arguments.database), engine_of(arguments)
     plan = _plan(arguments, store)
-    run_benchmark = load("embodied_iqa.quality.metrics.benchmark.runner:run_benchmark")
     with ExitStack() as stack:
         show = _Shown(stack)
-        results: BenchmarkResults = run_benchmark(store, arguments.out, plan, engine, show)
-    page: Path = load("embodied_iqa.pages.reports.stored:write_report")(arguments.out)
+        results = run_benchmark(store, arguments.out, plan, engine, show)
+    page = write_report(arguments.out)
     if arguments.json:
-        tree = load("embodied_iqa.base.records:unstructure")(results)
-        json.dump(tree, sys.stdout, indent=1, ensure_ascii=False)
+        from embodied_iqa.base.records import unstructure
+
+        json.dump(unstructure(results), sys.stdout, indent=1, ensure_ascii=False)
         print()
         return 0
     for target, rows in results.overall().items():
@@ -94,34 +85,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, store: DatabaseStore) -> BenchmarkPlan:
-    targets = _words(Target, arguments.targets, "--targets")
-    if not targets:
-        grid = load("embodied_iqa.data.analysis.loading:load_grid")(store, all_views=arguments.all_views)
-        targets = load("embodied_iqa.quality.metrics.benchmark.targets:available_targets")(grid)
+    from embodied_iqa.data.analysis.loading import load_grid
+    from embodied_iqa.quality.metrics.benchmark.targets import available_targets
+
     if arguments.draws < 1:
         raise UsageError("--draws is wrong", expected="1 or more", got=arguments.draws)
-    return BenchmarkPlan(
-        metrics=_names(arguments.metrics),
-        targets=targets,
-        train_on=_names(arguments.train_on),
-        repeats=arguments.repeats,
-        unseen=_words(Unseen, arguments.unseen, "--unseen"),
-        human=tuple(arguments.human),
-        draws=arguments.draws,
-        all_views=arguments.all_views,
-    )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.split(",") if name)
-
-
-def _words(kind: type[Word], text: str, option: str) -> tuple[Word, ...]:
-    names = _names(text)
-    unknown = [name for name in names if name not in set(map(str, kind))]
-    if unknown:
-        raise UsageError(f"{option} is wrong", got=unknown[0], available=list(map(str, kind)))
-    return tuple(kind(name) for name in names)
+    targets = arguments.targets or available_targets(load_grid(store, all_views=arguments.all_views))
+    return read_plan(BenchmarkPlan, arguments, targets=targets, human=tuple(arguments.human))
 
 
 def _print_rows(title: str, rows: tuple[ScoreRow, ...]) -> None:

@@ -80,10 +80,10 @@ def _verdict(findings: list[tuple[str, Finding]], *, whole: bool) -> str:
 
 def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
     try:
-        from rich.console import Console  # noqa: PLC0415 - the doctor also runs where rich is missing
-        from rich.markup import escape  # noqa: PLC0415 - as above
+        from rich.console import Console
+        from rich.markup import escape
 
-        from embodied_iqa.cli.output import console, table_of  # noqa: PLC0415 - as above
+        from embodied_iqa.cli.output import console, table_of
     except ImportError:
         _print_plainly(findings, whole=whole)
         return

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_engine_options
 from embodied_iqa.data.database.building.build_options import ImageStorage, Step
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
@@ -42,10 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kept = "what is kept of distorted images"
     add("--store", choices=[str(item) for item in ImageStorage], default="pictures", help=kept)
     add("--steps", default=",".join(Step), metavar="STEPS", help="some of %(default)s")
-    add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
-    runner = "what runs the workers"
-    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
-    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add_engine_options(parser)
     add("--retry", action="store_true", help="query again where a subject failed")
     add("--json", action="store_true", help="print the summary as JSON")
     add_node_options(parser)

@@ -6,12 +6,12 @@ import argparse
 import json
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, ImageStorage, Step
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
@@ -93,7 +93,7 @@ def _options(arguments: argparse.Namespace) -> BuildOptions:
     return BuildOptions(
         subjects=panel_of(arguments.panel),
         steps=tuple(Step(word) for word in words),
-        engine=EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+        engine=engine_of(arguments),
         vlm=graph.vlm_node.options,
         vla=graph.vla_node.options,
         retry=arguments.retry,

@@ -60,7 +60,7 @@ def _wanted(pin: Pin) -> bool:
     if not pin.marker:
         return True
     try:
-        from packaging.markers import Marker  # noqa: PLC0415 - not needed without markers
+        from packaging.markers import Marker
     except ImportError:
         return False
     return Marker(pin.marker).evaluate()

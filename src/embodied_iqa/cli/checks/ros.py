@@ -85,7 +85,7 @@ def middleware() -> list[Finding]:
 
     Fast DDS does not report a wrong path: it falls back to multicast and small buffers.
     """
-    from embodied_iqa.live.ros.environment import (  # noqa: PLC0415 - may lack shared files
+    from embodied_iqa.live.ros.environment import (
         process_environment,
         stays_here,
     )

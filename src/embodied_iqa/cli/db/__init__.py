@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_workers
 
 __all__ = ["configure", "run"]
 
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     merge.add_argument("first", type=Path, metavar="DB1")
     merge.add_argument("second", type=Path, metavar="DB2")
     merge.add_argument("--out", type=Path, required=True, metavar="DB", help="new folder")
-    merge.add_argument("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
+    add_workers(merge, "blocks in parallel")
     sql = actions.add_parser("sql", help="query the tables with DuckDB")
     sql.add_argument("database", type=Path, metavar="DB")
     example = "SELECT distortion_name, avg(decision_mean) FROM opinions GROUP BY ALL"

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.plan_options import add_engine_options, engine_of
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
@@ -44,10 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--limit", type=int, metavar="N", help="at most N episodes of each task and subset")
     _add_prompt(parser)
     _add_arms(parser)
-    add("--workers", type=int, default=1, metavar="N", help="jobs in parallel (default 1)")
-    runner = "what runs the workers"
-    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
-    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add_engine_options(parser, "jobs in parallel")
     add("--fault-seed", type=int, default=0, metavar="N", help="of planner-faulty (default 0)")
     add("--allow-network", action="store_true", help="consent to send images to a public API")
     add("--json", action="store_true", help="print the summaries as JSON")
@@ -92,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run what is missing; return the exit code."""
     plan = _plan(arguments)
     episodes = _episodes(arguments)
-    engine = EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
+    engine = engine_of(arguments)
     with ProgressBars() as bars:
         summaries: Mapping[tuple[str, Subset], SubsetSummary] = load(f"{_PLANNING}.runner:run_benchmark")(
             episodes, arguments.out, plan, engine, lambda done, total: bars.update("episodes", done, total)

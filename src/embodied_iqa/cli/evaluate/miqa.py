@@ -13,6 +13,7 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     drawn = "held-out images of each reference, drawn with seed 0 (default: all)"
     add("--images", "--pictures", type=int, default=0, metavar="N", help=drawn)
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
+    add_workers(parser)
     add("--json", action="store_true", help="print the result as JSON")
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_json_whole
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.plan_options import add_engine_options, engine_of
 
 if TYPE_CHECKING:
     from embodied_iqa.base.jobs.engine import BlockReport
@@ -43,9 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--distortion", action="append", default=[], metavar="TYPE:LEVEL", help="such as 12:3; repeatable")
     add("--distortions", metavar="A,B", help="types by commas, or all; with --levels")
     add("--levels", default="1-5", metavar="LEVELS", help="of --distortions: 3 or 1-5 (default)")
-    add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
-    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help="runs the workers")
-    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add_engine_options(parser)
     add("--retry", action="store_true", help="ask again where a subject failed")
     add("--json", action="store_true", help="print the scores as JSON")
     add_node_options(parser)
@@ -99,7 +97,7 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
         load(f"{_ROOM}.conditions:conditions_of")(words, arguments.levels, grey=arguments.grey),
         arguments.circular,
         node.options,
-        EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+        engine_of(arguments),
         arguments.retry,
     )
     with ProgressBars(transient=False) as bars:

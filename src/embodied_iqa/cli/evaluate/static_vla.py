@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.suites.static_benchmark.conditions import CLEAN, conditions_of
@@ -40,7 +40,7 @@ def evaluate(arguments: argparse.Namespace, results: Path) -> VlaResults:
         results,
         tuple(map(vla_subject, names)),
         specs,
-        engine=EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+        engine=engine_of(arguments),
         vla=node.options,
         retry=arguments.retry,
     )

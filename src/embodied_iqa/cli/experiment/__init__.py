@@ -8,6 +8,7 @@ from pathlib import Path
 from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.runs.experiment.experiment_plan import EMBEDDED
 
 __all__ = ["configure", "run"]
@@ -53,7 +54,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one of the same plan")
     extend = "extend the plan in --out by these subjects, tasks, distortions and gates, all combined"
     add("--add", action="store_true", help=extend)
-    add("--workers", type=int, default=1, metavar="N", help="number of processes (default 1), without --ros")
+    add_workers(parser, "processes, without --ros")
     add("--json", action="store_true", help="print the table as JSON")
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _ACTIONS: Final = {
@@ -69,7 +70,7 @@ def _configure_fit(fit: argparse.ArgumentParser) -> None:
     tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
     add("--tasks", type=Path, metavar="FILE", help=tasks)
     add("--seed", type=int, default=0, help="of the split and the networks (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
+    add_workers(fit)
     add("--json", action="store_true", help="print the result as JSON")
     add_node_options(fit)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 
 _ACTIONS: Final = {
@@ -39,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ceiling = actions.add_parser("ceiling", help="what the expert achieves on the grid of the actions")
     episodes = "folder of `manipulate make`"
     ceiling.add_argument("episodes", type=Path, metavar="EP", help=episodes)
-    ceiling.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    add_workers(ceiling, "processes")
     ceiling.add_argument("--out", type=Path, metavar="FILE", help="write every run as JSON, with its actions")
     for action in (make, ceiling):
         action.add_argument("--json", action="store_true", help="print the result as JSON")

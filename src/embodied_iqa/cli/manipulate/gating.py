@@ -14,6 +14,7 @@ from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--distortions", type=int, default=_DISTORTIONS, metavar="N", help=number)
     add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default: 1)")
     add("--seed", type=int, default=0, metavar="N", help="of mix, split and networks (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that look at images (default: 1)")
+    add_workers(parser, "processes that look at images")
     add("--json", action="store_true", help="print the result as JSON")
 
 

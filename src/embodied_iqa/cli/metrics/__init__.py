@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_workers
 
 _ACTIONS: Final = {
     "list": "listing:list_metrics",
@@ -67,7 +68,7 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
     add("--target", default="decision", metavar="NAME", help=f"{target} (default: decision)")
     add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default: 0)")
     add("--seed", type=int, default=0, help="of everything random (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
+    add_workers(parser)
     views = "also count scores for views that the subject is not made for"
     add("--all-views", action="store_true", help=views)
 

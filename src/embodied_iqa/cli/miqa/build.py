@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.cli.miqa import TASKS
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_engine_options
 
 DEFAULT_REFERENCES: Final = 12
 
@@ -30,10 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--share", type=float, default=1.0, metavar="P", help=share)
     kept = "write the distorted images; without, they are made again from their seeds"
     add("--keep-images", "--keep-pictures", action="store_true", help=kept)
-    add("--workers", type=int, default=1, metavar="N", help="references in parallel (default 1)")
-    runner = "what runs the workers"
-    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
-    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add_engine_options(parser, "references in parallel")
     add("--json", action="store_true", help="print the summary as JSON")
 
 

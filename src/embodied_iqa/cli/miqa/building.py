@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.jobs.engine import BlockReport, EngineKind, EngineOptions
+from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.miqa import tasks_of
 from embodied_iqa.cli.miqa.build import DEFAULT_REFERENCES
 from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.builder import BuildSummary, build_labels
 from embodied_iqa.suites.miqa.building.coco import CocoSource
@@ -39,7 +40,7 @@ class _Progress:
 
 def run(arguments: argparse.Namespace) -> int:
     """Label what is missing; return the exit code."""
-    plan, engine = _plan(arguments), _engine(arguments)
+    plan, engine = _plan(arguments), engine_of(arguments)
     with ProgressBars(transient=False) as bars:
         summary = build_labels(arguments.out, plan, engine, _Progress(bars))
     if arguments.json:
@@ -69,10 +70,6 @@ def _source(arguments: argparse.Namespace) -> MiqaSource:
     if arguments.database is not None:
         return DatabaseSource(arguments.database)
     return RenderedSource(arguments.seed, arguments.references or DEFAULT_REFERENCES)
-
-
-def _engine(arguments: argparse.Namespace) -> EngineOptions:
-    return EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
 
 
 def _print(path: Path, summary: BuildSummary) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import add_workers
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     images = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
     add("--images", "--pictures", type=int, metavar="N", help=images)
     add("--seed", type=int, default=0, help="of everything random (default: 0)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that measure images (default: 1)")
+    add_workers(parser)
     add("--json", action="store_true", help="print the card as JSON")
 
 

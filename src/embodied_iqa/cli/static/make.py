@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import add_engine_options, engine_of
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _MAKING = "embodied_iqa.suites.static_benchmark.making"
@@ -35,9 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--size", default="480x360", metavar="WxH", help="of the images (default 480x360)")
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated images")
-    add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
-    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help="runs the workers")
-    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add_engine_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         int(width),
         int(height),
         CameraModel(arguments.camera_model),
-        EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+        engine_of(arguments),
     )
     with ProgressBars(transient=False) as bars:
         record = load(f"{_MAKING}.make_items:make_items")(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.suites.static_benchmark.vla.making import ImageOptions, make_trajectories
 from embodied_iqa.world.simulation.camera import CameraModel
 
@@ -21,7 +21,7 @@ def make(arguments: argparse.Namespace, tasks: int, width_px: int, height_px: in
             tasks=tasks,
             seed=arguments.seed,
             images=images,
-            engine=EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+            engine=engine_of(arguments),
             done=lambda done, tasks: bars.update("trajectories", done, tasks),
         )
     made = folder.read()

@@ -45,13 +45,13 @@ class BenchmarkPlan:
     """What the results depend on, besides the database.
 
     Attributes:
-        metrics: Names; `train:NAME` is trained for each split.
+        metrics: Names; `train:NAME` is trained anew for each split.
         targets: Scores to compare with.
         train_on: Scores, or names of human databases, that metrics are trained on.
-        repeats: Number of splits by reference, with seeds from 0.
-        unseen: Studies of generalization.
+        repeats: Number of splits by reference, 8:2, with seeds from 0.
+        unseen: Studies of generalization to what trained metrics have not seen.
         human: Human databases, `live:DIR`.
-        draws: Of the bootstrap.
+        draws: Draws of the bootstrap.
         all_views: Also count scores for views that the subject is not made for.
     """
 

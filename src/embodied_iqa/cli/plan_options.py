@@ -1,0 +1,160 @@
+"""Options that are fields of a plan: name, type, default, range and description stand in the dataclass only.
+
+The fields of a dataclass become options with `add_plan_options`, and `read_plan` makes the dataclass of the
+parsed arguments. `--workers`, `--engine` and `--ray-address` are those of `EngineOptions`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import types
+import typing
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from embodied_iqa.base.config import descriptions_of, range_of
+from embodied_iqa.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from embodied_iqa.base.jobs.engine import EngineOptions
+
+Plan = TypeVar("Plan")
+Word = TypeVar("Word", bound=str)
+
+_METAVARS: Final[dict[type, str]] = {int: "N", float: "X", str: "NAME"}
+
+
+def add_workers(parser: argparse.ArgumentParser, what: str = "processes that measure images") -> None:
+    """Add `--workers`, 1 by default."""
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help=f"{what} (default 1)")
+
+
+def add_engine_options(parser: argparse.ArgumentParser, what: str = "blocks in parallel") -> None:
+    """Add `--workers`, `--engine` and `--ray-address`.
+
+    Args:
+        parser: Of the command.
+        what: What the workers do, for the help.
+    """
+    from embodied_iqa.base.jobs.engine import EngineKind
+
+    add_workers(parser, what)
+    add = parser.add_argument
+    kinds, runner = [str(kind) for kind in EngineKind], "what runs the workers"
+    add("--engine", choices=kinds, default=str(EngineKind.PROCESSES), help=runner)
+    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+
+
+def engine_of(arguments: argparse.Namespace) -> EngineOptions:
+    """Return what runs the jobs, from the options of `add_engine_options`.
+
+    Raises:
+        UsageError: Wrong number of workers.
+    """
+    from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
+
+    return EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
+
+
+def add_plan_options(parser: argparse.ArgumentParser, plan: Any, *names: str, **metavars: str) -> None:
+    """Add an option for each of some fields of a dataclass: `--field-name`, with the field's default.
+
+    A switch that is off has no value, one that is on has a `--no-` form; a tuple is given by commas. The help
+    is the field's description in the docstring.
+
+    Args:
+        parser: Of the command.
+        plan: The dataclass; `read_plan` makes it of the parsed arguments.
+        names: Of its fields, in the order of the help.
+        metavars: Of fields, where the usual one of the type says too little.
+    """
+    hints, texts = typing.get_type_hints(plan), descriptions_of(plan)
+    fields = {field.name: field for field in dataclasses.fields(plan)}
+    for name in names:
+        option, field = f"--{name.replace('_', '-')}", fields[name]
+        form = _form(option, hints[name], field)
+        if "action" not in form:
+            form["metavar"] = metavars.get(name, form.get("metavar"))
+        parser.add_argument(option, help=_help(texts[name], hints[name], form["default"]), **form)
+
+
+def read_plan(plan: Callable[..., Plan], arguments: argparse.Namespace, **given: object) -> Plan:
+    """Return a dataclass whose fields are the arguments of their names; others keep their default.
+
+    Args:
+        plan: The dataclass.
+        arguments: The parsed arguments.
+        given: Fields that are not an option, or not as it is given.
+
+    Raises:
+        UserError: The dataclass refuses the values.
+    """
+    known = {field.name for field in dataclasses.fields(typing.cast("Any", plan))}
+    return plan(**{name: value for name, value in vars(arguments).items() if name in known} | given)
+
+
+def words_of(option: str, kind: type[Word]) -> Callable[[str], tuple[Word, ...]]:
+    """Return the type of an option whose value is words by commas.
+
+    Args:
+        option: Its name, for the message of the `UsageError` for an unknown word.
+        kind: An enum, or str for any words.
+    """
+
+    def parse(text: str) -> tuple[Word, ...]:
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        known = list(map(str, kind)) if issubclass(kind, StrEnum) else words
+        for word in words:
+            if word not in known:
+                raise UsageError(f"{option} is wrong", got=word, available=known)
+        return tuple(kind(word) for word in words)
+
+    return parse
+
+
+def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
+    """Return the arguments of `add_argument` for a field of this type."""
+    default = None if field.default is dataclasses.MISSING else field.default
+    kind = next(part for part in (*_parts(hint), hint) if part is not type(None))
+    if kind is bool:
+        action: object = argparse.BooleanOptionalAction if default else "store_true"
+        return {"action": action, "default": default}
+    if typing.get_origin(kind) is tuple:
+        words = words_of(option, typing.get_args(kind)[0])
+        return {"type": words, "default": ",".join(default or ()), "metavar": "NAMES"}
+    if issubclass(kind, StrEnum):
+        known = {str(word): word for word in kind}
+        # an unknown word is left to the choices, which list the known ones
+        return {"type": lambda text: known.get(text, text), "choices": list(known), "default": str(default)}
+    limits = range_of(field)
+    check = kind if limits is None else _within(option, kind, *limits)
+    return {"type": check, "default": default, "metavar": _METAVARS.get(kind, "PATH")}
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if isinstance(hint, types.UnionType) else ()
+
+
+def _within(option: str, kind: type, low: float, high: float) -> Callable[[str], Any]:
+    """Return a type of numbers that refuses what is out of range."""
+
+    def parse(text: str) -> Any:
+        if not low <= (number := kind(text)) <= high:
+            raise UsageError(f"{option} is wrong", expected=f"{low:g} to {high:g}", got=number)
+        return number
+
+    parse.__name__ = kind.__name__  # argparse: "invalid int value"
+    return parse
+
+
+def _help(text: str, hint: Any, default: object) -> str:
+    """Return a description for argparse: with the known words and the default, without a full stop."""
+    word = next(iter(typing.get_args(hint)), None)
+    if isinstance(word, type) and issubclass(word, StrEnum):
+        text = f"{text.removesuffix('.')}: some of {','.join(word)}"
+    text = text.removesuffix(".").replace("%", "%%")
+    text = text if text[1:2].isupper() else text[:1].lower() + text[1:]
+    is_clear = default is None or default == "" or isinstance(default, bool)
+    return text if is_clear else f"{text} (default %(default)s)"
