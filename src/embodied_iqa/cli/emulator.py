@@ -16,7 +16,6 @@ from embodied_iqa.arm.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import home_q_rad
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
-from embodied_iqa.base.lazy import load
 from embodied_iqa.world.scenes.scene import make_scene
 
 _PLANTS = ("mujoco", "kinematic")
@@ -91,6 +90,8 @@ async def _serve(emulator: Emulator) -> None:
 
 def _plant(name: str | None, scene_seed: int, model: ArmModel) -> Plant:
     """Return the plant; where none is named, the cell for the arm that stands in it."""
+    from embodied_iqa.world.simulation.world import World
+
     is_of_cell = model is ArmModel.UR5
     if name == "kinematic" or (name is None and not is_of_cell):
         return KinematicPlant(home_q_rad(model.geometry))
@@ -100,5 +101,4 @@ def _plant(name: str | None, scene_seed: int, model: ArmModel) -> Plant:
             expected="--plant kinematic for another --model",
             got=model.geometry.name,
         )
-    world: Plant = load("embodied_iqa.world.simulation.world:World")(make_scene(scene_seed))
-    return world
+    return World(make_scene(scene_seed))

@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.output import next_command
 
 
@@ -29,11 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export; return the exit code."""
+    from embodied_iqa.data.database.store import open_database
+    from embodied_iqa.data.export import exporting
+
     if arguments.licence is not None and not re.fullmatch(r"[A-Za-z0-9.+-]+", arguments.licence):
         raise UsageError("wrong --licence", expected="such as cc-by-4.0", got=arguments.licence)
-    exporting = load("embodied_iqa.data.export.exporting")
     exporting.export_database(
-        load("embodied_iqa.data.database.store:open_database")(arguments.database),
+        open_database(arguments.database),
         arguments.out,
         exporting.ExportFormat(arguments.format),
         licence=arguments.licence,

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from embodied_iqa import __version__
 from embodied_iqa.base.deadline import end_within
-from embodied_iqa.base.errors import EmbodiedIqaError, InternalError, UsageError, first_line
+from embodied_iqa.base.errors import (
+    EmbodiedIqaError,
+    InternalError,
+    MissingDependencyError,
+    UsageError,
+    first_line,
+)
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.cli.parser import Parser
 
@@ -100,7 +106,12 @@ def _dispatch(arguments: Sequence[str]) -> int:
         _overview().parse_args(arguments or ["--help"])
         return 0
     command, parsed = parse(arguments)
-    return command.run(parsed)
+    try:
+        return command.run(parsed)
+    except ModuleNotFoundError as error:  # commands import what is slow or of an extra where they run
+        if error.name is None or error.name.partition(".")[0] == __name__.partition(".")[0]:
+            raise
+        raise MissingDependencyError(f"{error.name} is not installed") from error
 
 
 def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
 
@@ -26,9 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Repair the recording and print what was kept and lost."""
+    from embodied_iqa.data.recording.repair.recover import recover
+
     name = arguments.recording.name
     with ProgressBars(in_bytes=True) as bars:
-        report: RecoveryReport = load("embodied_iqa.data.recording.repair.recover:recover")(
+        report = recover(
             arguments.recording, arguments.out, lambda done, total: bars.update(name, done, total)
         )
     print(json.dumps(_tree(report), indent=2) if arguments.json else _text(report))

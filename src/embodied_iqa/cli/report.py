@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.recording.errors import RecordingReadError
 
@@ -47,17 +46,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report; return the exit code."""
-    kind: Stored | None = load("embodied_iqa.pages.reports.stored:kind_of")(arguments.folder)
+    from embodied_iqa.pages.reports.stored import kind_of
+
+    kind = kind_of(arguments.folder)
     _check(arguments, kind)
     recovered: list[RecoveryReport] = []
     page: Path
     if kind is not None:
         page = _write(arguments, kind)
     else:
+        from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
+
         recovered = _recover(arguments.folder)
-        page = load("embodied_iqa.pages.reports.trial.trial_report:report_of_folder")(
-            arguments.folder, arguments.out
-        )
+        page = report_of_folder(arguments.folder, arguments.out)
     name = _RUN if kind is None else kind.name
     if arguments.json:
         files = [str(report.output) for report in recovered]
@@ -78,10 +79,12 @@ def _check(arguments: argparse.Namespace, kind: Stored | None) -> None:
     if arguments.markdown and arguments.out:
         raise UsageError("--out and --markdown", expected="one of them")
     if arguments.markdown and kind is None:
+        from embodied_iqa.pages.reports.stored import KINDS
+
         raise UsageError(
             f"{arguments.folder} has no tables for --markdown",
             expected="the folder of finished results",
-            available=[known.name for known in load("embodied_iqa.pages.reports.stored:KINDS")],
+            available=[known.name for known in KINDS],
         )
 
 
@@ -90,10 +93,13 @@ def _write(arguments: argparse.Namespace, kind: Stored) -> Path:
     out: Path = arguments.markdown or arguments.out or arguments.folder / _PAGE
     page = kind.page(arguments.folder, out, arguments.all_views, arguments.seed)
     if arguments.markdown:
-        write_section = load("embodied_iqa.pages.reports.kit.markdown:write_section")
+        from embodied_iqa.pages.reports.kit.markdown import write_section
+
         write_section(out, arguments.section or kind.name.split()[0], _chosen(page, arguments.chapters))
     else:
-        load("embodied_iqa.pages.reports.kit.chapters:write_chapters")(out, kind.template, page)
+        from embodied_iqa.pages.reports.kit.chapters import write_chapters
+
+        write_chapters(out, kind.template, page)
     return out
 
 
@@ -108,9 +114,11 @@ def _chosen(page: ChapterPage, anchors: str) -> ChapterPage:
 
 def _recover(folder: Path) -> list[RecoveryReport]:
     """Recover the recordings of a run that were cut short, as far as that is possible."""
+    from embodied_iqa.data.recording.repair import recover as repair
+    from embodied_iqa.runs.offline.stored_run import recordings_of
+
     reports: list[RecoveryReport] = []
-    repair = load("embodied_iqa.data.recording.repair.recover")
-    for recording in load("embodied_iqa.runs.offline.stored_run:recordings_of")(folder):
+    for recording in recordings_of(folder):
         try:
             repair.readable_file(recording)
         except RecordingReadError:

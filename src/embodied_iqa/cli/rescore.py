@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.results import results_table
@@ -92,11 +91,13 @@ def check(arguments: argparse.Namespace) -> None:
 def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
     """Score what the nodes make of the recording."""
     check(arguments)
-    environment = load("embodied_iqa.live.ros.environment")
+    from embodied_iqa.live.ros import environment
+
     environment.prepare_environment()
     environment.require_ros()
     folder = make_run_folder(arguments.out)
-    play_back = load("embodied_iqa.live.ros.playback_session:play_back")
+    from embodied_iqa.live.ros.playback_session import play_back
+
     recording = play_back(graph, arguments.recording, folder, attach=arguments.attach)
     _report(arguments, read_trial(recording), ())
     return 0

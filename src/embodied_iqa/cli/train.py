@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli import train_vision
 from embodied_iqa.cli.output import next_command
@@ -61,9 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.what == "vision-panel":
         return train_vision.run(arguments)
+    from embodied_iqa.models.panel.training import train_panel as training
+
     names = arguments.members.split(",") if arguments.members else list(RECIPES)
     recipes = [adapted(recipe_of(name.strip()), arguments.scenes, arguments.epochs) for name in names]
-    training = load("embodied_iqa.models.panel.training.train_panel")
     plan = training.PanelPlan(
         tuple(recipe.name for recipe in recipes),
         arguments.out,

@@ -6,7 +6,6 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.models.vision.training.vision_members import recipes_of
@@ -32,9 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UserError: A member is unknown, or the folder holds another training or cannot be written.
     """
+    from embodied_iqa.models.vision.training import train_vision as training
+
     names = tuple(name.strip() for name in arguments.members.split(",")) if arguments.members else ()
     recipes_of(names, images=arguments.samples)
-    training = load("embodied_iqa.models.vision.training.train_vision")
     plan = training.VisionPlan(
         names, arguments.out, arguments.seed, arguments.quick, arguments.workers, arguments.samples
     )

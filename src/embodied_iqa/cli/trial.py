@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import Scalar
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
@@ -100,7 +99,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
     plan = check(arguments)
-    environment = load("embodied_iqa.live.ros.environment")
+    from embodied_iqa.live.ros import environment
+
     environment.prepare_environment()
     environment.require_ros()
     started = datetime.now(UTC).astimezone()
@@ -108,6 +108,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(*(f"trial: {line}" for line in outlook(plan)), sep="\n", file=sys.stderr, flush=True)
     if sys.stdin.isatty():
         print(f"trial: {END_KEY} and Enter end a run", file=sys.stderr, flush=True)
+    from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
+
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(plan)
     sessions = [(one, one.folders(run_folder)) for one in plan.parts]
@@ -120,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
         raise
     scores = finish_session(info, folders, remarks)
-    page = load("embodied_iqa.pages.reports.trial.trial_report:report_of_folder")(run_folder)
+    page = report_of_folder(run_folder)
     if arguments.json:
         print(json.dumps(scores.tree(), indent=2))
         return 0
@@ -201,7 +203,8 @@ def _run_with_progress(
     sessions: Sequence[tuple[SessionPlan, tuple[TaskFolder, ...]]], run_folder: Path
 ) -> list[str]:
     total = sum(folder.runs for _, folders in sessions for folder in folders)
-    run_session = load("embodied_iqa.live.ros.trial_session:run_session")
+    from embodied_iqa.live.ros.trial_session import run_session
+
     remarks: list[str] = []
     with ProgressBars(transient=False) as bars:
         done = 0

@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.cli.plan_options import add_engine_options, engine_of
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
-    Coordinates,
     GateArm,
     LoopOptions,
     OnInvalid,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from embodied_iqa.suites.cell_manipulation.planning.planner_results import SubsetSummary
     from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan
 
-_PLANNING: Final = "embodied_iqa.suites.cell_manipulation.planning"
 _ALL: Final = "all"
 _LEVELS: Final = "1-5"
 
@@ -52,21 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _add_prompt(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    switch = argparse.BooleanOptionalAction
-    add("--shots", type=int, default=4, metavar="N", help="text examples in the prompt (default 4)")
-    add("--boxes", action=switch, default=True, help="numbered boxes in the image (default: yes)")
-    add("--multiview", action="store_true", help="add the wrist camera's image")
-    add("--multistep", action="store_true", help="add the two images before the present one")
-    add("--visual-examples", action="store_true", help="two examples with images instead of text examples")
-    add("--history", action="store_true", help="repeat the texts of the conversation so far")
-    add("--language-only", action="store_true", help="show no image")
+    switches = ("boxes", "multiview", "multistep", "visual_examples", "history", "language_only")
+    add_plan_options(parser, PromptOptions, "shots", *switches, "coordinates", "detector", detector="MODEL")
+    add_plan_options(parser, LoopOptions, "on_invalid")
     add("--resolution", type=int, default=500, metavar="PX", help="side of the images (default 500)")
-    source = "where the object list comes from (default truth)"
-    add("--coordinates", choices=[str(item) for item in Coordinates], default="truth", help=source)
-    by = "of --coordinates detector: classical, or panel:NAME and other vision models (default classical)"
-    add("--detector", default="classical", metavar="MODEL", help=by)
-    invalid = "after an invalid action (default replan)"
-    add("--on-invalid", choices=[str(item) for item in OnInvalid], default="replan", help=invalid)
     published = "as the published code: plans go on after invalid actions; an empty plan counts -1 errors"
     add("--as-published", action="store_true", help=published)
     add("--keep-images", "--keep-pictures", action="store_true", help="keep the images that the planner gets")
@@ -87,18 +74,20 @@ def _add_arms(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing; return the exit code."""
+    from embodied_iqa.pages.reports.manipulation.manipulation_report import write_manipulation_report
+    from embodied_iqa.suites.cell_manipulation.planning.runner import run_benchmark
+
     plan = _plan(arguments)
     episodes = _episodes(arguments)
     engine = engine_of(arguments)
     with ProgressBars() as bars:
-        summaries: Mapping[tuple[str, Subset], SubsetSummary] = load(f"{_PLANNING}.runner:run_benchmark")(
+        summaries = run_benchmark(
             episodes, arguments.out, plan, engine, lambda done, total: bars.update("episodes", done, total)
         )
-    page: Path = load(
-        "embodied_iqa.pages.reports.manipulation.manipulation_report:write_manipulation_report"
-    )(arguments.out)
+    page = write_manipulation_report(arguments.out)
     if arguments.json:
-        unstructure = load("embodied_iqa.base.records:unstructure")
+        from embodied_iqa.base.records import unstructure
+
         rows = [
             {"arm": arm, "subset": str(subset)} | unstructure(one) for (arm, subset), one in summaries.items()
         ]
@@ -111,34 +100,28 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> RunPlan:
-    prompt = PromptOptions(
-        arguments.shots,
-        arguments.boxes,
-        arguments.multiview,
-        arguments.multistep,
-        arguments.visual_examples,
-        arguments.history,
-        arguments.language_only,
-        Coordinates(arguments.coordinates),
-        arguments.detector,
-    )
-    load(f"{_PLANNING}.detecting:load_detector")(prompt.detector)  # a wrong name ends the run here
-    invalid = OnInvalid.CONTINUE if arguments.as_published else OnInvalid(arguments.on_invalid)
+    from embodied_iqa.models.subjects.reference import parse_planner
+    from embodied_iqa.models.subjects.registry import PLANNER_OPTIONS
+    from embodied_iqa.suites.cell_manipulation.planning.arms import arms_of
+    from embodied_iqa.suites.cell_manipulation.planning.detecting import load_detector
+    from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan
+
+    prompt = read_plan(PromptOptions, arguments)
+    load_detector(prompt.detector)  # a wrong name ends the run here
+    invalid = OnInvalid.CONTINUE if arguments.as_published else arguments.on_invalid
     if not 64 <= arguments.resolution <= 1000:
         raise UsageError("wrong resolution", expected="64 to 1000 px", got=arguments.resolution)
-    options = load("embodied_iqa.models.subjects.registry:PLANNER_OPTIONS")
-    replace = load("dataclasses:replace")
     options = replace(
-        options,
-        decoding=replace(options.decoding, seed=arguments.fault_seed),
-        loading=replace(options.loading, allow_network=arguments.allow_network),
+        PLANNER_OPTIONS,
+        decoding=replace(PLANNER_OPTIONS.decoding, seed=arguments.fault_seed),
+        loading=replace(PLANNER_OPTIONS.loading, allow_network=arguments.allow_network),
     )
     gates = _gates(arguments.gate)
     if arguments.calibration is not None and not gates:
         raise UsageError("a calibration of no gate", expected="--gate hold,repair,ask-again or some of them")
-    plan: RunPlan = load(f"{_PLANNING}.runner").RunPlan(
-        load("embodied_iqa.models.subjects.reference:parse_planner")(arguments.planner),
-        tuple(load(f"{_PLANNING}.arms:arms_of")(_specs(arguments), gates)),
+    return RunPlan(
+        parse_planner(arguments.planner),
+        tuple(arms_of(_specs(arguments), gates)),
         LoopOptions(prompt, invalid, arguments.as_published),
         arguments.resolution,
         arguments.judge,
@@ -146,7 +129,6 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
         options,
         arguments.keep_images,
     )
-    return plan
 
 
 def _specs(arguments: argparse.Namespace) -> Iterator[DistortionSpec]:
@@ -180,9 +162,9 @@ def _gates(text: str | None) -> list[GateArm]:
 
 
 def _episodes(arguments: argparse.Namespace) -> list[Episode]:
-    found: list[Episode] = list(
-        load("embodied_iqa.suites.cell_manipulation.making:read_episodes")(arguments.episodes)
-    )
+    from embodied_iqa.suites.cell_manipulation.making import read_episodes
+
+    found: list[Episode] = list(read_episodes(arguments.episodes))
     there = list(dict.fromkeys(one.subset for one in found))
     words = there if arguments.subset == _ALL else arguments.subset.split(",")
     for word in words:

@@ -9,7 +9,6 @@ from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import EngineOptions
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
@@ -49,6 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, write the report, print a table; return the exit code."""
+    from embodied_iqa.pages.reports.stored import write_report
+
     if arguments.draws < 1 or arguments.images < 0:
         got = f"{arguments.draws} draws, {arguments.images} images"
         raise UsageError("wrong number", expected="1 draw or more, images from 0", got=got)
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or Path(names[0].removeprefix("trained:").rstrip("/") + _SUFFIX)
     with ProgressBars() as bars:
         result = evaluate(database, plan, out, EngineOptions(workers=arguments.workers), bars.update)
-    page = load("embodied_iqa.pages.reports.stored:write_report")(out)
+    page = write_report(out)
     if arguments.json:
         print(json.dumps(unstructure(result), indent=1))
         return 0

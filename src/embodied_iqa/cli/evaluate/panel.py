@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.imaging.distortions.catalogue import catalogue, entry
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
 
 _SEED = 4_000_037
-_EVALUATION = "embodied_iqa.models.panel.evaluation.evaluate"
-_SUMMARY = "embodied_iqa.pages.reports.panel.summary"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
+    from embodied_iqa.models.panel.evaluation.evaluate import evaluate_panel
+
     if arguments.cards and arguments.models is None:
         raise UsageError(
             "--cards writes into the folder of the panel",
@@ -63,11 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
         )
     plan = _plan(arguments)
     with ProgressBars(transient=False) as bars:
-        evaluation = load(f"{_EVALUATION}:evaluate_panel")(plan, bars)
+        evaluation = evaluate_panel(plan, bars)
     if arguments.cards:
-        load("embodied_iqa.pages.reports.panel.cards:update_cards")(evaluation)
+        from embodied_iqa.pages.reports.panel.cards import update_cards
+
+        update_cards(evaluation)
     if arguments.out is not None:
-        write_report = load("embodied_iqa.pages.reports.panel.panel_report:write_report")
+        from embodied_iqa.pages.reports.panel.panel_report import write_report
+
         write_report(evaluation, arguments.out, arguments.out.parent / "images")
     if arguments.json:
         print(json.dumps(_record(evaluation), indent=2))
@@ -78,6 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
+    from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan
+
     grid = arguments.scenes if arguments.grid_scenes is None else arguments.grid_scenes
     if (
         arguments.scenes < 1
@@ -95,7 +99,7 @@ def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
             raise UsageError("unknown member of the panel", got=name, available=there)
     words = [] if arguments.distortions == "none" else arguments.distortions.split(",")
     numbers = [line.id for line in catalogue()] if words == ["all"] else [entry(word).id for word in words]
-    plan: EvaluationPlan = load(_EVALUATION).EvaluationPlan(
+    return EvaluationPlan(
         models,
         tuple(name for name in VLA_NAMES if name in wanted),
         tuple(name for name in VLM_NAMES if name in wanted),
@@ -105,11 +109,12 @@ def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
         arguments.seed,
         arguments.workers,
     )
-    return plan
 
 
 def _record(evaluation: PanelEvaluation) -> dict[str, object]:
-    summary, plan = load(_SUMMARY), evaluation.plan
+    from embodied_iqa.pages.reports.panel import summary
+
+    plan = evaluation.plan
     record: dict[str, object] = {
         "scenes": plan.scenes,
         "grid_scenes": plan.grid_scenes,
@@ -142,7 +147,8 @@ def _plain(values: object) -> object:
 
 
 def _print_tables(evaluation: PanelEvaluation) -> None:
-    summary = load(_SUMMARY)
+    from embodied_iqa.pages.reports.panel import summary
+
     if evaluation.acted:
         table = table_of("VLA", "success (physics)", "mean over verbs", "geometric", "median mm")
         for row in summary.vla_rows(evaluation.acted):

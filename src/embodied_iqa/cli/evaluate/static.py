@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_json_whole
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from embodied_iqa.suites.static_benchmark.subjects import Asked
     from embodied_iqa.suites.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
 
-_ROOM = "embodied_iqa.suites.static_benchmark"
-_REPORT = "embodied_iqa.pages.reports.static"
 VLM_FILE = "vlm.json"
 """Scores of VLMs in the folder of results."""
 
@@ -51,6 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate; return the exit code."""
+    from embodied_iqa.pages.reports.static import stored_results as stored
+    from embodied_iqa.pages.reports.stored import write_report
+
     if not (arguments.vlm or arguments.vla):
         raise UsageError("nothing to evaluate", expected="--vlm A,B or --vla A,B")
     if arguments.judge and not arguments.vlm:
@@ -58,12 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.circular or arguments.grey) and not arguments.vlm:
         raise UsageError("--circular and --grey are of questions to VLMs", expected="--vlm A,B")
     results: Path = arguments.out or arguments.bench / "results"
-    stored = load(f"{_REPORT}.stored_results")
     stored.check_evaluation(results, arguments.bench)
     found: dict[str, object] = {}
     if arguments.vlm:
-        items = load(f"{_ROOM}.benchmark")
-        if note := items.version_note(items.read_record(arguments.bench)):
+        from embodied_iqa.suites.static_benchmark.benchmark import read_record, version_note
+
+        if note := version_note(read_record(arguments.bench)):
             print(note, file=sys.stderr)
         scores = _evaluate_vlms(arguments, results)
         write_json_whole(results / VLM_FILE, unstructure(scores))
@@ -71,30 +71,37 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             _print(scores)
     if arguments.vla:
-        vla = load("embodied_iqa.cli.evaluate.static_vla")
-        of_vlas = vla.evaluate(arguments, results)
+        from embodied_iqa.cli.evaluate.static_vla import evaluate, print_scores
+
+        of_vlas = evaluate(arguments, results)
         found["vla"] = unstructure(of_vlas)
         if not arguments.json:
-            vla.print_scores(of_vlas)
+            print_scores(of_vlas)
     stored.write_evaluation(results, arguments.bench)
-    page = load("embodied_iqa.pages.reports.stored:write_report")(results)
+    page = write_report(results)
     print(json.dumps(found, indent=2) if arguments.json else f"scores: {results}; report: {page}")
     return 0
 
 
 def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
-    runs, items_of = load(f"{_ROOM}.runs"), load(f"{_ROOM}.benchmark")
+    from embodied_iqa.runs.graph.node_table import resolve
+    from embodied_iqa.suites.static_benchmark.benchmark import read_items, read_record
+    from embodied_iqa.suites.static_benchmark.circular import plain_items
+    from embodied_iqa.suites.static_benchmark.conditions import conditions_of
+    from embodied_iqa.suites.static_benchmark.judging import judge_scores
+    from embodied_iqa.suites.static_benchmark.runs import VlmRun, rows_of_run, run_vlms
+    from embodied_iqa.suites.static_benchmark.subjects import parse_subjects
+    from embodied_iqa.suites.static_benchmark.vlm_scores import score_vlms
+
     words = [*arguments.distortion, *(arguments.distortions.split(",") if arguments.distortions else ())]
-    record = items_of.read_record(arguments.bench)
+    record = read_record(arguments.bench)
     judge = _judge(arguments.judge)
-    node = load("embodied_iqa.runs.graph.node_table:resolve")(
-        tuple(arguments.config), overrides_of(arguments.set)
-    ).vlm_node
-    plan = runs.VlmRun(
+    node = resolve(tuple(arguments.config), overrides_of(arguments.set)).vlm_node
+    plan = VlmRun(
         arguments.bench,
         results,
-        load(f"{_ROOM}.subjects:parse_subjects")(arguments.vlm),
-        load(f"{_ROOM}.conditions:conditions_of")(words, arguments.levels, grey=arguments.grey),
+        parse_subjects(arguments.vlm),
+        conditions_of(words, arguments.levels, grey=arguments.grey),
         arguments.circular,
         node.options,
         engine_of(arguments),
@@ -102,14 +109,14 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
     )
     with ProgressBars(transient=False) as bars:
         watch = _Watch(bars)
-        parts = runs.run_vlms(plan, watch)
+        parts = run_vlms(plan, watch)
     watch.report()
-    rows = runs.rows_of_run(items_of.read_items(arguments.bench), circular=arguments.circular)
-    scores: VlmScores = load(f"{_ROOM}.vlm_scores:score_vlms")(rows, parts, record.md5)
+    rows = rows_of_run(read_items(arguments.bench), circular=arguments.circular)
+    scores = score_vlms(rows, parts, record.md5)
     if judge is None:
         return scores
-    plain = load(f"{_ROOM}.circular:plain_items")(rows)
-    judged = load(f"{_ROOM}.judging:judge_scores")(judge, node.options, results, plain, parts)
+    plain = plain_items(rows)
+    judged = judge_scores(judge, node.options, results, plain, parts)
     return replace(
         scores, subjects=tuple(replace(row, judged=judged[row.subject]) for row in scores.subjects)
     )
@@ -117,14 +124,16 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
 
 def _judge(name: str | None) -> Asked | None:
     """Return the judge before anybody is asked: a wrong one is an error at once."""
+    from embodied_iqa.suites.static_benchmark.judging import check_judge
+    from embodied_iqa.suites.static_benchmark.subjects import parse_subjects
+
     if name is None:
         return None
-    (judge, *others) = load(f"{_ROOM}.subjects:parse_subjects")(name)
+    (judge, *others) = parse_subjects(name)
     if others:
         raise UsageError("several judges", expected="one VLM", got=name)
-    load(f"{_ROOM}.judging:check_judge")(judge)
-    asked: Asked = judge
-    return asked
+    check_judge(judge)
+    return judge
 
 
 class _Watch:

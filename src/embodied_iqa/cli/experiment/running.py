@@ -14,7 +14,6 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import Scalar
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors, print_gates, print_table, write_csv
@@ -91,11 +90,12 @@ def _perform(arguments: argparse.Namespace, graph: GraphParameters, folder: Expe
     comparison = page = None
     peers = None if arguments.peers is None else _peers(arguments, graph)
     if len(folder.plan.arms) > 1:
+        from embodied_iqa.pages.reports.experiment.experiment_report import write_experiment_report
+        from embodied_iqa.runs.experiment.gate_arms import compare_arms
+
         names = [arm.name for arm in folder.plan.arms]
-        compare_arms = load("embodied_iqa.runs.experiment.gate_arms:compare_arms")
         comparison = compare_arms([item.run for item in scored], names)
-        write = load("embodied_iqa.pages.reports.experiment.experiment_report:write_experiment_report")
-        page = write(read_experiment(arguments.out), comparison, arguments.out, peers)
+        page = write_experiment_report(read_experiment(arguments.out), comparison, arguments.out, peers)
     if arguments.json:
         print(json.dumps(as_tree(means, comparison, peers), indent=2))
         return 0
@@ -124,8 +124,9 @@ def _check_peers(
 
 
 def _peers(arguments: argparse.Namespace, graph: GraphParameters) -> ComparedDetectors:
+    from embodied_iqa.runs.peers.recorder import compare_on
+
     with ProgressBars(transient=False) as bars:
-        compare_on = load("embodied_iqa.runs.peers.recorder:compare_on")
         compared: ComparedDetectors = compare_on(
             arguments.out, HeadlessOptions(graph), arguments.peers, lambda done: bars.update("watched", done)
         )
@@ -158,6 +159,8 @@ def _plan(
 def _tasks(
     arguments: argparse.Namespace, subjects: Sequence[SubjectReference], graph: GraphParameters
 ) -> tuple[ExperimentTask, ...]:
+    from embodied_iqa.suites.static_benchmark.vla import trajectories
+
     if arguments.bench is None:
         wanted = arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes
         if not arguments.ros:  # always the simulated cell
@@ -165,7 +168,7 @@ def _tasks(
         return parse_tasks(*wanted, partial(check_task, graph=graph, policies=subjects))
     if arguments.tasks is not None or arguments.task:
         raise UsageError("both a benchmark and tasks", expected="--bench or --task, not both")
-    folder = load("embodied_iqa.suites.static_benchmark.vla.trajectories").TrajectoryFolder(arguments.bench)
+    folder = trajectories.TrajectoryFolder(arguments.bench)
     tasks = tuple(
         ExperimentTask(task.instruction, task.scene_seed)
         for task in folder.read()
@@ -244,17 +247,20 @@ def _runs(
     bars: ProgressBars,
 ) -> Generator[tuple[RunKey, RunRow], None, None]:
     if not arguments.ros:
+        from embodied_iqa.runs.experiment.headless_runs import run_all
+
         vlm = graph.vlm_node.subject if arguments.vlm else None
-        run_all = load("embodied_iqa.runs.experiment.headless_runs:run_all")
         headless: Generator[tuple[RunKey, RunRow], None, None] = run_all(
             missing, HeadlessOptions(graph), vlm=vlm, workers=arguments.workers
         )
         return headless
-    environment = load("embodied_iqa.live.ros.environment")
+    from embodied_iqa.live.ros import environment
+
     environment.prepare_environment()
     environment.require_ros()
     person = person_at_terminal(bars) if graph.arm_node.robot is RobotKind.UR5 else None
-    run_on_graph = load("embodied_iqa.live.ros.experiment_session:run_on_graph")
+    from embodied_iqa.live.ros.experiment_session import run_on_graph
+
     rows: Generator[tuple[RunKey, RunRow], None, None] = run_on_graph(
         plan, missing, graph, arguments.out, attach=arguments.attach, person=person
     )

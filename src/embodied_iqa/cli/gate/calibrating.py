@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.recording.opening import is_recording
@@ -67,9 +66,10 @@ def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.ui
     if arguments.sim:
         if arguments.scenes < 1 or arguments.seed < 0:
             raise UsageError("wrong --scenes or --seed", expected="scenes from 1, seed from 0")
+        from embodied_iqa.quality.gate import simulated_frames as simulated
+
         check_cell_views(views)
         views, sizes = views or CELL_VIEWS, _sizes(arguments)
-        simulated = load("embodied_iqa.quality.gate.simulated_frames")  # imports MuJoCo
         total = arguments.scenes * simulated.frames_a_scene() * len(views) * len(sizes)
         model = CameraModel(arguments.camera_model)
         taken = simulated.simulated_frames(views, sizes, arguments.scenes, arguments.seed, model)

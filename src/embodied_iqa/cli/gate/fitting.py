@@ -13,7 +13,6 @@ from pathlib import Path
 from embodied_iqa.base.errors import MissingDependencyError, UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.jobs.engine import EngineOptions
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
@@ -39,11 +38,13 @@ from embodied_iqa.runs.graph.node_table import resolve
 
 def fit(arguments: argparse.Namespace) -> int:
     """Fit, print threshold, promise and check; return the exit code."""
+    from embodied_iqa.quality.gate.fitting.fit import fit_gate
+
     plan = _plan(arguments)
     require_writable(arguments.out)
     known = _known(arguments)
     database = _database(arguments)
-    fitted: FittedGate = load("embodied_iqa.quality.gate.fitting.fit:fit_gate")(database, plan, known)
+    fitted = fit_gate(database, plan, known)
     if arguments.json:
         print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
         return 0

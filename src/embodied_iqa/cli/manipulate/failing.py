@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.suites.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
@@ -31,11 +30,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the errors and write the report anew; return the exit code."""
+    from embodied_iqa.pages.reports.manipulation.manipulation_report import write_manipulation_report
+    from embodied_iqa.pages.reports.manipulation.study import load_study
+
     labels = read_labels(arguments.labels) if arguments.labels else {}
-    study = load("embodied_iqa.pages.reports.manipulation.study:load_study")(arguments.run, labels)
-    page = load("embodied_iqa.pages.reports.manipulation.manipulation_report:write_manipulation_report")(
-        arguments.run, labels
-    )
+    study = load_study(arguments.run, labels)
+    page = write_manipulation_report(arguments.run, labels)
     table = confusion(study.failures)
     right, total = agreement(table)
     if arguments.json:

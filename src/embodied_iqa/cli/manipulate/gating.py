@@ -11,7 +11,6 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError
 from embodied_iqa.base.files import require_writable
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.cli.plan_options import add_workers
@@ -48,18 +47,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Draw, label, fit; print promise and check; return the exit code."""
+    from embodied_iqa.quality.gate.fitting.fit import fit_source
+    from embodied_iqa.suites.cell_manipulation.planning import gate_images as images
+    from embodied_iqa.suites.cell_manipulation.planning.detecting import load_detector
+
     plan = _plan(arguments)
     require_writable(arguments.out)
     episodes = read_episodes(arguments.episodes)[:: arguments.every]
     split_scenes([one.name for one in episodes], plan.promise, plan.seed)  # refuse too few before the work
-    load("embodied_iqa.suites.cell_manipulation.planning.detecting:load_detector")(arguments.detector)
-    images = load("embodied_iqa.suites.cell_manipulation.planning.gate_images")
+    load_detector(arguments.detector)
     folder: Path = arguments.out.with_suffix("") / "pictures"
     stored = images.store_images(episodes, folder)
     options = images.LabelOptions(arguments.detector, arguments.distortions, plan.seed, plan.workers)
     source = images.PlannerSource(folder, stored, options)
     known = GateFile(arguments.out, ())
-    fitted = load("embodied_iqa.quality.gate.fitting.fit:fit_source")(source, plan, known)
+    fitted = fit_source(source, plan, known)
     if arguments.json:
         print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
         return 0

@@ -10,7 +10,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.analysis.loading import load_grid
@@ -47,17 +46,18 @@ def train(arguments: argparse.Namespace) -> int:
         labels = metric_labels(images, grid.pairs.pair_ids.tolist(), target.removeprefix(METRIC_TARGET))
     else:
         labels = target_labels(grid, target)
+    from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
+
     samples = split_samples(images, grid.pairs, labels, arguments.split)
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
-    training = load("embodied_iqa.quality.metrics.training.metric_training:RecipeTraining")(
-        recipe, arguments.workers, target, command
-    )
+    training = RecipeTraining(recipe, arguments.workers, target, command)
     training.train(samples.training, arguments.out, arguments.seed)
     card = load_metric_card(arguments.out)
     if not card.results:
+        from embodied_iqa.quality.metrics.training.held_out import measure_held_out as measure
+
         origin = {"name": images.name, "split": arguments.split, "plan": json.dumps(store.record().plan)}
         save_metric_card(replace(card, database=origin), arguments.out)
-        measure = load("embodied_iqa.quality.metrics.training.held_out:measure_held_out")
         card = measure(arguments.out, recipe, samples.held_out, workers=arguments.workers)
     print_card(card, arguments.out, as_json=arguments.json)
     if not arguments.json:

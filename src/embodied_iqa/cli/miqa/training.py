@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.records import Plain, unstructure
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
@@ -29,8 +28,6 @@ from embodied_iqa.suites.miqa.training_rows import (
 
 if TYPE_CHECKING:
     from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
-
-_TRAINING = "embodied_iqa.quality.metrics.training"
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -50,9 +47,9 @@ def train(arguments: argparse.Namespace) -> int:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"
         )
-    starting = load(f"{_TRAINING}.starting_weights:StartingWeights")(
-        arguments.weights, arguments.region_weights
-    )
+    from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
+
+    starting = StartingWeights(arguments.weights, arguments.region_weights)
     target = f"{TARGET}{arguments.task}:{arguments.label}"
     card = train_on_labels(recipe, target, arguments, starting)
     print_card(card, arguments.out, as_json=arguments.json)
@@ -76,13 +73,15 @@ def train_on_labels(
         UsageError: Unknown task or label.
         UserError: The database has no such labels, or the folder belongs to another training.
     """
+    from embodied_iqa.quality.metrics.training.held_out import measure_held_out
+    from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
+    from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
+
     task, label = parse_target(target)
     database, out = MiqaDatabase(arguments.database), arguments.out
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
-    further = {} if starting is None else {"starting": starting}
-    training = load(f"{_TRAINING}.metric_training:RecipeTraining")(
-        recipe, arguments.workers, f"{TARGET}{task}:{label}", command, **further
-    )
+    weights = starting or StartingWeights()
+    training = RecipeTraining(recipe, arguments.workers, f"{TARGET}{task}:{label}", command, weights)
     training.train(training_set(database, task, label), out, arguments.seed)
     card = load_metric_card(out)
     if card.results:
@@ -97,10 +96,8 @@ def train_on_labels(
         "training_references": references_digest(database, task),
     }
     save_metric_card(replace(card, database=origin), out)
-    measure = load(f"{_TRAINING}.held_out:measure_held_out")
-    work = {"seed": arguments.seed, "workers": arguments.workers}
-    found: MetricCard = measure(out, recipe, held_out_set(database, task, label), **work)
-    return found
+    held_out = held_out_set(database, task, label)
+    return measure_held_out(out, recipe, held_out, seed=arguments.seed, workers=arguments.workers)
 
 
 def print_card(card: MetricCard, out: Path, *, as_json: bool) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.plan_options import add_engine_options, engine_of
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
-_MAKING = "embodied_iqa.suites.static_benchmark.making"
 _ITEMS, _TRAJECTORIES = 1000, 100
 
 
@@ -40,17 +37,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the items; return the exit code."""
+    from embodied_iqa.suites.static_benchmark.making.drafts import slots_of
+    from embodied_iqa.suites.static_benchmark.making.make_items import MakePlan, make_items
+
     width, times, height = arguments.size.partition("x")
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
     if arguments.vla:
+        from embodied_iqa.cli.static.make_vla import make
+
         count = _TRAJECTORIES if arguments.items is None else arguments.items
-        make: Callable[..., int] = load("embodied_iqa.cli.static.make_vla:make")
         return make(arguments, count, int(width), int(height))
     if arguments.step_images:
         raise UsageError("--step-images needs --vla")
     items = _ITEMS if arguments.items is None else arguments.items
-    plan = load(f"{_MAKING}.make_items:MakePlan")(
+    plan = MakePlan(
         items,
         arguments.seed,
         int(width),
@@ -59,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
         engine_of(arguments),
     )
     with ProgressBars(transient=False) as bars:
-        record = load(f"{_MAKING}.make_items:make_items")(
+        record = make_items(
             arguments.out, plan, lambda done, total: bars.update("blocks of items", done, total)
         )
-    slots = load(f"{_MAKING}.drafts:slots_of")(items, arguments.seed)
+    slots = slots_of(items, arguments.seed)
     counts = Counter(str(slot.dimension) for slot in slots)
     print(f"{arguments.out}: {record.items} items, md5 {record.md5}")
     print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))

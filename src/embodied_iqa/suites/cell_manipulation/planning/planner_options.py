@@ -51,15 +51,15 @@ class PromptOptions:
     """What a planner is shown; the defaults are those of the published protocol.
 
     Attributes:
-        shots: Number of text examples of the episode's task.
-        boxes: Draw numbered boxes around the listed objects.
+        shots: Number of text examples of the episode's task in the prompt.
+        boxes: Draw numbered boxes around the listed objects into the image.
         multiview: Add the wrist camera's image.
         multistep: Add the two images before the present one, once there are three.
         visual_examples: Give two examples with their images, instead of text examples.
         history: Repeat the texts of the conversation so far.
         language_only: Show no image.
         coordinates: Where the object list comes from.
-        detector: Name of the detector, see `detecting.load_detector`.
+        detector: Detector of the object list: classical, or panel:NAME and other vision models.
     """
 
     shots: int = 4
