@@ -45,7 +45,7 @@ ALLOWED = {
     "src/embodied_iqa/imaging/distortions/manifest.py": _OWN_STATE,
     "src/embodied_iqa/models/subjects/fingerprint.py": _OWN_STATE,
     "src/embodied_iqa/models/subjects/answer_cache.py": _OWN_STATE,
-    "src/embodied_iqa/models/panel/training/training_state.py": _OWN_STATE,
+    "src/embodied_iqa/base/training/training_state.py": _OWN_STATE,
     "src/embodied_iqa/models/panel/samples/sample_files.py": _OWN_STATE,
     "scripts/mutants/results.py": _OWN_STATE,
     "scripts/reach/selection.py": _OWN_STATE,

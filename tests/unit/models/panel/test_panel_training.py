@@ -23,7 +23,6 @@ from embodied_iqa.models.panel.samples.sample_files import (
     save_ranked,
     save_samples,
 )
-from embodied_iqa.models.panel.training import training_loop
 from embodied_iqa.models.panel.training.augmentation import augment
 from embodied_iqa.models.panel.training.batches import TrainingData, answers_of, expert_plan
 from embodied_iqa.models.panel.training.encoders import GRID
@@ -295,32 +294,3 @@ def test_members_differ() -> None:
     assert len({recipe.pictures for recipe in RECIPES.values()}) == 3
     assert len({(recipe.encoder, recipe.look, recipe.context) for recipe in RECIPES.values()}) >= 5
     assert all(quick(recipe).scenes < recipe.scenes for recipe in RECIPES.values())
-
-
-@pytest.mark.parametrize(
-    ("capabilities", "dtype"),
-    [
-        ({"avx2": True, "avx512_bf16": False, "amx_bf16": False}, torch.float32),
-        ({"avx2": True, "avx512_bf16": True}, torch.bfloat16),
-        ({"bf16": True}, torch.bfloat16),
-    ],
-)
-def test_bfloat16_only_where_the_processor_has_it(
-    capabilities: dict[str, bool], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Emulated, a step takes ten times as long as in float32."""
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    training_loop._has_bfloat16.cache_clear()
-    layer = torch.nn.Linear(2, 1)
-    seen: list[torch.dtype] = []
-
-    def loss_of() -> torch.Tensor:
-        output = layer(torch.ones(1, 2))
-        seen.append(output.dtype)
-        return output.float().sum()
-
-    try:
-        training_loop.train_step(layer, training_loop.adamw(layer, 1e-3), loss_of)
-    finally:
-        training_loop._has_bfloat16.cache_clear()
-    assert seen == [dtype]

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.onnx_session import open_session
+from embodied_iqa.base.training.training_state import EpochResult
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.panel_members import Augmentation
 from embodied_iqa.models.panel.training import onnx_export
-from embodied_iqa.models.panel.training.training_state import EpochResult
 from embodied_iqa.models.subjects.backends.panel.format import shrink
 from embodied_iqa.models.vision.reference import load_vision_models
 from embodied_iqa.models.vision.samples import sample_store

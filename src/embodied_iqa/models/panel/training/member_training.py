@@ -9,13 +9,13 @@ from pathlib import Path
 import torch
 
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.training.training_state import EpochResult, save_curve
 from embodied_iqa.models.panel.panel_members import Recipe, task_camera
 from embodied_iqa.models.panel.samples.sample_files import load_samples
 from embodied_iqa.models.panel.training.batches import TrainingData
 from embodied_iqa.models.panel.training.held_out import evaluate_vla, evaluate_vlm
 from embodied_iqa.models.panel.training.onnx_export import export_member
 from embodied_iqa.models.panel.training.training_loop import train_member
-from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.models.subjects.catalogue import Role

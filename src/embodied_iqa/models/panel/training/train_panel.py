@@ -23,7 +23,7 @@ from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, 
 from embodied_iqa.models.subjects.model_card import ModelCard
 
 if TYPE_CHECKING:
-    from embodied_iqa.models.panel.training.training_state import EpochResult
+    from embodied_iqa.base.training.training_state import EpochResult
 
 _PART_SCENES: Final = 250
 _HELD_OUT_OFFSET: Final = 1_000_003

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import cv2
 import numpy as np
@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from embodied_iqa.models.panel.training.training_loop import adamw, run_epochs, set_rate, train_step
-from embodied_iqa.models.panel.training.training_state import Checkpoint, EpochResult
+from embodied_iqa.base.training.trainer import Trainer, adamw, full_batches, rate_share, run_epochs
+from embodied_iqa.base.training.training_state import Checkpoint, EpochResult
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.models.vision.samples.sample_store import SampleStore
 from embodied_iqa.models.vision.training.batches import crop_batch, detection_batch
@@ -23,6 +23,8 @@ from embodied_iqa.models.vision.training.classifiers import Classifier
 from embodied_iqa.models.vision.training.detection_losses import detection_loss
 from embodied_iqa.models.vision.training.detectors import Detector
 from embodied_iqa.models.vision.training.vision_members import VisionRecipe
+
+_WEIGHT_DECAY: Final = 0.02
 
 Network = Classifier | Detector
 
@@ -59,33 +61,27 @@ def train_member(
     torch.manual_seed(recipe.seed)
     network = make_network(recipe)
     network.to(memory_format=torch.channels_last)
-    optimiser = adamw(network, recipe.rate)
+    optimiser = adamw(network, recipe.rate, _WEIGHT_DECAY)
     record = dataclasses.asdict(recipe) | {"stored": len(store)}
-    one_epoch = partial(_epoch, network, optimiser, recipe, store)
+    trainer = Trainer(network, optimiser, partial(_rate, recipe), bfloat16=True)
     checkpoint = Checkpoint(folder, network, optimiser, record)
-    results = run_epochs(min(recipe.epochs, last_epoch or recipe.epochs), one_epoch, checkpoint, on_epoch)
+    epochs = min(recipe.epochs, last_epoch or recipe.epochs)
+    one_epoch = partial(_epoch, trainer, network, recipe, store)
+    results = run_epochs(checkpoint.load(), epochs, one_epoch, checkpoint, on_epoch)
     return network.eval(), results
 
 
 def _epoch(
-    network: Network,
-    optimiser: torch.optim.Optimizer,
-    recipe: VisionRecipe,
-    store: SampleStore,
-    epoch: int,
+    trainer: Trainer, network: Network, recipe: VisionRecipe, store: SampleStore, epoch: int
 ) -> EpochResult:
     """Train on all images or crops once."""
-    begin = time.monotonic()
     rng = np.random.default_rng([recipe.seed, epoch])
-    order = rng.permutation(_lessons(recipe, store))
-    steps = max(1, len(order) // recipe.batch)
-    total = 0.0
-    network.train()
-    for step in range(steps):
-        rows = order[step * recipe.batch : (step + 1) * recipe.batch]
-        set_rate(optimiser, recipe.rate, (epoch + step / steps) / recipe.epochs)
-        total += train_step(network, optimiser, _loss_of(network, recipe, store, rows, rng))
-    return EpochResult(epoch + 1, total / steps, time.monotonic() - begin)
+    batches = full_batches(rng.permutation(_lessons(recipe, store)), recipe.batch)
+    return trainer.epoch(epoch, batches, lambda rows: _loss_of(network, recipe, store, rows, rng))
+
+
+def _rate(recipe: VisionRecipe, epoch: int, step: int, steps: int) -> float:
+    return recipe.rate * rate_share((epoch + step / steps) / recipe.epochs)
 
 
 def _lessons(recipe: VisionRecipe, store: SampleStore) -> NDArray[np.int64]:

@@ -13,8 +13,8 @@ import torch
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.training.training_state import EpochResult, save_curve
 from embodied_iqa.models.panel.training.onnx_export import write_network
-from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.models.vision.backends.panel import load_member
 from embodied_iqa.models.vision.backends.panel_card import VisionCard, load_card, save_card
 from embodied_iqa.models.vision.predictions import VisionTask

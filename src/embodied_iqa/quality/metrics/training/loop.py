@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InternalError
+from embodied_iqa.base.training.trainer import Trainer, adamw, run_epochs, seeded_batches
+from embodied_iqa.base.training.training_state import Checkpoint, EpochResult
 from embodied_iqa.data.analysis.correlation import srcc
-from embodied_iqa.models.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 from embodied_iqa.quality.metrics.learned.inputs import InputKind
 from embodied_iqa.quality.metrics.training.image_networks import (
     CnnIqa,
@@ -36,10 +37,8 @@ from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 Learner = VectorNetwork | ImageLearner
 Network = Learner | TokenNetwork
-_LARGEST_GRADIENT: Final = 1.0
 _AT_ONCE: Final = 256
 """Images of one inference."""
-_MOST_EPOCHS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,26 +175,32 @@ def _train(
     watch: Callable[[MetricEpoch], None],
     stop_after: int | None,
 ) -> tuple[Learner, list[MetricEpoch]]:
-    recipe, record = run.recipe, run.whole_record
+    recipe = run.recipe
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         network = make_network(recipe, training.values.shape[1])
         start_from(network, run.starting)
         network.fit_inputs(torch.from_numpy(training.values), torch.from_numpy(training.views))
-        state, optimiser = _State(network, recipe.epochs), _optimiser(network, recipe)
-        results = load_checkpoint(run.folder, state, optimiser, record)
-        for result in results:
-            watch(_epoch_of(state, result))
+        state, optimiser = _State(network, recipe.epochs), adamw(network, recipe.rate, recipe.weight_decay)
+        checkpoint = Checkpoint(run.folder, state, optimiser, run.whole_record)
+        results = checkpoint.load()
         training, validation = _with_features(network, training, 4), _with_features(network, validation, 1)
-        lesson = _Lesson.of(recipe, training)
-        for epoch in range(len(results), min(recipe.epochs, stop_after or recipe.epochs)):
-            if _has_converged(state, epoch, recipe.patience):
-                break
-            torch.manual_seed(run.seed * _MOST_EPOCHS + epoch)
-            results.append(_epoch(network, optimiser, lesson, epoch))
+        lesson, trainer = _Lesson.of(recipe, training), Trainer(network, optimiser, partial(_rate, recipe))
+
+        def one_epoch(epoch: int) -> EpochResult:
+            batches = seeded_batches(len(lesson.ranks), recipe.batch, run.seed, epoch)
+            result = trainer.epoch(epoch, batches, lambda rows: partial(lesson.loss, network, rows))
             _keep_best(state, validation, epoch)
-            save_checkpoint(run.folder, state, optimiser, results, record)
-            watch(_epoch_of(state, results[-1]))
+            return result
+
+        run_epochs(
+            results,
+            min(recipe.epochs, stop_after or recipe.epochs),
+            one_epoch,
+            checkpoint,
+            lambda result: watch(_epoch_of(state, result)),
+            has_converged=partial(_has_converged, state, recipe.patience),
+        )
     return state.best.eval(), [_epoch_of(state, result) for result in results]
 
 
@@ -285,7 +290,7 @@ def _epoch_of(state: _State, result: EpochResult) -> MetricEpoch:
     return MetricEpoch(result.epoch, result.loss, float(state.validation[result.epoch - 1]))
 
 
-def _has_converged(state: _State, epoch: int, patience: int) -> bool:
+def _has_converged(state: _State, patience: int, epoch: int) -> bool:
     seen = state.validation[:epoch].nan_to_num(-1.0)
     return epoch > patience and int(seen.argmax()) < epoch - patience
 
@@ -298,45 +303,9 @@ def _keep_best(state: _State, validation: LabelledInputs, epoch: int) -> None:
         state.best.load_state_dict(state.network.state_dict())
 
 
-def _optimiser(network: nn.Module, recipe: MetricRecipe) -> torch.optim.AdamW:
-    learned = [(name, weight) for name, weight in network.named_parameters() if weight.requires_grad]
-    matrices = [(name, weight) for name, weight in learned if _is_matrix(name, weight)]
-    known = {name for name, _ in matrices}
-    vectors = [weight for name, weight in learned if name not in known]
-    groups = [
-        {"params": [weight for _, weight in matrices], "weight_decay": recipe.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=recipe.rate)
-
-
-def _is_matrix(name: str, weight: Tensor) -> bool:
-    return weight.ndim > 1 and not name.startswith("biases")
-
-
-def _epoch(network: Learner, optimiser: torch.optim.Optimizer, lesson: _Lesson, epoch: int) -> EpochResult:
-    """Train on all pairs once."""
-    began, recipe = time.monotonic(), lesson.recipe
-    order = torch.randperm(len(lesson.ranks)).numpy()
-    batches = np.array_split(order, max(1, len(order) // recipe.batch))
-    network.train()
-    total = 0.0
-    for step, rows in enumerate(batches):
-        _set_rate(optimiser, recipe, epoch + step / len(batches))
-        loss = lesson.loss(network, rows)
-        if not bool(torch.isfinite(loss)):
-            raise InternalError("the loss is not finite")
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), _LARGEST_GRADIENT)
-        optimiser.step()
-        total += float(loss.detach())
-    return EpochResult(epoch + 1, total / len(batches), time.monotonic() - began)
-
-
-def _set_rate(optimiser: torch.optim.Optimizer, recipe: MetricRecipe, epoch: float) -> None:
-    """Set linear warm-up and cosine decay."""
-    rising = min(1.0, (epoch + 0.1) / recipe.warm_up_epochs)
-    share = rising * 0.5 * (1 + math.cos(math.pi * epoch / recipe.epochs))
-    for group in optimiser.param_groups:
-        group["lr"] = recipe.rate * max(share, recipe.least_rate_share)
+def _rate(recipe: MetricRecipe, epoch: int, step: int, steps: int) -> float:
+    """Return the learning rate: linear warm-up and cosine decay."""
+    done = epoch + step / steps
+    rising = min(1.0, (done + 0.1) / recipe.warm_up_epochs)
+    share = rising * 0.5 * (1 + math.cos(math.pi * done / recipe.epochs))
+    return recipe.rate * max(share, recipe.least_rate_share)

@@ -20,7 +20,7 @@ from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import Plain
-from embodied_iqa.models.panel.training.training_state import EpochResult, save_curve
+from embodied_iqa.base.training.training_state import EpochResult, save_curve
 from embodied_iqa.quality.metrics.learned.card import (
     CARD_FILE,
     NETWORK_FILE,

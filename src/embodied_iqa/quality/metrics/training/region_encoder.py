@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from embodied_iqa.base.files import sha256_of, write_json_whole, write_whole
 from embodied_iqa.base.records import read_json, unstructure
-from embodied_iqa.models.panel.training.training_state import (
-    EpochResult,
-    load_checkpoint,
-    save_checkpoint,
-    save_curve,
-)
+from embodied_iqa.base.training.trainer import Trainer, run_epochs, seeded_batches
+from embodied_iqa.base.training.training_state import Checkpoint, EpochResult, save_curve
 from embodied_iqa.quality.metrics.training.recipes import RegionEncoderPlan
 from embodied_iqa.quality.metrics.training.region_scenes import (
     CELL_PX,
@@ -98,7 +95,7 @@ def train_region_encoder(
     Args:
         plan: What it depends on.
         out: Folder of the encoder, its card and the checkpoint.
-        watch: Called after each epoch.
+        watch: Called after each epoch, also for those of an earlier call.
 
     Returns:
         The card; the encoder is ``encoder.safetensors``, with the parameter names of timm.
@@ -112,16 +109,19 @@ def train_region_encoder(
         torch.manual_seed(plan.seed)
         network = _Segmenter(plan)
         optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_WEIGHT_DECAY)
-        results = load_checkpoint(out / _STATE, network, optimiser, record)
+        checkpoint = Checkpoint(out / _STATE, network, optimiser, record)
+        results = checkpoint.load()
         if len(results) == plan.epochs and (out / CARD_FILE).is_file():
             return read_json(RegionEncoderCard, out / CARD_FILE, "the card of the region encoder")
         held = max(1, round(_HELD_OUT_SHARE * plan.scenes))
         training = draw_segmented(plan.seed, 0, plan.scenes - held, plan.square_px)
-        for epoch in range(len(results), plan.epochs):
-            torch.manual_seed(plan.seed * 10_000 + epoch)
-            results.append(_epoch(network, optimiser, training, plan, epoch))
-            save_checkpoint(out / _STATE, network, optimiser, results, record)
-            watch(results[-1])
+        trainer = Trainer(network, optimiser, partial(_rate, plan))
+
+        def one_epoch(epoch: int) -> EpochResult:
+            batches = seeded_batches(len(training), _BATCH, plan.seed, epoch)
+            return trainer.epoch(epoch, batches, lambda rows: partial(_loss, network, training, rows))
+
+        run_epochs(results, plan.epochs, one_epoch, checkpoint, watch)
     save_curve(results, "region encoder", out / _CURVE)
     held_out = draw_segmented(plan.seed, plan.scenes - held, plan.scenes, plan.square_px)
     return _saved(network.eval(), plan, out, len(training), held_out)
@@ -147,37 +147,20 @@ def _saved(
     return card
 
 
-def _epoch(
-    network: _Segmenter,
-    optimiser: torch.optim.Optimizer,
-    training: SegmentedImages,
-    plan: RegionEncoderPlan,
-    epoch: int,
-) -> EpochResult:
-    began, total = time.monotonic(), 0.0
-    batches = np.array_split(torch.randperm(len(training)).numpy(), max(1, len(training) // _BATCH))
+def _loss(network: _Segmenter, training: SegmentedImages, rows: NDArray[np.int64]) -> Tensor:
     weights = torch.full((len(CLASSES),), _OBJECT_WEIGHT)
     weights[0] = 1.0
-    network.train()
-    for step, rows in enumerate(batches):
-        _set_rate(optimiser, (epoch + (step + 1) / len(batches)) / plan.epochs)
-        images, classes = (torch.from_numpy(one[rows]) for one in (training.images, training.classes))
-        if bool(torch.rand(()) < 0.5):
-            images, classes = images.flip(2), classes.flip(2)
-        loss = functional.cross_entropy(network(images), classes.long(), weights)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimiser.step()
-        total += float(loss.detach())
-    return EpochResult(epoch + 1, total / len(batches), time.monotonic() - began)
+    images, classes = (torch.from_numpy(one[rows]) for one in (training.images, training.classes))
+    if bool(torch.rand(()) < 0.5):
+        images, classes = images.flip(2), classes.flip(2)
+    return functional.cross_entropy(network(images), classes.long(), weights)
 
 
-def _set_rate(optimiser: torch.optim.Optimizer, done: float) -> None:
-    """Set linear warm-up and cosine decay; ``done`` is the share of the training, in (0, 1]."""
+def _rate(plan: RegionEncoderPlan, epoch: int, step: int, steps: int) -> float:
+    """Return the learning rate: linear warm-up and cosine decay."""
+    done = (epoch + (step + 1) / steps) / plan.epochs
     share = min(1.0, done / _WARM_UP) * 0.5 * (1 + float(np.cos(np.pi * done)))
-    for group in optimiser.param_groups:
-        group["lr"] = _RATE * max(share, 1e-3)
+    return _RATE * max(share, 1e-3)
 
 
 def _tested(network: _Segmenter, held_out: SegmentedImages) -> tuple[float, float]:

@@ -40,65 +40,6 @@ class EpochResult:
     seconds: float
 
 
-def save_checkpoint(
-    folder: Path,
-    network: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    results: list[EpochResult],
-    recipe: Mapping[str, object],
-) -> None:
-    """Store weights and optimiser state after an epoch; replaces the previous checkpoint atomically."""
-    tensors: dict[str, Tensor] = {
-        f"weights.{name}": value.contiguous().clone() for name, value in network.state_dict().items()
-    }
-    for index, state in optimiser.state_dict()["state"].items():
-        for name, value in state.items():
-            tensors[f"moments.{index}.{name}"] = torch.as_tensor(value).contiguous().clone()
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    save_file(tensors, partial / _TENSORS)
-    numbers = {"recipe": dict(recipe), "results": [asdict(result) for result in results]}
-    (partial / _NUMBERS).write_text(json.dumps(numbers, indent=1), encoding="utf-8")
-    _replace(partial, folder)
-
-
-def _replace(partial: Path, folder: Path) -> None:
-    """Replace a folder by a finished one; at any moment one of the two exists, complete."""
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    partial.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def load_checkpoint(
-    folder: Path, network: nn.Module, optimiser: torch.optim.Optimizer, recipe: Mapping[str, object]
-) -> list[EpochResult]:
-    """Restore what `save_checkpoint` stored; return the results so far, empty without a checkpoint.
-
-    Raises:
-        UsageError: The checkpoint was made with another recipe.
-        InputError: It is broken.
-    """
-    old = folder.with_name(f".{folder.name}.old")
-    if not folder.exists() and old.exists():
-        old.rename(folder)  # the process was stopped between the two renames
-    if not folder.exists():
-        return []
-    try:
-        numbers: dict[str, Any] = json.loads((folder / _NUMBERS).read_text(encoding="utf-8"))
-        tensors = load_file(folder / _TENSORS)
-        results, stored = [EpochResult(**result) for result in numbers["results"]], dict(numbers["recipe"])
-    except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
-        raise InputError(f"broken checkpoint {folder}: {error}; delete it to start again") from error
-    require_same_plan(folder, stored, dict(recipe))
-    network.load_state_dict(_below(tensors, "weights."))
-    _restore_moments(optimiser, _below(tensors, "moments."))
-    return results
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
     """What a training resumes from.
@@ -115,13 +56,58 @@ class Checkpoint:
     optimiser: torch.optim.Optimizer
     recipe: Mapping[str, object]
 
-    def load(self) -> list[EpochResult]:
-        """See `load_checkpoint`."""
-        return load_checkpoint(self.folder, self.network, self.optimiser, self.recipe)
-
     def save(self, results: list[EpochResult]) -> None:
-        """See `save_checkpoint`."""
-        save_checkpoint(self.folder, self.network, self.optimiser, results, self.recipe)
+        """Store weights and optimiser state after an epoch; replaces the previous checkpoint atomically."""
+        tensors: dict[str, Tensor] = {
+            f"weights.{name}": value.contiguous().clone() for name, value in self.network.state_dict().items()
+        }
+        for index, state in self.optimiser.state_dict()["state"].items():
+            for name, value in state.items():
+                tensors[f"moments.{index}.{name}"] = torch.as_tensor(value).contiguous().clone()
+        partial = self.folder.with_name(f".{self.folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        save_file(tensors, partial / _TENSORS)
+        numbers = {"recipe": dict(self.recipe), "results": [asdict(result) for result in results]}
+        (partial / _NUMBERS).write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+        _replace(partial, self.folder)
+
+    def load(self) -> list[EpochResult]:
+        """Restore what `save` stored; return the results so far, empty without a checkpoint.
+
+        Raises:
+            UsageError: The checkpoint was made with another recipe.
+            InputError: It is broken.
+        """
+        folder = self.folder
+        old = folder.with_name(f".{folder.name}.old")
+        if not folder.exists() and old.exists():
+            old.rename(folder)  # the process was stopped between the two renames
+        if not folder.exists():
+            return []
+        try:
+            numbers: dict[str, Any] = json.loads((folder / _NUMBERS).read_text(encoding="utf-8"))
+            tensors = load_file(folder / _TENSORS)
+            results, stored = (
+                [EpochResult(**result) for result in numbers["results"]],
+                dict(numbers["recipe"]),
+            )
+        except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+            raise InputError(f"broken checkpoint {folder}: {error}; delete it to start again") from error
+        require_same_plan(folder, stored, dict(self.recipe))
+        self.network.load_state_dict(_below(tensors, "weights."))
+        _restore_moments(self.optimiser, _below(tensors, "moments."))
+        return results
+
+
+def _replace(partial: Path, folder: Path) -> None:
+    """Replace a folder by a finished one; at any moment one of the two exists, complete."""
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    partial.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,0 +1,1 @@
+"""Training of networks with torch: the loop, its checkpoints, and the export to ONNX."""
