@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.training.trainer import Trainer
 from embodied_iqa.imaging.distortions.denoiser import CHANNELS, CONTEXT_PX, LAYERS, QUAD_VALUES, noise_level
 from embodied_iqa.imaging.distortions.image import FloatImage, Image
 
@@ -147,14 +148,18 @@ def train_denoiser(
     network = _FloatNetwork(recipe.width)
     optimiser = torch.optim.Adam(network.parameters(), lr=recipe.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.steps)
-    for step in range(1, recipe.steps + 1):
+
+    def rate(_epoch: int, step: int, _steps: int) -> float:
+        if step:
+            schedule.step()
+        return float(schedule.get_last_lr()[0])
+
+    def prepare(_step: int) -> Callable[[], Tensor]:
         batch = _batch(usable, recipe, recipe.batch, rng)
-        error = functional.mse_loss(network(batch), batch.noise)
-        optimiser.zero_grad()
-        error.backward()
-        optimiser.step()
-        schedule.step()
-        on_step(step, error.item())
+        return lambda: functional.mse_loss(network(batch), batch.noise)
+
+    trainer = Trainer(network, optimiser, rate, largest_gradient=None)
+    trainer.epoch(0, range(recipe.steps), prepare, on_step)
     with torch.no_grad():
         return _quantized(network, _batch(usable, recipe, _RANGE_SAMPLES, rng))
 
