@@ -65,8 +65,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--task",
         action="append",
         metavar="TEXT",
-        help=f"such as 'pick the red cube', and any sentence where the robot is not sim; may be repeated "
-        f"(default '{DEFAULT_TASK}')",
+        help=f"such as 'pick the red cube' (default '{DEFAULT_TASK}'); any sentence, and needed, where the "
+        f"robot is not sim; may be repeated",
     )
     add(
         "--tour", action="store_true", help=f"{len(TOUR_TASKS)} tasks instead of one, where --task names none"
@@ -146,7 +146,6 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         raise UsageError("--no-distortion excludes --schedule")
     if arguments.tour and arguments.task:
         raise UsageError("--tour excludes --task")
-    tasks = arguments.task or (TOUR_TASKS if arguments.tour else (DEFAULT_TASK,))
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
     graph = check_graph(resolve(tuple(arguments.config), _overrides(arguments)))
     distortions = tuple(
@@ -157,13 +156,29 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
     for spec in distortions:
         spec.check_camera(graph.camera_node.views)
     return SessionPlan(
-        tasks=check_tasks(tasks, graph),
+        tasks=check_tasks(_tasks(arguments, graph), graph),
         scene_seed=arguments.scene_seed,
         distortions=distortions,
         graph=graph,
         attach=arguments.attach,
         burst=DEFAULT_BURST if _shows_the_gate(arguments, graph) else None,
     )
+
+
+def _tasks(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[str, ...]:
+    """Return the tasks as they were typed; only the simulated cell, whose objects are known, has its own.
+
+    Raises:
+        UsageError: There is none, or a tour of the simulated cell is asked for elsewhere.
+    """
+    if arguments.task:
+        return tuple(arguments.task)
+    robot = graph.arm_node.robot
+    if robot.is_simulated:
+        return TOUR_TASKS if arguments.tour else (DEFAULT_TASK,)
+    if arguments.tour:
+        raise UsageError("--tour has the tasks of the simulated cell", expected="--task TEXT", got=robot)
+    raise UsageError(f"no task for robot {robot}", expected="--task TEXT, any sentence")
 
 
 def _shows_the_gate(arguments: argparse.Namespace, graph: GraphParameters) -> bool:

@@ -13,7 +13,7 @@ from embodied_iqa.data.recording.trial_reading import METADATA
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
-from embodied_iqa.runs.graph.parameters import GraphParameters, VlmParameters
+from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, VlmParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ TRIAL_ARGUMENTS = (
         "task",
         "",
         "with robot sim tasks such as 'pick the red cube', separated by commas (default: one); otherwise one "
-        "task, any sentence",
+        "task, any sentence, which is needed",
     ),
     LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),
     LaunchArgument("scene_seed", "7", "seed of the scenes"),
@@ -62,6 +62,9 @@ RESCORE_ARGUMENTS = (*_SHARED, LaunchArgument("recording", "", "recorded trial (
 _NO_DISTORTION = "none"
 _TAKEN_OVER = ("gate_node.judge.mode", "vlm_node.subject", "vla_node.subject")
 _DECODING = "decoding."
+_POLICY = "policy."
+_IS_PATH = "policy.statistics"
+"""Of the machine of the trial: a parameter file names it where the recording is rescored."""
 
 
 def files_of(values: Mapping[str, str]) -> tuple[Path, ...]:
@@ -83,9 +86,9 @@ def graph_of_recording(
 ) -> GraphParameters:
     """Resolve the parameters of a playback.
 
-    The subjects, the decoding options of the VLM and the mode of the gate are those of the recorded trial,
-    never its consents, and so is the judge of the gate, unless a file sets another. Every recorded image
-    counts.
+    The subjects, the decoding options of the VLM, the policy options of the VLA (without the path of its
+    statistics) and the mode of the gate are those of the recorded trial, never its consents, and so is the
+    judge of the gate, unless a file sets another. Every recorded image counts.
 
     Args:
         recording: Of a trial.
@@ -105,13 +108,14 @@ def graph_of_recording(
 def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
     found |= {f"{node}.newest_only": False for node in nodes_with("newest_only")}
-    for parameter in parameters_of(VlmParameters):
-        name = f"vlm_node.{parameter.name}"
-        if parameter.name.startswith(_DECODING) and name in metadata:
-            try:
-                found[name] = parameter.kind(metadata[name])
-            except ValueError:
-                raise InputError(f"{recording} has a wrong {name}", got=metadata[name]) from None
+    for node, kind, prefix in (("vlm_node", VlmParameters, _DECODING), ("vla_node", VlaParameters, _POLICY)):
+        for parameter in parameters_of(kind):
+            name = f"{node}.{parameter.name}"
+            if name in metadata and parameter.name.startswith(prefix) and parameter.name != _IS_PATH:
+                try:
+                    found[name] = parameter.kind(metadata[name])
+                except ValueError:
+                    raise InputError(f"{recording} has a wrong {name}", got=metadata[name]) from None
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli import trial
 from embodied_iqa.cli.main import parse
 from embodied_iqa.cli.trial import check
 from embodied_iqa.imaging.distortions import DistortionSpec, parse_distortion
@@ -190,6 +191,28 @@ def test_what_is_not_chosen_is_one_task_under_three_distortions(
     plan = _plan(*words)
     assert plan.tasks == tasks
     assert plan.distortions == tuple(parse_distortion(word) for word in distortions)
+
+
+@pytest.mark.parametrize("robot", ["none", "ur5"])
+@pytest.mark.parametrize(
+    ("more", "message"), [([], r"no task for robot {}; expected --task TEXT"), (["--tour"], "--tour.*{}")]
+)
+def test_no_task_is_made_up_outside_the_simulated_cell(
+    robot: str, more: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "check_graph", lambda graph: graph)
+    words = ["--robot", robot, "--camera", "realsense", "--set", "arm_node.model=ur5e"]
+    words += [
+        "--robot-ip",
+        "192.168.1.10",
+        "--vla",
+        "openpi://127.0.0.1:8000",
+        "--vlm",
+        "openai:http://a/v1#m",
+    ]
+    with pytest.raises(UsageError, match=message.format(robot)):
+        _plan(*words, *more)
+    assert _plan(*words, "--task", "open the microwave").tasks == ("open the microwave",)
 
 
 def test_the_tour_has_its_tasks() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.trial_reading import METADATA
+from embodied_iqa.models.subjects.catalogue import StatisticsKind
 from embodied_iqa.runs.graph import launching
 from embodied_iqa.runs.graph.launching import graph_of_recording
 from embodied_iqa.runs.graph.parameters import VlmParameters
@@ -37,6 +38,25 @@ def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) ->
     assert (vlm.decoding.max_new_tokens, vlm.decoding.temperature) == (17, 0.5)
     assert not vlm.loading.allow_network
     assert not vlm.loading.trust_remote_code
+
+
+def test_what_a_policys_numbers_mean_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    record(
+        monkeypatch,
+        vla_node__subject="openpi://127.0.0.1:8000",
+        vla_node__policy__convention="pi0-base",
+        vla_node__policy__views="top,wrist",
+        vla_node__policy__statistics="/of/another/machine.json",
+        vla_node__policy__statistics_kind="mean-std",
+        vla_node__policy__seed="3",
+        vla_node__server__key_env="A_SECRET",
+    )
+    vla = graph_of_recording(Path("trial.mcap")).vla_node
+    policy = vla.policy
+    assert (policy.convention, policy.views, policy.seed) == ("pi0-base", "top,wrist", 3)
+    assert policy.statistics_kind is StatisticsKind.MOMENTS
+    assert not policy.statistics
+    assert not vla.server.key_env
 
 
 def test_a_value_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
