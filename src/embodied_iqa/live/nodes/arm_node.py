@@ -9,6 +9,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from sensor_msgs.msg import JointState
 
+from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState
@@ -16,6 +17,7 @@ from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.live.ros.conversion import header_of, increments_of, joints_to_msg, lease_of, ns_of, pose_of
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
@@ -38,33 +40,32 @@ class ArmNode(ManagedNode[ArmParameters]):
     def __init__(self) -> None:
         super().__init__("arm_node", ArmParameters)
         config = self.config
-        self._model = config.check_model()
-        self._controller = make_controller(
-            config.limits, config.timed_controller(self._model), config.tool_length_m, self._model
-        )
+        model = config.check_model()
+        options = config.timed_controller(model)
+        self._arm = self._make_arm(model, options.dt_s)
+        self._controller = make_controller(config.limits, options, config.tool_length_m, self._arm.model)
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
         self._status_publisher = self.create_publisher(ArmStatus, "/arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "/arm/joint_states", STATE)
         self._pose_publisher = self.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         group = MutuallyExclusiveCallbackGroup()
-        self._arm = self._make_arm()
         self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
         self.create_subscription(ActionChunk, "/vla/actions", self._take_chunk, EVENT, callback_group=group)
         self.create_service(RearmArm, "/arm/rearm", self._rearm, callback_group=group)
         self.create_service(StopArm, "/arm/stop", self._stop, callback_group=group)
 
-    def _make_arm(self) -> UrRobot:
+    def _make_arm(self, model: ArmModel, dt_s: float) -> Arm:
         config = self.config
         if config.robot is RobotKind.NONE:
             raise UsageError("arm_node needs an arm", got="none", available=("sim", "ur5"))
-        config.ur.check(self._model)
+        config.ur.check(model)
         log = self.get_logger().info
         gripper = RobotiqGripper(config.ur.ip, config.ur.gripper, log) if config.ur.gripper.port else None
         arm = UrArm(
             config.ur,
             tool_along_z(config.tool_length_m),
-            model=self._model,
-            rate_hz=1.0 / self._controller.options.dt_s,
+            model=model,
+            rate_hz=1.0 / dt_s,
             simulated_time=config.robot.is_simulated,
             gripper=gripper,
             log=log,

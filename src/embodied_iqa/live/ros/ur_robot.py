@@ -16,6 +16,7 @@ from embodied_iqa.arm.robot.ur.messages import Refusal
 from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics.models import ArmModel
 
 _SILENCE_S = 0.02
 _RETRY_S = 1.0
@@ -67,6 +68,11 @@ class UrRobot:
         self._arrived = node.create_guard_condition(self._handle)
         self._thread = threading.Thread(target=self._watch, name="ur arm", daemon=True)
         self._thread.start()
+
+    @property
+    def model(self) -> ArmModel:
+        """Model that the arm has to be."""
+        return self._arm.model
 
     @property
     def problem(self) -> str:

@@ -98,6 +98,11 @@ class UrArm:
         return self._link.state
 
     @property
+    def model(self) -> ArmModel:
+        """Model that the arm has to be."""
+        return self._session.model
+
+    @property
     def rate_hz(self) -> float:
         """States a second."""
         return self._session.rate_hz
