@@ -15,8 +15,9 @@ from typing import Any
 import websockets.asyncio.server
 from openpi_client import msgpack_numpy
 
+from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.serving.served import ServedSubject
-from embodied_iqa.models.subjects.serving.server import PolicyServer, ServingOptions
+from embodied_iqa.models.subjects.serving.server import PolicyServer
 from manual_clock import PATIENCE_S
 
 Script = Callable[[socket.socket, threading.Event], None]

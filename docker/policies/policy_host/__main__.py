@@ -13,7 +13,8 @@ from typing import Final, NoReturn
 from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.models.subjects.actions.table import CONVENTIONS, convention_of
-from embodied_iqa.models.subjects.serving.server import PolicyServer, ServingOptions
+from embodied_iqa.models.subjects.serving.listener import ServingOptions
+from embodied_iqa.models.subjects.serving.server import PolicyServer
 from policy_host.checkpoint import Consent, check_consent, locate
 from policy_host.contract import Family, PolicyRequest
 from policy_host.hosted import HostedPolicy

@@ -12,8 +12,9 @@ from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consen
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_reference
+from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
-from embodied_iqa.models.subjects.serving.server import PolicyServer, ServingOptions
+from embodied_iqa.models.subjects.serving.server import PolicyServer
 from embodied_iqa.models.subjects.subject_options import VlaOptions, VlmOptions
 from embodied_iqa.models.subjects.wire.tokens import token_from
 

@@ -7,6 +7,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `metrics.policy`: policy-feature distance: what a subject sees of a distortion
 - `metrics.learned`: learned metrics: what they measure of an image, their files, inference without torch
 - `gate`: the quality gate: statistics, calibration, judges, verdicts; `Gatekeeper` judges a frame
+- `gate.proxy`: the gate in front of a policy server, without ROS
 - `metrics.pyiqa`: metrics of IQA-PyTorch in an environment of its own: worker, fine-tuning
 - `metrics.human`: readers of databases of human opinions
 - `metrics.training`: training of metrics on the labels of a database; needs torch

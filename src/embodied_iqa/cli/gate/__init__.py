@@ -1,4 +1,4 @@
-"""`embodied-iqa gate`: calibrates the gate, fits it to a policy, and judges stored images."""
+"""`embodied-iqa gate`: calibrates the gate, fits it to a policy, judges images and guards a policy server."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.cli.gate.proxy_options import configure_proxy
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.plan_options import add_workers
@@ -15,6 +16,7 @@ _ACTIONS: Final = {
     "calibrate": "calibrating:calibrate_cameras",
     "check": "calibrating:check",
     "fit": "fitting:fit",
+    "proxy": "proxying:proxy",
 }
 
 
@@ -29,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     fit = actions.add_parser("fit", help="fit the gate to what a policy loses, with a promise on new scenes")
     _configure_fit(fit)
+    configure_proxy(actions.add_parser("proxy", help="judge the images on their way to a policy server"))
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):

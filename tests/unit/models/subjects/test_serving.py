@@ -30,9 +30,9 @@ from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.reference_answers import reference_scenes
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.models.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
-from embodied_iqa.models.subjects.serving.server import ServingOptions
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.models.subjects.wire.errors import ProtocolError, ServerError
 from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits

@@ -1,0 +1,47 @@
+"""Options of `embodied-iqa gate proxy`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind
+
+
+def configure_proxy(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--policy", required=True, metavar="ADDRESS", help="policy server, such as openpi://gpu:8000")
+    listen = "address for the clients (default: 127.0.0.1:8001); others than loopback need a token"
+    add("--listen", default="127.0.0.1:8001", metavar="HOST:PORT", help=listen)
+    file = "YAML file of `gate calibrate` or `gate fit`, from images as the clients send them"
+    add("--calibration", type=Path, required=True, metavar="FILE", help=file)
+    camera = "image of an observation and its camera in FILE; :rot180 if it is sent upside down; repeatable"
+    add("--camera", action="append", default=[], metavar="KEY=VIEW[:rot180]", help=camera)
+    ignore = "image that passes without a judgement; repeatable"
+    add("--ignore", action="append", default=[], metavar="KEY", help=ignore)
+    add("--judge", default="statistics", metavar="NAME", help="statistics (default), learned or metric:NAME")
+    recover = "good observations in a row that end a hold (default: 1)"
+    add("--recover", type=int, default=1, metavar="N", help=recover)
+    add("--shadow", action="store_true", help="judge and report, hold nothing")
+    add("--always", action="store_true", help="ask the policy during a hold too; releases nothing more")
+    _configure_hold(parser)
+    add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
+    add("--policy-token-env", default="", metavar="NAME", help="likewise, of the policy server")
+    add("--most-clients", type=int, default=16, metavar="N", help="most connections (default: 16)")
+    add("--most-mib", type=int, default=16, metavar="N", help="longest message [MiB] (default: 16)")
+    deadline = "longest wait for the policy's answer [s] (default: 30)"
+    add("--deadline", type=float, default=30.0, metavar="S", help=deadline)
+    add("--json", action="store_true", help="print address, metadata and cameras as JSON")
+
+
+def _configure_hold(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    kinds = "answer during a hold: error (default), repeat the state, zero, or the last released answer"
+    add("--on-hold", choices=[str(kind) for kind in HoldKind], default="error", help=kinds)
+    state = "state to repeat, as wide as an action; repeat to join several; with --on-hold repeat"
+    add("--state", action="append", default=[], metavar="KEY", help=state)
+    absolute = "column, from 0, that is no change, such as a gripper, and its state; with --on-hold zero"
+    add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
+    last = "greatest age of the answer of --on-hold last [s] (default: 1)"
+    add("--last-s", type=float, default=1.0, metavar="S", help=last)

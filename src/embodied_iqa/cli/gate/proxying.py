@@ -1,0 +1,132 @@
+"""`embodied-iqa gate proxy`: the gate in front of a policy server."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.models.subjects.serving.listener import ServingOptions
+from embodied_iqa.models.subjects.wire.policy_client import WireLimits
+from embodied_iqa.models.subjects.wire.sockets import Address
+from embodied_iqa.models.subjects.wire.tokens import token_from
+from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions
+from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
+from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
+from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
+
+_JUDGING_S: Final = 10.0
+"""Longest time from an observation to its answer, besides that of the policy."""
+_LONGEST_GAP_MS: Final = 60_000.0
+"""Observations of one client are further apart than the images of a camera."""
+_LISTEN: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
+
+
+def proxy(arguments: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM; return the exit code."""
+    serving = _serving(arguments)
+    place = _place(arguments)
+    file = load_gate_file(arguments.calibration)
+    setting = _setting(arguments, file)
+    metadata = place.metadata()
+    cameras = {camera.key: _camera_words(camera, file) for camera in setting.options.cameras}
+
+    def ready(port: int) -> None:
+        host = f"[{serving.host}]" if ":" in serving.host else serving.host
+        address = f"openpi://{host}:{port}"
+        if arguments.json:
+            gate = {"gate": setting.metadata}
+            print(json.dumps({"address": address, "port": port, **gate, "cameras": cameras}), flush=True)
+            return
+        named = f" ({metadata['name']})" if isinstance(metadata.get("name"), str) else ""
+        print(f"the gate is in front of {arguments.policy}{named} at {address} (Ctrl+C ends)")
+        print("\n".join(f"{key}: {words}" for key, words in cameras.items()), flush=True)
+
+    GateProxy(setting, place, serving).run(ready)
+    return 0
+
+
+def _serving(arguments: argparse.Namespace) -> ServingOptions:
+    for name in ("most_clients", "most_mib"):
+        if not 1 <= getattr(arguments, name) <= 1024:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"wrong {option}", expected="1 to 1024", got=getattr(arguments, name))
+    found = _LISTEN.fullmatch(arguments.listen)
+    if found is None:
+        raise UsageError("wrong --listen", expected="HOST:PORT", got=arguments.listen)
+    return ServingOptions(
+        host=found["six"] or found["host"],
+        port=int(found["port"]),
+        token=token_from(arguments.token_env),
+        most_waiting=1,
+        most_connections=arguments.most_clients,
+        most_per_address=arguments.most_clients,
+        most_bytes=arguments.most_mib << 20,
+        deadline_s=arguments.deadline + _JUDGING_S,
+    )
+
+
+def _place(arguments: argparse.Namespace) -> PolicyPlace:
+    text = arguments.policy
+    try:
+        parts = urlsplit(text)
+        usable = bool(parts.hostname) and parts.scheme in {"openpi", "openpi+wss"} and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.username is not None or parts.query or parts.path.strip("/"):
+        raise UsageError("wrong --policy", expected="openpi://HOST:PORT or openpi+wss://HOST:PORT", got=text)
+    if not 0.0 < arguments.deadline <= 3600.0:
+        raise UsageError("wrong --deadline", expected="up to 3600 s", got=arguments.deadline)
+    limits = WireLimits(answer_s=arguments.deadline, most_bytes=arguments.most_mib << 20)
+    return PolicyPlace(Address.of(text)[0], limits, token_from(arguments.policy_token_env))
+
+
+def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
+    hold = HoldOptions(
+        kind=HoldKind(arguments.on_hold),
+        state=tuple(arguments.state),
+        absolute=tuple(_absolute(text) for text in arguments.absolute),
+        last_s=arguments.last_s,
+    )
+    cameras = tuple(ProxyCamera.parse(text) for text in arguments.camera)
+    views = list(dict.fromkeys(str(camera.view) for camera in file.cameras))
+    for camera in cameras:
+        if camera.view not in views:
+            raise UsageError(f"{file.path} has no such camera", got=str(camera.view), available=views)
+    options = ProxyOptions(cameras, frozenset(arguments.ignore), hold, arguments.always)
+    rules = GateOptions(
+        mode=GateMode.SHADOW if arguments.shadow else GateMode.ON,
+        kind=parse_judge(arguments.judge),
+        trip_frames=1,
+        window_frames=1,
+        recover_frames=_recover(arguments.recover),
+        reset_gap_ms=_LONGEST_GAP_MS,
+    )
+    return GateSetting(make_judge(rules.kind, file), rules, options)
+
+
+def _recover(number: int) -> int:
+    if not 1 <= number <= 1000:
+        raise UsageError("wrong --recover", expected="1 to 1000", got=number)
+    return number
+
+
+def _absolute(text: str) -> tuple[int, str]:
+    column, _, key = text.partition("=")
+    if not (column.isascii() and column.isdecimal() and key):
+        raise UsageError("wrong --absolute", expected="COLUMN=KEY, such as 7=gripper", got=text)
+    return int(column), key
+
+
+def _camera_words(camera: ProxyCamera, file: GateFile) -> str:
+    sizes = [f"{one.width_px}x{one.height_px}" for one in file.cameras if one.view == camera.view]
+    turned = ", rotated by 180 degrees" if camera.turned else ""
+    return f"camera {camera.view}, {' or '.join(sizes)}{turned}"

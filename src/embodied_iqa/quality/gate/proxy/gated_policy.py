@@ -1,0 +1,194 @@
+"""A policy behind the gate: an observation in, an answer or the reason of a hold out; no sockets, no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.base.clock import MONOTONIC, Clock
+from embodied_iqa.base.errors import InputError, UsageError, first_line
+from embodied_iqa.base.units import MILLISECOND_NS
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judgement import JudgeKind
+from embodied_iqa.quality.gate.proxy.hold_answers import (
+    HeldError,
+    HoldOptions,
+    Released,
+    held_answer,
+    shape_of,
+)
+from embodied_iqa.quality.gate.proxy.observed_images import (
+    ProxyCamera,
+    image_of,
+    one_value,
+    unjudged,
+    values_of,
+)
+from embodied_iqa.quality.gate.second_stage import Prediction
+
+GATE: Final = "gate"
+"""Key of the gate's part of an answer and of the metadata."""
+
+Policy: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyOptions:
+    """What is judged, and what happens on a hold.
+
+    Attributes:
+        cameras: The images of an observation.
+        ignored: Keys of arrays that look like images and may pass without a judgement.
+        hold: The answer to an observation that does not pass.
+        always: Ask the policy about every observation; its answer is released on PASS alone all the same.
+    """
+
+    cameras: tuple[ProxyCamera, ...]
+    ignored: frozenset[str] = frozenset()
+    hold: HoldOptions = field(default_factory=HoldOptions)
+    always: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.cameras:
+            raise UsageError("no image is judged", expected="--camera KEY=VIEW")
+        for what in ("key", "view"):
+            names = [getattr(camera, what) for camera in self.cameras]
+            if len(set(names)) < len(names):
+                raise UsageError(f"two cameras have one {what}", got=names)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Keys of images that do not surprise."""
+        return self.ignored | {camera.key for camera in self.cameras}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Verdict on one image, or on the observation as such.
+
+    Attributes:
+        view: The camera; None for the observation.
+        binding: PASS in mode shadow.
+        verdict: In any mode.
+        reason: Empty for PASS.
+        prediction: Of the judge; None for one that predicts nothing.
+    """
+
+    view: View | None
+    binding: Verdict
+    verdict: Verdict
+    reason: str = ""
+    prediction: Prediction | None = None
+
+    @property
+    def words(self) -> str:
+        """The reason with the name of the view."""
+        return f"{self.view}: {self.reason}" if self.view else self.reason
+
+
+class GatedPolicy:
+    """Judges the observations of one client, in turn; not for several threads at once.
+
+    Args:
+        gate: The gate, of this client alone. In its mode shadow nothing is held.
+        options: What is judged, and what happens on a hold.
+        policy: Answers an observation.
+        clock: Stamps the observations: openpi's clients send none.
+    """
+
+    def __init__(
+        self, gate: Gatekeeper, options: ProxyOptions, policy: Policy, clock: Clock = MONOTONIC
+    ) -> None:
+        self._gate = gate
+        self._options = options
+        self._policy = policy
+        self._clock = clock
+        self._stamp_ns = 0
+        self._shape: tuple[int, int] | None = None
+        self._last: Released | None = None
+
+    def respond(self, observation: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the policy's answer, or that of a hold, with the gate's part at `GATE`.
+
+        Raises:
+            HeldError: The gate holds, and no action is released.
+            WireError: Of the policy.
+        """
+        began_ns = self._clock.now_ns()
+        self._stamp_ns = max(began_ns, self._stamp_ns + 1)
+        values, judged = self._judge(observation)
+        judging_ms = (self._clock.now_ns() - began_ns) / MILLISECOND_NS
+        released = all(one.binding is Verdict.PASS for one in judged)
+        answer: dict[str, Any] = {}
+        if released or self._options.always:
+            answer = self._policy(observation)
+            self._shape = shape_of(answer) or self._shape
+        if released:
+            self._last = Released(answer, self._stamp_ns)
+        else:
+            answer = self._held(values, judged)
+        return {**answer, GATE: self._report(judged, released=released, judging_ms=judging_ms)}
+
+    def _held(self, values: Mapping[str, list[Any]], judged: Sequence[_Judged]) -> dict[str, Any]:
+        try:
+            return held_answer(self._options.hold, values, self._shape, self._last, self._clock.now_ns())
+        except InputError as error:
+            raise HeldError(f"the gate holds: {_reason(judged)}; {first_line(error)}") from None
+
+    def _judge(self, observation: Mapping[str, Any]) -> tuple[dict[str, list[Any]], list[_Judged]]:
+        try:
+            values = values_of(observation)
+        except (InputError, RecursionError) as error:
+            return {}, [self._refused(None, first_line(error))]
+        judged = [self._judge_camera(values, camera) for camera in self._options.cameras]
+        stranger = unjudged(values, self._options.known)
+        if stranger is not None:
+            judged.append(self._refused(None, f"the image {stranger} has no --camera and no --ignore"))
+        return values, judged
+
+    def _judge_camera(self, values: Mapping[str, list[Any]], camera: ProxyCamera) -> _Judged:
+        image, problem = None, ""
+        try:
+            image = image_of(one_value(values, camera.key), camera)
+        except InputError as error:
+            problem = first_line(error)
+        try:
+            quality, lease = self._gate.judge(camera.view, self._stamp_ns, image, self._stamp_ns)
+        except Exception as error:  # noqa: BLE001 - whatever fails in the gate must not release an action
+            return self._refused(camera.view, f"the gate failed: {first_line(error)}")
+        if image is None:
+            return self._refused(camera.view, problem)
+        return _Judged(camera.view, lease.verdict, lease.judged, lease.reason, quality.prediction)
+
+    def _refused(self, view: View | None, reason: str) -> _Judged:
+        return _Judged(view, self._gate.options.obeyed(Verdict.REJECT), Verdict.REJECT, reason)
+
+    def _report(self, judged: Sequence[_Judged], *, released: bool, judging_ms: float) -> dict[str, Any]:
+        """Return the gate's part of an answer: plain values, as clients slice every array by rows."""
+        learned = self._gate.options.kind.kind is JudgeKind.LEARNED
+        losses = [one.prediction.value for one in judged if one.prediction is not None and learned]
+        return {
+            "verdict": max(one.verdict for one in judged).name,
+            "reason": _reason(judged),
+            "expected_loss": max(losses, default=None),
+            "mode": str(GateMode(self._gate.options.mode)),
+            "answer": "policy" if released else str(self._options.hold.kind),
+            "judging_ms": judging_ms,
+            "views": {str(one.view): _view_report(one) for one in judged if one.view is not None},
+        }
+
+
+def _reason(judged: Sequence[_Judged]) -> str:
+    return "; ".join(one.words for one in judged if one.verdict is not Verdict.PASS)
+
+
+def _view_report(one: _Judged) -> dict[str, Any]:
+    return {
+        "verdict": one.verdict.name,
+        "reason": one.reason,
+        "value": None if one.prediction is None else one.prediction.value,
+        "threshold": None if one.prediction is None else one.prediction.threshold,
+    }

@@ -1,0 +1,138 @@
+"""What a client gets instead of the policy's answer while the gate holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.config import check_ranges, ranged
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.quality.gate.proxy.observed_images import one_value
+
+ACTIONS: Final = "actions"
+_ROWS: Final = 2
+
+
+class HeldError(InputError):
+    """The gate holds, and there is no action instead."""
+
+
+class HoldKind(StrEnum):
+    """Answers to an observation that does not pass."""
+
+    ERROR = "error"
+    """None: openpi's client raises."""
+    REPEAT = "repeat"
+    """The state of the robot in every row: for absolute actions."""
+    ZERO = "zero"
+    """No change in every row: for deltas and velocities."""
+    LAST = "last"
+    """The newest answer that was released."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldOptions:
+    """Choice of the answer.
+
+    Attributes:
+        kind: The answer.
+        state: Keys of the state, joined in this order, as wide as an action; for `HoldKind.REPEAT`.
+        absolute: Columns of an action that are no change, such as a gripper, with the keys of their state;
+            for `HoldKind.ZERO`.
+        last_s: Greatest age of the observation of the released answer, for `HoldKind.LAST` [s].
+    """
+
+    kind: HoldKind = HoldKind.ERROR
+    state: tuple[str, ...] = ()
+    absolute: tuple[tuple[int, str], ...] = ()
+    last_s: float = ranged(1.0, 0.001, 60.0)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if (self.kind is HoldKind.REPEAT) != bool(self.state):
+            raise UsageError("the state is for --on-hold repeat, which needs it", expected="--state KEY")
+        if self.absolute and self.kind is not HoldKind.ZERO:
+            raise UsageError("--absolute is for --on-hold zero", got=str(self.kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The newest answer of the policy that was released.
+
+    Attributes:
+        answer: The answer.
+        stamp_ns: When its observation came, on the clock of the session.
+    """
+
+    answer: Mapping[str, Any]
+    stamp_ns: int
+
+
+def shape_of(answer: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return rows and numbers of a chunk of actions, None where the answer holds none."""
+    actions = answer.get(ACTIONS)
+    if not isinstance(actions, np.ndarray) or actions.ndim != _ROWS or actions.dtype.kind not in "iuf":
+        return None
+    return actions.shape[0], actions.shape[1]
+
+
+def held_answer(
+    options: HoldOptions,
+    values: Mapping[str, list[Any]],
+    shape: tuple[int, int] | None,
+    last: Released | None,
+    now_ns: int,
+) -> dict[str, Any]:
+    """Return the answer instead of the policy's.
+
+    Args:
+        options: The choice.
+        values: The observation, see `values_of`.
+        shape: Of the policy's chunks; None where it has not answered yet.
+        last: The newest released answer; None where there is none.
+        now_ns: Time on the clock of the session.
+
+    Raises:
+        InputError: There is none; the message says why.
+    """
+    if options.kind is HoldKind.ERROR:
+        raise InputError("no action is released")
+    if options.kind is HoldKind.LAST:
+        if last is None or now_ns - last.stamp_ns > options.last_s * SECOND_NS:
+            raise InputError(f"no answer was released within {options.last_s:g} s")
+        return dict(last.answer)
+    if shape is None:
+        raise InputError("the policy has not answered yet, the shape of its actions is not known")
+    if options.kind is HoldKind.REPEAT:
+        state = np.concatenate([_numbers(values, key) for key in options.state])
+        if len(state) != shape[1]:
+            raise InputError("the state is not as wide as an action", expected=str(shape[1]), got=len(state))
+        return {ACTIONS: np.tile(state, (shape[0], 1))}
+    return {ACTIONS: _no_change(options, values, shape)}
+
+
+def _no_change(
+    options: HoldOptions, values: Mapping[str, list[Any]], shape: tuple[int, int]
+) -> NDArray[np.float64]:
+    actions = np.zeros(shape)
+    for column, key in options.absolute:
+        state = _numbers(values, key)
+        if len(state) != 1 or column >= shape[1]:
+            got = f"{len(state)} numbers, column {column} of {shape[1]}"
+            raise InputError(f"{key} is not the state of a column", expected="one number", got=got)
+        actions[:, column] = state[0]
+    return actions
+
+
+def _numbers(values: Mapping[str, list[Any]], key: str) -> NDArray[np.float64]:
+    """Return ``(N,)`` finite numbers of the observation."""
+    value = np.asarray(one_value(values, key))
+    if value.dtype.kind not in "iuf" or value.ndim > 1 or not np.isfinite(value).all():
+        raise InputError(f"{key} is no state", expected="finite numbers", got=(str(value.dtype), value.shape))
+    return np.atleast_1d(value).astype(np.float64)

@@ -1,0 +1,169 @@
+"""The proxy: openpi's protocol on both sides, a gate and a connection to the policy for each client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from websockets.asyncio.server import ServerConnection
+from websockets.frames import CloseCode
+
+from embodied_iqa.models.subjects.inference import InferenceQueue
+from embodied_iqa.models.subjects.serving.conversation import Conversation
+from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, serve_until_stopped
+from embodied_iqa.models.subjects.wire.errors import WireError, one_line
+from embodied_iqa.models.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits
+from embodied_iqa.models.subjects.wire.sockets import Address
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import ImageJudge
+from embodied_iqa.quality.gate.proxy.gated_policy import GATE, GatedPolicy, ProxyOptions
+
+_LONGEST_REASON: Final = 100
+"""A websocket is closed with at most 123 bytes of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlace:
+    """The policy server behind the proxy.
+
+    Attributes:
+        address: Host and port.
+        limits: Limits of each connection.
+        token: Its token; may be empty.
+    """
+
+    address: Address
+    limits: WireLimits = WireLimits()  # noqa: RUF009 - it is frozen
+    token: str = ""
+
+    def client(self) -> PolicyClient:
+        """Return a client that is not connected yet."""
+        return PolicyClient(self.address, self.limits, self.token)
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata of the policy over a connection of its own.
+
+        Raises:
+            WireError: No policy server answers.
+        """
+        client = self.client()
+        try:
+            return client.connect()
+        finally:
+            client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class GateSetting:
+    """The gate of each client.
+
+    Attributes:
+        judge: Judges images; shared by all clients.
+        rules: Rules of the gate.
+        options: What is judged, and what happens on a hold.
+    """
+
+    judge: ImageJudge
+    rules: GateOptions
+    options: ProxyOptions
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The gate's part of the metadata."""
+        cameras = {
+            camera.key: {"view": str(camera.view), "rotated_deg": 180 if camera.turned else 0}
+            for camera in self.options.cameras
+        }
+        return {
+            "mode": str(self.rules.mode),
+            "judge": str(self.rules.kind),
+            "on_hold": str(self.options.hold.kind),
+            "cameras": cameras,
+        }
+
+
+class _Session:
+    """The gated policy of one client, as a `Servable`."""
+
+    batches = False
+
+    def __init__(self, setting: GateSetting, policy: PolicyClient, metadata: Mapping[str, Any]) -> None:
+        gate = Gatekeeper(setting.judge, setting.rules)
+        self._gated = GatedPolicy(gate, setting.options, policy.infer)
+        self._numbered = metadata.get("protocol") == OWN_PROTOCOL
+        self.identity: dict[str, Any] = {}  # the policy's answer has its own
+        self.metadata = {**metadata, GATE: setting.metadata}
+
+    def understand(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the observation as it came."""
+        return message
+
+    def answer(self, questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Answer observations, one answer each."""
+        return [self._answer(observation) for observation in questions]
+
+    def _answer(self, observation: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self._gated.respond(observation)
+        if self._numbered:  # the number is that of the question to the policy, not of the client's
+            answer.pop("request", None)
+        return answer
+
+
+class GateProxy:
+    """Serves a policy behind the gate until it is stopped.
+
+    Args:
+        setting: The gate.
+        place: The policy server.
+        options: Where, and the limits; ``deadline_s`` covers judging and the policy.
+    """
+
+    def __init__(self, setting: GateSetting, place: PolicyPlace, options: ServingOptions) -> None:
+        self._setting = setting
+        self._place = place
+        self._options = options
+        self._listener = Listener(options, self._converse, lambda: True)
+
+    def run(self, ready: Callable[[int], None]) -> None:
+        """Serve until SIGINT or SIGTERM.
+
+        Args:
+            ready: Called with the port once clients are welcome.
+
+        Raises:
+            InputError: The port cannot be listened on.
+        """
+        asyncio.run(serve_until_stopped(self.listening, ready))
+
+    def listening(self) -> AbstractAsyncContextManager[int]:
+        """Serve inside of the block; gives the port."""
+        return self._listener.listening()
+
+    async def _converse(self, connection: ServerConnection) -> None:
+        policy = self._place.client()
+        try:
+            metadata = await asyncio.to_thread(policy.connect)
+        except WireError as error:
+            policy.close()
+            await connection.close(CloseCode.TRY_AGAIN_LATER, one_line(str(error))[:_LONGEST_REASON])
+            return
+        async with _serving(_Session(self._setting, policy, metadata), policy) as (session, queue):
+            await Conversation(connection, session, queue, self._options).hold(self._listener)
+
+
+@contextlib.asynccontextmanager
+async def _serving(
+    session: _Session, policy: PolicyClient
+) -> AsyncIterator[tuple[_Session, InferenceQueue[Any, dict[str, Any]]]]:
+    """Give the queue of a client: its thread asks the policy, and ends with the client."""
+    queue: InferenceQueue[Any, dict[str, Any]] = InferenceQueue("gate proxy", session.answer, limit=1)
+    try:
+        yield session, queue
+    finally:
+        queue.close(0.0)
+        policy.close()  # a thread that waits for the policy gets an error, and ends

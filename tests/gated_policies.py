@@ -1,0 +1,98 @@
+"""A gate calibrated on textured images, and policies behind its proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import cv2
+import numpy as np
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.serving.listener import ServingOptions
+from embodied_iqa.models.subjects.wire.policy_client import WireLimits
+from embodied_iqa.models.subjects.wire.sockets import Address
+from embodied_iqa.quality.gate.calibration import GateCalibration, calibrate
+from embodied_iqa.quality.gate.image_statistics import measure
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions
+from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
+from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+
+KEY, WRIST = "observation/exterior_image_1_left", "observation/wrist_image_left"
+SIDE_PX = 64
+CAMERAS = (ProxyCamera(KEY, View.TOP), ProxyCamera(WRIST, View.WRIST))
+WAIT_S = 20.0
+
+
+def scene_image(seed: int, side_px: int = SIDE_PX) -> np.ndarray:
+    """A textured image, like others of its kind."""
+    random = np.random.default_rng(seed)
+    blocks = random.integers(40, 216, (16, 16, 3), dtype=np.uint8)
+    return cv2.resize(blocks, (side_px, side_px), interpolation=cv2.INTER_CUBIC)
+
+
+def covered(image: np.ndarray) -> np.ndarray:
+    """The image of a camera that is covered half-way."""
+    changed = image.copy()
+    changed[:, : image.shape[1] // 2] = 0
+    return changed
+
+
+@cache
+def calibrations(side_px: int = SIDE_PX) -> tuple[GateCalibration, ...]:
+    clean = [measure(scene_image(seed, side_px)) for seed in range(60)]
+    return tuple(calibrate(view, clean, "made up") for view in (View.TOP, View.WRIST))
+
+
+def rules(mode: GateMode = GateMode.ON) -> GateOptions:
+    return GateOptions(mode=mode, trip_frames=1, window_frames=1, recover_frames=1, reset_gap_ms=60_000.0)
+
+
+def setting(mode: GateMode = GateMode.ON, **options: Any) -> GateSetting:
+    return GateSetting(StatisticsJudge(calibrations()), rules(mode), ProxyOptions(CAMERAS, **options))
+
+
+def observation(top: int = 100, wrist: int = 101) -> dict[str, Any]:
+    """What openpi's client for DROID sends, small."""
+    return {
+        KEY: scene_image(top),
+        WRIST: scene_image(wrist),
+        "observation/joint_position": np.arange(7.0),
+        "observation/gripper_position": np.array([0.5]),
+        "prompt": "pick the red cube",
+    }
+
+
+@contextmanager
+def proxying(
+    made: GateSetting, policy_port: int, *, answer_s: float = WAIT_S, **limits: Any
+) -> Iterator[int]:
+    """Run a proxy in a thread while the block runs; gives its port."""
+    place = PolicyPlace(Address("127.0.0.1", policy_port), WireLimits(connect_s=1.0, answer_s=answer_s))
+    proxy = GateProxy(made, place, ServingOptions(port=0, most_waiting=1, **limits))
+    loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
+    stop = asyncio.Event()
+
+    async def run():
+        async with proxy.listening() as port:
+            ports.append(port)
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
+    thread.start()
+    assert ready.wait(WAIT_S)
+    try:
+        yield ports[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+        loop.close()

@@ -1,0 +1,254 @@
+"""openpi's own client through the proxy: each has a gate, and nothing is released when something breaks."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import websockets.sync.client
+from openpi_client import msgpack_numpy
+from openpi_client.websocket_client_policy import WebsocketClientPolicy
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.main import main
+from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
+from embodied_iqa.models.subjects.wire.sockets import Address
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
+from embodied_iqa.quality.gate.proxy.gated_policy import GATE
+from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
+from gated_policies import KEY, WRIST, calibrations, covered, observation, proxying, scene_image, setting
+from live_process import running_program
+from wire_servers import reference_server
+
+WAIT_S = 20.0
+METADATA = {"name": "pi0", "reset_pose": [0.0, 1.0]}
+
+
+def bad() -> dict[str, Any]:
+    return {**observation(), KEY: covered(scene_image(100))}
+
+
+class Policy:
+    """Answers with the sum of the state; waits for permission where a prompt says so."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.begun = threading.Semaphore(0)
+        self.may_go = threading.Event()
+
+    def __call__(self, seen: dict[str, Any]) -> dict[str, Any]:
+        self.asked += 1
+        if seen["prompt"] == "fail":
+            raise ValueError("no such arm")
+        if seen["prompt"] == "wait":
+            self.begun.release()
+            assert self.may_go.wait(WAIT_S)
+        rows = np.full((4, 8), float(seen["observation/joint_position"].sum()))
+        return {"actions": rows, "server_timing": {"infer_ms": 7.0}}
+
+
+@contextmanager
+def served(policy: Policy, mode: GateMode = GateMode.ON, **more: Any) -> Iterator[int]:
+    hold = more.pop("hold", HoldOptions())
+    with (
+        reference_server(METADATA, policy) as port,
+        proxying(setting(mode, hold=hold), port, **more) as proxy,
+    ):
+        yield proxy
+
+
+def test_the_reference_client_works_and_a_covered_camera_makes_it_raise():
+    policy = Policy()
+    with served(policy) as port:
+        client = WebsocketClientPolicy("127.0.0.1", port)
+        metadata = client.get_server_metadata()
+        assert {key: metadata[key] for key in METADATA} == METADATA
+        assert metadata[GATE]["cameras"][KEY] == {"view": "top", "rotated_deg": 0}
+        answer = client.infer(observation())
+        assert np.array_equal(answer["actions"], np.full((4, 8), 21.0))
+        assert answer["server_timing"] == {"infer_ms": 7.0}
+        assert answer[GATE]["verdict"] == "PASS"
+        with pytest.raises(RuntimeError, match="the gate holds: top: "):
+            client.infer(bad())
+        assert policy.asked == 1
+        assert client.infer(observation())[GATE]["verdict"] == "PASS", "the connection outlives a hold"
+
+
+def test_the_reference_client_gets_the_state_of_a_hold():
+    keys = ("observation/joint_position", "observation/gripper_position")
+    with served(Policy(), hold=HoldOptions(HoldKind.REPEAT, state=keys)) as port:
+        client = WebsocketClientPolicy("127.0.0.1", port)
+        client.infer(observation())
+        answer = client.infer(bad())
+        assert np.array_equal(answer["actions"], np.tile([*np.arange(7.0), 0.5], (4, 1)))
+        assert answer[GATE]["answer"] == "repeat"
+
+
+def test_shadow_lets_everything_through():
+    with served(Policy(), GateMode.SHADOW) as port:
+        told = WebsocketClientPolicy("127.0.0.1", port).infer(bad())[GATE]
+        assert (told["verdict"], told["mode"]) == ("REJECT", "shadow")
+
+
+def test_an_error_of_the_policy_is_passed_on():
+    with served(Policy()) as port, pytest.raises(RuntimeError, match=r"ServerError: .*no such arm"):
+        WebsocketClientPolicy("127.0.0.1", port).infer({**observation(), "prompt": "fail"})
+
+
+def test_two_clients_at_once_have_gates_and_policies_of_their_own():
+    """One client waits for the policy; the other is held meanwhile, and its hold is not the first one's."""
+    policy = Policy()
+    with served(policy) as port, ThreadPoolExecutor(1) as pool:
+        first, second = (WebsocketClientPolicy("127.0.0.1", port) for _ in range(2))
+        waiting = pool.submit(first.infer, {**observation(), "prompt": "wait"})
+        assert policy.begun.acquire(timeout=WAIT_S)
+        with pytest.raises(RuntimeError, match="the gate holds"):
+            second.infer(bad())
+        assert not waiting.done()
+        policy.may_go.set()
+        assert waiting.result(WAIT_S)[GATE]["verdict"] == "PASS"
+
+
+def test_a_hundred_clients_are_bounded_and_the_admitted_are_served():
+    with served(Policy(), most_connections=8, most_per_address=8) as port, ExitStack() as open_ones:
+        admitted, refused = [], []
+        for _ in range(100):
+            try:
+                one = websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None)
+                admitted.append(open_ones.enter_context(one))
+            except websockets.exceptions.InvalidStatus as error:
+                refused.append(error.response.status_code)
+        assert len(admitted) == 8
+        assert refused == [503] * 92
+        for one in admitted:
+            one.recv(WAIT_S)
+            one.send(msgpack_numpy.packb(observation()))
+            assert msgpack_numpy.unpackb(one.recv(WAIT_S))[GATE]["verdict"] == "PASS"
+
+
+def test_the_health_check_answers_on_the_same_port():
+    with served(Policy()) as port:
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+        link.request("GET", "/healthz")
+        assert link.getresponse().status == 200
+        link.close()
+
+
+def test_a_policy_that_is_gone_is_an_error_and_never_an_action():
+    policy = Policy()
+    with ExitStack() as stack:
+        with reference_server(METADATA, policy) as policy_port:
+            port = stack.enter_context(
+                proxying(setting(hold=HoldOptions(HoldKind.LAST, last_s=60.0)), policy_port, answer_s=2.0)
+            )
+            client = WebsocketClientPolicy("127.0.0.1", port)
+            client.infer(observation())
+        with pytest.raises(RuntimeError, match=r"ConnectionLostError|DeadlineError"):
+            client.infer(observation())
+        late = websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None)
+        with late, pytest.raises(websockets.exceptions.ConnectionClosedError, match="no policy server"):
+            late.recv(WAIT_S)
+
+
+def test_hostile_messages_get_an_error_and_the_next_client_is_served():
+    policy, random = Policy(), np.random.default_rng(1)
+    with served(policy, most_bytes=1 << 16) as port:
+        with websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None) as one:
+            one.recv(WAIT_S)
+            messages = ["text", b"", b"\xc1", b"\x80", b"\xdf\xff\xff\xff\xff", b"\x91" * 500]
+            messages += [random.bytes(int(random.integers(1, 300))) for _ in range(300)]
+            for message in messages:
+                one.send(message)
+                assert isinstance(one.recv(WAIT_S), str)
+            one.send(bytes(1 << 17))
+            with pytest.raises(websockets.exceptions.ConnectionClosedError):
+                one.recv(WAIT_S)
+        assert policy.asked == 0
+        assert WebsocketClientPolicy("127.0.0.1", port).infer(observation())[GATE]["verdict"] == "PASS"
+
+
+def test_numbered_questions_get_their_own_numbers_back():
+    """Our protocol on both sides: the proxy counts for the policy, the client for itself."""
+
+    def policy(seen: dict[str, Any]) -> dict[str, Any]:
+        return {"actions": np.zeros((1, 7)), "request": seen["request"]}
+
+    with (
+        reference_server({"protocol": "embodied-iqa/1"}, policy) as policy_port,
+        proxying(setting(), policy_port) as port,
+    ):
+        client = PolicyClient(Address("127.0.0.1", port), WireLimits(answer_s=WAIT_S))
+        client.connect()
+        with pytest.raises(Exception, match="the gate holds"):
+            client.infer(bad())
+        assert client.infer(observation())["request"] == 2
+        client.close()
+        assert "request" not in WebsocketClientPolicy("127.0.0.1", port).infer(observation())
+
+
+def test_a_token_is_asked_of_clients():
+    with served(Policy(), token="secret") as port:
+        refused = pytest.raises(websockets.exceptions.InvalidStatus, match="401")
+        with refused, websockets.sync.client.connect(f"ws://127.0.0.1:{port}"):
+            pass
+        client = WebsocketClientPolicy("127.0.0.1", port, api_key="secret")
+        assert client.infer(observation())[GATE]["verdict"] == "PASS"
+
+
+def _words(tmp_path: Path, port: int, *more: str) -> list[str]:
+    save_calibrations(calibrations(), tmp_path / "mine.yaml")
+    return [
+        *("gate", "proxy", "--policy", f"openpi://127.0.0.1:{port}", "--listen", "127.0.0.1:0"),
+        *("--calibration", str(tmp_path / "mine.yaml"), "--camera", f"{KEY}=top", *more),
+    ]
+
+
+def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
+    with reference_server(METADATA, Policy()) as port:
+        words = _words(tmp_path, port, "--camera", f"{WRIST}=wrist:rot180", "--json")
+        command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
+        with running_program(command, tmp_path / "logs", stdout=subprocess.PIPE, text=True) as program:
+            told = json.loads(program.process.stdout.readline())
+            assert told["cameras"][WRIST] == "camera wrist, 64x64, rotated by 180 degrees"
+            client = WebsocketClientPolicy("127.0.0.1", told["port"])
+            seen = {**observation(), WRIST: scene_image(5)[::-1, ::-1]}
+            assert client.infer(seen)[GATE]["verdict"] == "PASS"
+            program.process.send_signal(signal.SIGINT)
+            assert program.wait(WAIT_S) == 0
+            assert not program.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--camera", "a=nowhere"), "no such camera"),
+        (("--listen", "8001"), "wrong --listen"),
+        (("--listen", "0.0.0.0:8001"), "--token-env NAME"),
+        (("--policy", "http://gpu:8000"), "wrong --policy"),
+        (("--most-clients", "0"), "wrong --most-clients"),
+        (("--deadline", "0"), "wrong --deadline"),
+        (("--recover", "0"), "wrong --recover"),
+        (("--judge", "other"), "unknown judge"),
+        (("--on-hold", "repeat"), "--state KEY"),
+        (("--on-hold", "zero", "--absolute", "x"), "wrong --absolute"),
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], words: str
+):
+    assert main(_words(tmp_path, 9, *more)) == UsageError.exit_code
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert words in said
