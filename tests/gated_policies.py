@@ -24,11 +24,11 @@ from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from manual_clock import PATIENCE_S
 
 KEY, WRIST = "observation/exterior_image_1_left", "observation/wrist_image_left"
 SIDE_PX = 64
 CAMERAS = (ProxyCamera(KEY, View.TOP), ProxyCamera(WRIST, View.WRIST))
-WAIT_S = 20.0
 
 
 def scene_image(seed: int, side_px: int = SIDE_PX) -> np.ndarray:
@@ -72,7 +72,7 @@ def observation(top: int = 100, wrist: int = 101) -> dict[str, Any]:
 
 @contextmanager
 def proxying(
-    made: GateSetting, policy_port: int, *, answer_s: float = WAIT_S, **limits: Any
+    made: GateSetting, policy_port: int, *, answer_s: float = PATIENCE_S, **limits: Any
 ) -> Iterator[int]:
     """Run a proxy in a thread while the block runs; gives its port."""
     place = PolicyPlace(Address("127.0.0.1", policy_port), WireLimits(connect_s=1.0, answer_s=answer_s))
@@ -88,11 +88,11 @@ def proxying(
 
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
     thread.start()
-    assert ready.wait(WAIT_S)
+    assert ready.wait(PATIENCE_S)
     try:
         yield ports[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(WAIT_S)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
         loop.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -30,9 +31,9 @@ from embodied_iqa.quality.gate.proxy.gated_policy import GATE
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from gated_policies import KEY, WRIST, calibrations, covered, observation, proxying, scene_image, setting
 from live_process import running_program
-from wire_servers import reference_server
+from manual_clock import PATIENCE_S
+from wire_servers import greet, raw_server, read_message, reference_server
 
-WAIT_S = 20.0
 METADATA = {"name": "pi0", "reset_pose": [0.0, 1.0]}
 
 
@@ -54,7 +55,7 @@ class Policy:
             raise ValueError("no such arm")
         if seen["prompt"] == "wait":
             self.begun.release()
-            assert self.may_go.wait(WAIT_S)
+            assert self.may_go.wait(PATIENCE_S)
         rows = np.full((4, 8), float(seen["observation/joint_position"].sum()))
         return {"actions": rows, "server_timing": {"infer_ms": 7.0}}
 
@@ -113,12 +114,12 @@ def test_two_clients_at_once_have_gates_and_policies_of_their_own():
     with served(policy) as port, ThreadPoolExecutor(1) as pool:
         first, second = (WebsocketClientPolicy("127.0.0.1", port) for _ in range(2))
         waiting = pool.submit(first.infer, {**observation(), "prompt": "wait"})
-        assert policy.begun.acquire(timeout=WAIT_S)
+        assert policy.begun.acquire(timeout=PATIENCE_S)
         with pytest.raises(RuntimeError, match="the gate holds"):
             second.infer(bad())
         assert not waiting.done()
         policy.may_go.set()
-        assert waiting.result(WAIT_S)[GATE]["verdict"] == "PASS"
+        assert waiting.result(PATIENCE_S)[GATE]["verdict"] == "PASS"
 
 
 def test_a_hundred_clients_are_bounded_and_the_admitted_are_served():
@@ -133,14 +134,14 @@ def test_a_hundred_clients_are_bounded_and_the_admitted_are_served():
         assert len(admitted) == 8
         assert refused == [503] * 92
         for one in admitted:
-            one.recv(WAIT_S)
+            one.recv(PATIENCE_S)
             one.send(msgpack_numpy.packb(observation()))
-            assert msgpack_numpy.unpackb(one.recv(WAIT_S))[GATE]["verdict"] == "PASS"
+            assert msgpack_numpy.unpackb(one.recv(PATIENCE_S))[GATE]["verdict"] == "PASS"
 
 
 def test_the_health_check_answers_on_the_same_port():
     with served(Policy()) as port:
-        link = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         link.request("GET", "/healthz")
         assert link.getresponse().status == 200
         link.close()
@@ -159,22 +160,48 @@ def test_a_policy_that_is_gone_is_an_error_and_never_an_action():
             client.infer(observation())
         late = websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None)
         with late, pytest.raises(websockets.exceptions.ConnectionClosedError, match="no policy server"):
-            late.recv(WAIT_S)
+            late.recv(PATIENCE_S)
+
+
+def test_a_policy_that_dies_over_a_question_is_an_error():
+    """Each connection is greeted and breaks at its first question; no answer of the proxy is an action."""
+    asked = []
+
+    def die(connection: socket.socket, _stop: threading.Event) -> None:
+        greet(connection, METADATA)
+        asked.append(read_message(connection))
+
+    with raw_server(die) as policy_port, proxying(setting(), policy_port) as port:
+        client = WebsocketClientPolicy("127.0.0.1", port)
+        with pytest.raises(RuntimeError, match="ConnectionLostError"):
+            client.infer(observation())
+        assert len(asked) == 3, "the first attempt and two further ones"
+
+
+def test_a_policy_that_never_answers_is_an_error_at_the_deadline():
+    def sleep(connection: socket.socket, stop: threading.Event) -> None:
+        greet(connection, METADATA)
+        stop.wait()
+
+    with raw_server(sleep) as policy_port, proxying(setting(), policy_port, answer_s=0.2) as port:
+        client = WebsocketClientPolicy("127.0.0.1", port)
+        with pytest.raises(RuntimeError, match=r"no answer from .* within 0\.2 s"):
+            client.infer(observation())
 
 
 def test_hostile_messages_get_an_error_and_the_next_client_is_served():
     policy, random = Policy(), np.random.default_rng(1)
     with served(policy, most_bytes=1 << 16) as port:
         with websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None) as one:
-            one.recv(WAIT_S)
+            one.recv(PATIENCE_S)
             messages = ["text", b"", b"\xc1", b"\x80", b"\xdf\xff\xff\xff\xff", b"\x91" * 500]
             messages += [random.bytes(int(random.integers(1, 300))) for _ in range(300)]
             for message in messages:
                 one.send(message)
-                assert isinstance(one.recv(WAIT_S), str)
+                assert isinstance(one.recv(PATIENCE_S), str)
             one.send(bytes(1 << 17))
             with pytest.raises(websockets.exceptions.ConnectionClosedError):
-                one.recv(WAIT_S)
+                one.recv(PATIENCE_S)
         assert policy.asked == 0
         assert WebsocketClientPolicy("127.0.0.1", port).infer(observation())[GATE]["verdict"] == "PASS"
 
@@ -189,7 +216,7 @@ def test_numbered_questions_get_their_own_numbers_back():
         reference_server({"protocol": "embodied-iqa/1"}, policy) as policy_port,
         proxying(setting(), policy_port) as port,
     ):
-        client = PolicyClient(Address("127.0.0.1", port), WireLimits(answer_s=WAIT_S))
+        client = PolicyClient(Address("127.0.0.1", port), WireLimits(answer_s=PATIENCE_S))
         client.connect()
         with pytest.raises(Exception, match="the gate holds"):
             client.infer(bad())
@@ -226,7 +253,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
             seen = {**observation(), WRIST: scene_image(5)[::-1, ::-1]}
             assert client.infer(seen)[GATE]["verdict"] == "PASS"
             program.process.send_signal(signal.SIGINT)
-            assert program.wait(WAIT_S) == 0
+            assert program.wait(PATIENCE_S) == 0
             assert not program.stderr
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.frames import CloseCode
 
 from embodied_iqa.models.subjects.inference import InferenceQueue
-from embodied_iqa.models.subjects.serving.conversation import Conversation
+from embodied_iqa.models.subjects.serving.conversation import Conversation, SubjectQueue
 from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, serve_until_stopped
 from embodied_iqa.models.subjects.wire.errors import WireError, one_line
 from embodied_iqa.models.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits
@@ -145,25 +144,15 @@ class GateProxy:
         return self._listener.listening()
 
     async def _converse(self, connection: ServerConnection) -> None:
-        policy = self._place.client()
-        try:
-            metadata = await asyncio.to_thread(policy.connect)
-        except WireError as error:
-            policy.close()
-            await connection.close(CloseCode.TRY_AGAIN_LATER, one_line(str(error))[:_LONGEST_REASON])
-            return
-        async with _serving(_Session(self._setting, policy, metadata), policy) as (session, queue):
-            await Conversation(connection, session, queue, self._options).hold(self._listener)
-
-
-@contextlib.asynccontextmanager
-async def _serving(
-    session: _Session, policy: PolicyClient
-) -> AsyncIterator[tuple[_Session, InferenceQueue[Any, dict[str, Any]]]]:
-    """Give the queue of a client: its thread asks the policy, and ends with the client."""
-    queue: InferenceQueue[Any, dict[str, Any]] = InferenceQueue("gate proxy", session.answer, limit=1)
-    try:
-        yield session, queue
-    finally:
-        queue.close(0.0)
-        policy.close()  # a thread that waits for the policy gets an error, and ends
+        with closing(self._place.client()) as policy:  # whoever waits for the policy gets an error, and ends
+            try:
+                metadata = await asyncio.to_thread(policy.connect)
+            except WireError as error:
+                await connection.close(CloseCode.TRY_AGAIN_LATER, one_line(str(error))[:_LONGEST_REASON])
+                return
+            session = _Session(self._setting, policy, metadata)
+            queue: SubjectQueue = InferenceQueue("gate proxy", session.answer, limit=1)
+            try:
+                await Conversation(connection, session, queue, self._options).hold(self._listener)
+            finally:
+                queue.close(0.0)
