@@ -79,6 +79,8 @@ def test_a_covered_image_is_held_and_the_policy_is_not_asked():
         ({"observation": {"exterior_image_1_left": scene_image(1)}}, "ambiguous"),
         ({"observation/extra": scene_image(1)}, "observation/extra has no --camera"),
         ({"videos": [scene_image(1)]}, "videos/0 has no --camera"),
+        ({"grey": scene_image(1)[:, :, 0]}, "grey has no --camera"),
+        ({"jpeg": bytes(2000)}, "jpeg has no --camera"),
         ({"many": [[0] * 200] * 200}, "too many values"),
     ],
 )

@@ -16,6 +16,8 @@ from embodied_iqa.imaging.images.frame import View, parse_view
 _TURNED: Final = "rot180"
 _CHANNELS: Final = 3
 _MOST_PX: Final = 8192
+_IMAGE_BYTES: Final = 1024
+"""No state of a robot is as long."""
 _MOST_VALUES: Final = 20_000
 """Values of an observation besides the elements of arrays."""
 
@@ -107,10 +109,18 @@ def unjudged(values: Mapping[str, list[Any]], known: Collection[str]) -> str | N
         known: Keys of the cameras, and those of what may pass without a judgement.
     """
     for key, found in values.items():
-        looks = any(isinstance(value, np.ndarray) and value.ndim >= _CHANNELS for value in found)
-        if looks and key not in known:
+        if key not in known and any(_looks_like_an_image(value) for value in found):
             return key
     return None
+
+
+def _looks_like_an_image(value: object) -> bool:
+    """Return whether this may be an image: pixels of any layout, or an encoded file."""
+    if isinstance(value, bytes):
+        return len(value) >= _IMAGE_BYTES
+    if not isinstance(value, np.ndarray):
+        return False
+    return value.ndim >= _CHANNELS or (value.dtype == np.uint8 and value.size >= _IMAGE_BYTES)
 
 
 def _walk(path: str, value: object) -> Iterator[tuple[str, Any]]:
