@@ -32,7 +32,8 @@ _CLEAN = 60
 def textured(seed: int, side_px: int) -> np.ndarray:
     """``(H, W, 3)`` uint8: coarse random texture."""
     blocks = np.random.default_rng(seed).integers(40, 216, (16, 16, 3), dtype=np.uint8)
-    return cv2.resize(blocks, (side_px, side_px), interpolation=cv2.INTER_CUBIC)
+    image: np.ndarray = cv2.resize(blocks, (side_px, side_px), interpolation=cv2.INTER_CUBIC)
+    return image
 
 
 def proxy_words(folder: Path, policy_port: int, side_px: int) -> list[str]:
