@@ -30,6 +30,7 @@ REQUESTS = {
 """Calls of rclpy's clients; those of an action client lose their response in a thread that does not spin."""
 
 MAKE_REQUESTS = {
+    "src/embodied_iqa/live/ros/action_gripper.py": "makes them in callbacks of the only thread that spins",
     "src/embodied_iqa/live/ros/actions.py": "makes them in the thread that spins",
     "src/embodied_iqa/live/ros/calls.py": "service calls, which rclpy registers under a lock",
     "tests/ros/test_ros_actions.py": "shows how rclpy loses a response",

@@ -19,11 +19,13 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.live.ros.action_gripper import make_action_gripper
 from embodied_iqa.live.ros.conversion import header_of, increments_of, joints_to_msg, lease_of, ns_of, pose_of
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
 from embodied_iqa.live.ros.ur_robot import UrRobot
-from embodied_iqa.runs.graph.arm_parameters import ArmParameters, RobotKind
+from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters, GripperKind, RobotKind
 
 _STATES = {
     ArmMode.DISARMED: ArmStatus.STATE_DISARMED,
@@ -58,19 +60,38 @@ class ArmNode(ManagedNode[ArmParameters]):
         config = self.config
         if config.robot is RobotKind.NONE:
             raise UsageError("arm_node needs an arm", got="none", available=("sim", "ur5"))
+        T_flange_tool = tool_along_z(config.tool_length_m)
+        if config.driver is ArmDriver.ROS2_CONTROL:
+            return Ros2ControlArm(
+                self,
+                config.ros2_control,
+                model,
+                T_flange_tool,
+                braking_radps2=config.limits.joint_acceleration_radps2,
+                on_state=self._tick,
+                on_silence=self._watch,
+                gripper=make_action_gripper(self, config.ros2_control)
+                if config.gripper is GripperKind.ACTION
+                else self._make_gripper(model),
+            )
         config.ur.check(model)
-        log = self.get_logger().info
-        gripper = RobotiqGripper(config.ur.ip, config.ur.gripper, log) if config.ur.gripper.port else None
         arm = UrArm(
             config.ur,
-            tool_along_z(config.tool_length_m),
+            T_flange_tool,
             model=model,
             rate_hz=1.0 / dt_s,
             simulated_time=config.robot.is_simulated,
-            gripper=gripper,
-            log=log,
+            gripper=self._make_gripper(model),
+            log=self.get_logger().info,
         )
         return UrRobot(self, arm, self._tick, self._watch)
+
+    def _make_gripper(self, model: ArmModel) -> RobotiqGripper | None:
+        if not self.config.has_gripper:
+            return None
+        ur = self.config.ur
+        ur.check(model)
+        return RobotiqGripper(ur.ip, ur.gripper, self.get_logger().info)
 
     def destroy_node(self) -> None:
         """Release the arm before the node goes."""
@@ -115,8 +136,10 @@ class ArmNode(ManagedNode[ArmParameters]):
                 self._arm.stop(tick.stop.reason)
         if tick.q_target_rad is not None:
             self._arm.stream(tick.q_target_rad)
-        if tick.gripper_target is not None:
+        if tick.gripper_target is not None and self.config.has_gripper:
             self._arm.move(tick.gripper_target)
+        elif tick.gripper_target is not None:
+            self.get_logger().warning("the arm has no gripper to move", throttle_duration_sec=10.0)
         if tick.report is not None:
             self._publish(tick.report)
 

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import ClassVar
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.foreign.options import Ros2ControlOptions
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.config import ranged
@@ -32,6 +33,25 @@ class RobotKind(StrEnum):
         return self is RobotKind.SIM
 
 
+class ArmDriver(StrEnum):
+    """Driver of a real arm."""
+
+    RTDE = "rtde"
+    """The own one, on the protocols of the robot's controller."""
+    ROS2_CONTROL = "ros2_control"
+    """Another one, such as ur_robot_driver: its controllers take the joint targets."""
+
+
+class GripperKind(StrEnum):
+    """Gripper of a real arm."""
+
+    ROBOTIQ = "robotiq"
+    """A Robotiq gripper, through the socket of its URCap."""
+    ACTION = "action"
+    """One behind an action of another driver, GripperCommand of control_msgs."""
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class ArmParameters:
     """The arm.
@@ -45,6 +65,10 @@ class ArmParameters:
         limits: Limits of the arm.
         controller: Times and tolerances of the controller.
         ur: The UR arm, or its emulator in the simulated world.
+        driver: Driver of a real arm: rtde, or ros2_control for one that another driver owns.
+        ros2_control: The arm behind the controllers of another driver.
+        gripper: Gripper of the arm; robotiq is the one of ur.gripper, at ur.ip; action, with the driver
+            ros2_control, the one of ros2_control.gripper.
     """
 
     FORMER_NAMES: ClassVar[Mapping[str, str]] = {"lease_wait_s": "controller.lease.wait_s"}
@@ -56,6 +80,16 @@ class ArmParameters:
     limits: ArmLimits = field(default_factory=ArmLimits)
     controller: ControllerOptions = field(default_factory=ControllerOptions)
     ur: UrOptions = field(default_factory=UrOptions)
+    driver: ArmDriver = ArmDriver.RTDE
+    ros2_control: Ros2ControlOptions = field(default_factory=Ros2ControlOptions)
+    gripper: GripperKind = GripperKind.ROBOTIQ
+
+    @property
+    def has_gripper(self) -> bool:
+        """Whether a gripper is connected."""
+        return self.gripper is GripperKind.ACTION or (
+            self.gripper is GripperKind.ROBOTIQ and self.ur.gripper.port != 0
+        )
 
     def check_model(self) -> ArmModel:
         """Return the model of the arm that moves.
@@ -80,13 +114,31 @@ class ArmParameters:
             )
         model = ArmModel.UR5 if self.model is ArmModel.UNSET else self.model
         self.limits.check_model(model)
+        self._check_driver()
         return model
+
+    def _check_driver(self) -> None:
+        """Refuse another driver or gripper for the simulated arm, which speaks the robot's protocols."""
+        if self.robot.is_simulated and (self.driver, self.gripper) != (ArmDriver.RTDE, GripperKind.ROBOTIQ):
+            raise UsageError(
+                "the simulated arm has its own driver and gripper",
+                expected="arm_node.driver rtde with arm_node.gripper robotiq, or arm_node.robot ur5",
+                got=f"{self.driver} with {self.gripper}",
+            )
+        if self.gripper is GripperKind.ACTION:
+            if self.driver is ArmDriver.RTDE:
+                raise UsageError(
+                    "a gripper behind an action needs another driver",
+                    expected="arm_node.driver ros2_control",
+                    got=str(self.driver),
+                )
+            self.ros2_control.gripper.check()
 
     def timed_controller(self, model: ArmModel) -> ControllerOptions:
         """Return the controller's options with the period of the arm: a real arm has that of its controller.
 
         Raises:
-            UsageError: The period is set for a real arm.
+            UsageError: The period is set for a real arm, or that of another driver is too short.
         """
         if self.robot is not RobotKind.UR5:
             return self.controller
@@ -96,7 +148,17 @@ class ArmParameters:
                 expected="no value",
                 got=self.controller.dt_s,
             )
-        return replace(self.controller, dt_s=1.0 / model.rate_hz)
+        if self.driver is ArmDriver.RTDE:
+            return replace(self.controller, dt_s=1.0 / model.rate_hz)
+        rate_hz, delay_s, lease = self.ros2_control.rate_hz, self.ros2_control.delay_s, self.controller.lease
+        if rate_hz > model.rate_hz or delay_s > lease.overrun_s:
+            raise UsageError(
+                "arm_node.ros2_control does not go with the arm or with its leases",
+                expected=f"rate_hz to {model.rate_hz:g}, lead_s to {lease.overrun_s:g} (lease.overrun_s)",
+                got=f"{rate_hz:g} and {delay_s:g}",
+            )
+        lease = replace(lease, overrun_s=lease.overrun_s - delay_s)  # it comes to rest that much later
+        return replace(self.controller, dt_s=1.0 / rate_hz, lease=lease)
 
 
 def _is_loopback(address: str) -> bool:

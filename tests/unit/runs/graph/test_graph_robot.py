@@ -181,3 +181,37 @@ def test_the_servo_rate_follows_from_the_model_of_a_real_arm() -> None:
         assert period_s(**real | {"arm_node__model": str(model)}) == pytest.approx(expected)
     with pytest.raises(UsageError, match=r"dt_s of a real arm follows from its model; .* got 0\.016"):
         period_s(**real, arm_node__controller__dt_s=0.016)
+
+
+FOREIGN = REAL | {"arm_node.driver": "ros2_control", "arm_node.gripper": "none"}
+
+
+def test_the_trajectory_of_another_driver_takes_its_lead_from_the_lease() -> None:
+    arm = resolve(overrides=FOREIGN).arm_node
+    options = arm.timed_controller(arm.check_model())
+    assert options.dt_s == 0.01
+    assert options.lease.overrun_s == pytest.approx(0.04)
+    arm = resolve(overrides=FOREIGN | {"arm_node.ros2_control.command": "position"}).arm_node
+    assert arm.timed_controller(arm.check_model()).lease.overrun_s == 0.07
+    assert not arm.has_gripper
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"ros2_control.rate_hz": 200.0, "model": "ur5"}, r"rate_hz to 125, lead_s to 0\.07"),
+        ({"controller.lease.overrun_s": 0.02}, r"lead_s to 0\.02 \(lease\.overrun_s\)"),
+        ({"ros2_control.rate_hz": 20.0}, "lead_s is too short"),
+        ({"driver": "moveit"}, "available: rtde, ros2_control"),
+        ({"gripper": "hand"}, "available: robotiq, action, none"),
+    ],
+)
+def test_what_another_driver_cannot_keep_is_refused(change: dict[str, object], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        resolve(overrides=FOREIGN | {f"arm_node.{name}": value for name, value in change.items()})
+
+
+@pytest.mark.parametrize("change", [{"arm_node.driver": "ros2_control"}, {"arm_node.gripper": "none"}])
+def test_the_simulated_arm_keeps_its_driver_and_gripper(change: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="the simulated arm has its own driver and gripper"):
+        resolve(overrides=change)

@@ -1,0 +1,1 @@
+"""A UR arm behind the controllers of another driver: what is read and commanded, without ROS."""

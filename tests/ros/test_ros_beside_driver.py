@@ -1,0 +1,193 @@
+"""arm_node beside another driver over real DDS: chunks to their end, a hold, a driver that falls silent."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
+from embodied_iqa_msgs.srv import RearmArm
+from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from embodied_iqa.arm.robot.foreign.options import Ros2ControlOptions
+from embodied_iqa.arm.verdict import GateLease as Lease
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, lease_to_msg, pose_of
+from embodied_iqa.live.ros.qos import EVENT, LATCHED, SENSOR, STATE
+from embodied_iqa.world.protocols import ActionChunk as Chunk
+from embodied_iqa.world.protocols import ChunkStatus
+from ros_graph import RosGraph
+
+MS = 1_000_000
+HOME = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
+TOOL = tool_along_z(0.2)
+OPTIONS = Ros2ControlOptions(joint_prefix="ur_")
+NAMES = ["finger_joint", *reversed(OPTIONS.joints)]
+PARAMETERS = {
+    "arm_node.robot": "ur5",
+    "arm_node.model": "ur5e",
+    "arm_node.driver": "ros2_control",
+    "arm_node.gripper": "none",
+    "arm_node.ros2_control.joint_prefix": "ur_",
+    # a machine that runs other tests at the same time is slower
+    "arm_node.ros2_control.state_age_s": 0.5,
+    "arm_node.controller.state_timeout_ns": 5_000_000_000,
+    "camera_node.source": "topic",
+    "camera_node.views": ["top"],
+    "vla_node.subject": "classical-vla",
+}
+
+
+class Controller:
+    """A driver as ur_robot_driver is: joint states at 100 Hz, and a controller that follows trajectories."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self._clock = graph.node.get_clock()
+        self._lock = threading.Lock()
+        self.q, self.start = HOME.copy(), (0, HOME.copy(), np.zeros(6))
+        self.points: list[Any] = []
+        self.qd = np.zeros(6)
+        self.silent, self.stops, self.ends_at_rest = False, 0, list[bool]()
+        node = graph.node
+        self._joints = node.create_publisher(JointState, OPTIONS.joint_states, SENSOR)
+        self._pose = node.create_publisher(PoseStamped, OPTIONS.pose_topic, SENSOR)
+        node.create_publisher(Bool, OPTIONS.program_topic, LATCHED).publish(Bool(data=True))
+        node.create_subscription(JointTrajectory, OPTIONS.topic, self._take, STATE)
+        node.create_service(Trigger, OPTIONS.stop_service, self._stop)
+        node.create_timer(0.01, self._tick)
+
+    def now_ns(self) -> int:
+        return int(self._clock.now().nanoseconds)
+
+    def _take(self, message: JointTrajectory) -> None:
+        assert list(message.joint_names) == list(OPTIONS.joints)
+        with self._lock:
+            self.start, self.points = (self.now_ns(), self.q.copy(), self.qd.copy()), list(message.points)
+            self.ends_at_rest.append(not any(message.points[-1].velocities))
+
+    def _stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self.stops += 1
+        response.success = True
+        return response
+
+    def _tick(self) -> None:
+        now_ns = self.now_ns()
+        with self._lock:
+            self._follow(now_ns)
+        if self.silent:
+            return
+        stamp = header_of(now_ns, "ur_base")
+        positions, velocities = [0.4, *self.q[::-1].tolist()], [0.0, *self.qd[::-1].tolist()]
+        self._joints.publish(JointState(header=stamp, name=NAMES, position=positions, velocity=velocities))
+        T = flange_pose(ArmModel.UR5E.geometry, self.q) @ TOOL
+        self._pose.publish(PoseStamped(header=stamp, pose=pose_of(T)))
+
+    def _follow(self, now_ns: int) -> None:
+        """Go along the cubic spline through the points, as joint_trajectory_controller does."""
+        started_ns, q0, v0 = self.start
+        after_s, from_s = (now_ns - started_ns) / 1e9, 0.0
+        for point in self.points:
+            to_s = point.time_from_start.sec + point.time_from_start.nanosec / 1e9
+            q1, v1, span_s = np.array(point.positions), np.array(point.velocities), to_s - from_s
+            if after_s < to_s:
+                u = (after_s - from_s) / span_s
+                self.q = (
+                    (1 + 2 * u) * (1 - u) ** 2 * q0
+                    + u * (1 - u) ** 2 * span_s * v0
+                    + u * u * (3 - 2 * u) * q1
+                    + u * u * (u - 1) * span_s * v1
+                )
+                self.qd = v0 + (v1 - v0) * u
+                return
+            q0, v0, from_s = q1, v1, to_s
+        self.q, self.qd = q0, v0
+
+
+class Gate:
+    """Grants a lease for a frame of its own every 30 ms while it is open."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self._clock = graph.node.get_clock()
+        self.is_open, self.last, self.granted = True, GateLease(), 0
+        self._publisher = graph.publisher(GateLease, "/gate/lease", STATE)
+        graph.node.create_timer(0.03, self._grant)
+
+    def _grant(self) -> None:
+        now_ns = int(self._clock.now().nanoseconds)
+        verdict = Verdict.PASS if self.is_open else Verdict.HOLD
+        lease = Lease(View("top"), now_ns, verdict, verdict, now_ns + 500 * MS, "")
+        self.last = lease_to_msg(lease, GateMode.ON)
+        self._publisher.publish(self.last)
+        self.granted += 1
+
+
+def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> None:
+    with RosGraph(ros_domain, tmp_path, ["arm_node"], PARAMETERS) as graph:
+        statuses = graph.subscribe(ArmStatus, "/arm/status", EVENT)
+        graph.activate("arm_node")
+        controller, gate = Controller(graph), Gate(graph)
+        chunks = graph.publisher(ActionChunk, "/vla/actions", EVENT)
+        sequence = 0
+
+        def arm() -> None:
+            graph.wait(lambda: graph.call(RearmArm, "/arm/rearm", reason="test").success, "an armed arm")
+
+        def send(step_m: float) -> None:
+            """Send a chunk decided on a frame of now, since the last one has ended."""
+            nonlocal sequence
+            sequence += 1
+            granted = gate.granted
+            graph.wait(lambda: gate.granted > granted, "a frame that shows the arm at rest")
+            increments = np.zeros((4, 7))
+            increments[:, 2] = step_m  # along the tool, which points down
+            message = chunk_to_msg(Chunk(ChunkStatus.ACT, increments, ""))
+            message.header, message.view, message.sequence = gate.last.header, "top", sequence
+            chunks.publish(message)
+
+        def has(**wanted: Any) -> bool:
+            last = statuses.last
+            return last is not None and all(getattr(last, name) == value for name, value in wanted.items())
+
+        def finish(step_m: float) -> None:
+            send(step_m)
+            graph.wait(lambda: has(has_completed=True, completed_sequence=sequence), "the end of a chunk")
+            assert statuses.last.completed_whole, statuses.last.reason
+
+        arm()
+        height_m = flange_pose(ArmModel.UR5E.geometry, HOME)[2, 3]
+        for expected_m, step_m in ((-0.04, 0.01), (-0.08, 0.01), (-0.04, -0.01)):
+            finish(step_m)
+
+            def is_there(expected_m: float = expected_m) -> bool:
+                here_m = flange_pose(ArmModel.UR5E.geometry, controller.q)[2, 3]
+                return abs(here_m - height_m - expected_m) < 0.001
+
+            graph.wait(is_there, f"the tool at {expected_m} m")
+        assert all(controller.ends_at_rest)
+
+        send(0.03)
+        graph.wait(lambda: has(state=ArmStatus.STATE_EXECUTING), "a moving arm")
+        gate.is_open = False
+        graph.wait(lambda: has(state=ArmStatus.STATE_HOLDING, held_by_gate=True), "a held arm")
+        graph.wait(lambda: not controller.qd.any(), "an arm at rest")
+        assert flange_pose(ArmModel.UR5E.geometry, controller.q)[2, 3] > height_m - 0.15, "not at the end"
+
+        controller.silent = True
+        graph.wait(lambda: has(state=ArmStatus.STATE_STOPPED), "a stopped arm")
+        assert "no joint state for" in statuses.last.reason
+        graph.wait(lambda: controller.stops == 1, "a stopped program")
+        answer = graph.call(RearmArm, "/arm/rearm", reason="test")
+        assert not answer.success
+        assert "no joint state for" in answer.message
+        controller.silent = False
+        gate.is_open = True
+        arm()
