@@ -167,7 +167,8 @@ class Policy(Actor):
         self._whole_ns: list[int] | None = None
         self._tools: StateHistory[tuple[np.ndarray, float]] = StateHistory()
         self._from_ns = 0
-        self.actions = Link(queue, 200)
+        self.actions, self.deciding = Link(queue, 200), Link(queue, 200)
+        self._said_deciding = False
 
     def take_image(self, source: Source, image: Image) -> None:
         self._frames.add_pose(View.TOP, image.stamp_ns, np.eye(4))
@@ -211,6 +212,12 @@ class Policy(Actor):
         return self._whole_ns
 
     def _consider(self) -> None:
+        self._decide_if_due()
+        if self.desk.is_busy != self._said_deciding:
+            self._said_deciding = self.desk.is_busy
+            self.deciding.publish(self._said_deciding)
+
+    def _decide_if_due(self) -> None:
         if self.desk.is_busy:
             return
         stamp_ns = self.desk.choose(self._whole_stamps())

@@ -66,6 +66,9 @@ class Trial(Actor):
     def take_decision(self, record: ChunkRecord) -> None:
         self._happened(protocol.ChunkSeen(record.stamp_ns, record.status))
 
+    def take_deciding(self, busy: bool) -> None:
+        self._happened(protocol.Deciding(busy))
+
     def _happened(self, event: protocol.Event) -> None:
         if self._is_busy:  # between trials nothing would consume it
             self._events.append(event)

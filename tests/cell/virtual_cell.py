@@ -103,6 +103,7 @@ class VirtualCell:
             "/distorted/top/image_raw": self.distortion.images,
             "/gate/lease": self.gate.leases,
             "/vla/actions": self.policy.actions,
+            "/vla/deciding": self.policy.deciding,
             "/arm/status": self.arm.reports,
         }
 
@@ -121,6 +122,7 @@ class VirtualCell:
         policy.actions.to(gate, gate.take_decision)
         policy.actions.to(arm, lambda record: arm.take_goal(goal_of(record)))
         policy.actions.to(trial, trial.take_decision)
+        policy.deciding.to(trial, trial.take_deciding)
         arm.reports.to(policy, policy.take_report)
         arm.reports.to(trial, trial.take_report)
 

@@ -18,6 +18,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo
+from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from embodied_iqa.arm.robot.messages import StopCause
@@ -40,6 +41,7 @@ from embodied_iqa.runs.trial.protocol import (
     AskPerson,
     ChunkSeen,
     Command,
+    Deciding,
     EndedByPerson,
     Event,
     Finish,
@@ -122,6 +124,7 @@ class TrialNode(BaseNode[TrialParameters]):
         on(ours.SimState, "/sim/status", self._world_seen, LATCHED)
         on(ours.ArmStatus, "/arm/status", self._arm_seen, EVENT)
         on(ours.ActionChunk, "/vla/actions", self._chunk_seen, EVENT)
+        on(Bool, "/vla/deciding", lambda message: self._happened(Deciding(message.data)), EVENT)
         on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
         on(DiagnosticArray, "/diagnostics", self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:

@@ -9,6 +9,7 @@ from embodied_iqa_msgs.srv import SetTask
 from geometry_msgs.msg import Pose, PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 
 from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
@@ -38,6 +39,8 @@ from embodied_iqa.world.protocols import SubjectInfo, Vla, close_subject
 class VlaNode(ManagedNode[VlaParameters]):
     """/vla/actions for the arm, /vla/reference_actions for the scores; /vla/set_task starts and stops it.
 
+    /vla/deciding says whether a question waits for its answer.
+
     Inference runs in a thread of its own. Until both answers are there, no further question is asked; then
     the newest frame is next.
     """
@@ -56,6 +59,8 @@ class VlaNode(ManagedNode[VlaParameters]):
             Source.DISTORTED: self.create_publisher(ActionChunk, "/vla/actions", EVENT),
             Source.RAW: self.create_publisher(ActionChunk, "/vla/reference_actions", EVENT),
         }
+        self._deciding = self.create_publisher(Bool, "/vla/deciding", EVENT)
+        self._said_deciding = False
         self.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE)
         self.create_subscription(JointState, "/arm/joint_states", self._take_joints, STATE)
         self.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT)
@@ -86,6 +91,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         """Unload the subject and its frames; answers that are still to come are dropped."""
         subject, self._subject = self._subject, None
         self._desk.forget()
+        self._say_deciding()
         close_subject(subject)
         self._inference.destroy()
         self._inference = NodeInference(self)
@@ -166,6 +172,15 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def _consider(self) -> None:
         """Decide if it is time to, and a pair of frames is there."""
+        self._decide_if_due()
+        self._say_deciding()
+
+    def _say_deciding(self) -> None:
+        if self._desk.is_busy != self._said_deciding:
+            self._said_deciding = self._desk.is_busy
+            self._deciding.publish(Bool(data=self._said_deciding))
+
+    def _decide_if_due(self) -> None:
         subject, frames = self._subject, self._input
         if not self.active or subject is None or frames is None or self._desk.is_busy:
             return

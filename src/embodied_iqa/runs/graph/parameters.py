@@ -250,9 +250,10 @@ class TrialParameters:
         reply_deadline_s: Longest wait for a service [s, real time].
         run_limit_s: Longest run [s, ROS time]. Where no source sets it, 30 s in the simulated cell and 120 s
             otherwise.
-        no_motion_limit_s: Longest time without motion before a run ends [s, ROS time].
-        hold_limit_s: Longest time without motion while the gate holds the arm: the policy decides again on
-            new frames until the image recovers, and after this time the run ends [s, ROS time].
+        no_motion_limit_s: Longest time without motion before a run ends, without the time that the policy
+            takes to decide [s, ROS time].
+        hold_limit_s: The same while the gate holds the arm: the policy decides again on new frames until the
+            image recovers, and after this time the run ends [s, ROS time].
         settle_s: Time for objects to come to rest at the end of a run [s, ROS time].
         stall_limit_s: Longest time without a message from the world [s, real time].
         limits: Limits of the arm on its way back to the start. Follows from arm_node.

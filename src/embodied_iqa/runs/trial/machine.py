@@ -20,6 +20,7 @@ from embodied_iqa.runs.trial.protocol import (
     ChunkSeen,
     CloseRecording,
     Command,
+    Deciding,
     EndedByPerson,
     Event,
     Finish,
@@ -83,6 +84,8 @@ def step(state: TrialState, event: Event) -> Step:
             return _arm_seen(state, event)
         case ChunkSeen() if event.frame_stamp_ns >= state.start_ns:
             return _chunk_seen(state, event)
+        case Deciding(busy):
+            state = replace(state, deciding=busy)
         case EndedByPerson() if _executing(state):
             return _end_run(state, "ended by a person")
     return state, []
@@ -233,7 +236,7 @@ def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
 def _world_seen(state: TrialState, event: WorldSeen) -> Step:
     if event.stamp_ns < state.start_ns or state.stage is Stage.JUDGE:
         return state, []
-    state = replace(state, world=event, now_ns=max(state.now_ns, event.stamp_ns))
+    state = _at(replace(state, world=event), event.stamp_ns)
     if state.stage is Stage.SETTLE:
         return _settle(state)
     if not _executing(state):
@@ -248,6 +251,16 @@ def _world_seen(state: TrialState, event: WorldSeen) -> Step:
         state = replace(state, held_ns=state.now_ns)
     overdue = overdue_motion(state)
     return _end_run(state, overdue) if overdue else (state, [])
+
+
+def _at(state: TrialState, stamp_ns: int) -> TrialState:
+    """Return the state at a later time; what passes while the policy decides is no time without motion."""
+    now_ns = max(state.now_ns, stamp_ns)
+    if state.deciding:
+        passed_ns = now_ns - state.now_ns
+        moved_ns, held_ns = min(state.moved_ns + passed_ns, now_ns), min(state.held_ns + passed_ns, now_ns)
+        state = replace(state, moved_ns=moved_ns, held_ns=held_ns)
+    return replace(state, now_ns=now_ns)
 
 
 def _arm_seen(state: TrialState, event: ArmSeen) -> Step:

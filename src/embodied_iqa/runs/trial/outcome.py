@@ -54,6 +54,7 @@ def overdue_motion(state: TrialState) -> str:
     """Return why a run without motion ends now, in words; empty if it does not.
 
     While the gate holds the arm its own limit counts; when it opens, the time without motion starts anew.
+    The time that decisions take counts towards neither.
     """
     plan, now_ns = state.plan, state.now_ns
     if not plan.has_arm:

@@ -40,9 +40,10 @@ class TrialPlan:
         scene_seed: Seed of the scene; every run starts from the same one.
         distortions: One run each, after the reference run.
         run_limit_ns: Longest run, ROS time.
-        no_motion_limit_ns: Longest time without motion before a run is ended, ROS time.
+        no_motion_limit_ns: Longest time without motion before a run is ended, ROS time, without the time that
+            the policy takes to decide.
         settle_ns: Time for things to come to rest at the end of a run, ROS time.
-        hold_limit_ns: Longest time without motion while the gate holds the arm, ROS time.
+        hold_limit_ns: The same while the gate holds the arm.
         stops_time: Time stands still between a reset and the start of a run (simulation).
         has_arm: An arm moves; else a run ends after the answers and the decision.
         attended: A person prepares the scene before each run and judges it afterwards: a real arm.
@@ -178,11 +179,18 @@ class ChunkSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Deciding:
+    """The policy begins to decide, or has decided and waits: its time is not the arm's."""
+
+    busy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EndedByPerson:
     """A person ends the present run; no run, no change."""
 
 
-Event: TypeAlias = Reply | Answered | FrameSeen | WorldSeen | ArmSeen | ChunkSeen | EndedByPerson
+Event: TypeAlias = Reply | Answered | FrameSeen | WorldSeen | ArmSeen | ChunkSeen | Deciding | EndedByPerson
 
 # --- commands -----------------------------------------------------------------------------------------------
 

@@ -19,8 +19,9 @@ class TrialState:
         pending: Remaining commands of this stage; the first one waits for its reply.
         start_ns: First stamp of the run.
         now_ns: Newest stamp seen.
-        moved_ns: When the arm last moved.
-        held_ns: When the gate last held it; the time without motion starts anew then.
+        moved_ns: When the arm last moved, later by what decisions have taken since.
+        held_ns: When the gate last held it, later likewise; the time without motion starts anew then.
+        deciding: Whether the policy decides now.
         held: Why the gate keeps the arm from a motion that the policy wants; empty if it does not.
         passed_ns: Stamp of the newest frame on which the gate lets the arm move.
         rejection: Why it does not on the newest other frame.
@@ -46,6 +47,7 @@ class TrialState:
     now_ns: int = 0
     moved_ns: int = 0
     held_ns: int = 0
+    deciding: bool = False
     held: str = ""
     passed_ns: int = 0
     rejection: str = ""

@@ -20,6 +20,7 @@ from embodied_iqa.runs.trial.protocol import (
     AskVlm,
     ChunkSeen,
     CloseRecording,
+    Deciding,
     EndedByPerson,
     Event,
     Finish,
@@ -214,6 +215,38 @@ def test_a_run_without_motion_ends() -> None:
     assert result.reason == "the arm did not move"
     took_ns = result.end_ns - result.start_ns - PLAN.settle_ns
     assert PLAN.no_motion_limit_ns <= took_ns <= PLAN.no_motion_limit_ns + 3 * TICK_NS
+
+
+def thinks(first_s: float, *, held: str = "") -> Callable[[FakeWorld], list[Event]]:
+    """The policy takes so long for its first decision of a run, which moves nothing."""
+
+    def tell(world: FakeWorld) -> list[Event]:
+        arm = ArmSeen(world.now_ns, False, False, held, held_by_gate=bool(held))
+        return [arm, Deciding(busy=world.since_start_ns < first_s * SECOND_NS)]
+
+    return tell
+
+
+@pytest.mark.parametrize("held", ["", "the target is hardly seen"])
+def test_the_time_of_a_decision_is_no_time_without_motion(held: str) -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=thinks(12.0, held=held))
+    result = world.play().state.results[0]
+    assert result.reason.startswith("the gate held the arm" if held else "the arm did not move")
+    limit_ns = PLAN.hold_limit_ns if held else PLAN.no_motion_limit_ns
+    idle_ns = result.end_ns - result.start_ns - PLAN.settle_ns - 12 * SECOND_NS
+    assert limit_ns <= idle_ns <= limit_ns + 4 * TICK_NS
+
+
+def test_without_an_arm_a_slow_decision_is_waited_for() -> None:
+    world = FakeWorld(plan=replace(ONE_RUN, has_arm=False), on_tick=thinks(12.0))
+    result = world.play().state.results[0]
+    assert result.reason == "no answer or no decision"
+    assert result.end_ns - result.start_ns > 12 * SECOND_NS + PLAN.no_motion_limit_ns
+
+
+def test_a_decision_that_never_ends_ends_with_the_run() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=thinks(1000.0))
+    assert world.play().state.results[0].reason == "the run took too long"
 
 
 def test_a_failure_says_what_the_task_lacks() -> None:

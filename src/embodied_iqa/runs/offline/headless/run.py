@@ -48,6 +48,7 @@ from embodied_iqa.runs.trial.protocol import (
     AskVlm,
     ChunkSeen,
     Command,
+    Deciding,
     Event,
     FrameSeen,
     Rearm,
@@ -183,6 +184,7 @@ class HeadlessRun:
         if decided is not None:
             self._chunks += decided
             self._undelivered.append((now_ns + self._options.decision_latency_ns, decided[1]))
+            self._happened(Deciding(busy=True))
         while self._undelivered and now_ns >= self._undelivered[0][0]:
             self._deliver(self._undelivered.popleft()[1])
 
@@ -233,6 +235,7 @@ class HeadlessRun:
                 self._arm.take_lease(lease)
             self._arm.take_goal(goal)
         self._happened(ChunkSeen(chunk.stamp_ns, chunk.status))
+        self._happened(Deciding(busy=bool(self._undelivered)))
 
     # --- the trial ------------------------------------------------------------------------------------------
 
