@@ -10,6 +10,7 @@ from embodied_iqa_msgs.msg import ActionChunk, VlmAnswer
 from embodied_iqa_msgs.srv import AskVlm, SetTask
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image, JointState
+from std_msgs.msg import Bool
 
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
@@ -60,6 +61,7 @@ class Feed:
         self.answers = graph.subscribe(VlmAnswer, "/vlm/answer", EVENT)
         self.actions = graph.subscribe(ActionChunk, "/vla/actions", EVENT)
         self.references = graph.subscribe(ActionChunk, "/vla/reference_actions", EVENT)
+        self.deciding = graph.subscribe(Bool, "/vla/deciding", EVENT)
         self.tool = graph.publisher(PoseStamped, "/arm/tool_pose", STATE)
         self.joints = graph.publisher(JointState, "/arm/joint_states", STATE)
 
@@ -186,6 +188,8 @@ def test_the_vla_decides_on_the_first_complete_frame_of_the_run(shown: Feed) -> 
         assert (chunk.source, chunk.reason, chunk.task) == (source, expected.reason, TASK)
     raw, dark = shown.references.messages[0], shown.actions.messages[0]
     assert raw.sequence == dark.sequence
+    said = shown.graph.wait(lambda: shown.deciding.messages[1:], "the end of a decision")
+    assert [shown.deciding.messages[0].data, said[0].data] == [True, False]
     assert (raw.status, dark.status) == (ActionChunk.STATUS_ACT, ActionChunk.STATUS_NO_TARGET)
 
 

@@ -145,18 +145,14 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _world_seen(self, world: ours.SimState) -> None:
         stamp_ns = ns_of(world.header.stamp)
-        seen = WorldSeen(
-            stamp_ns, world.task_success, world.contact_violation, self._pose, world.task_missing
-        )
-        self._happened(seen)
+        contact, missing = world.contact_violation, world.task_missing
+        self._happened(WorldSeen(stamp_ns, world.task_success, contact, self._pose, missing))
 
     def _arm_seen(self, arm: ours.ArmStatus) -> None:
         moving = arm.state == ours.ArmStatus.STATE_EXECUTING
         broken_down = bool(arm.stop_cause) and StopCause(arm.stop_cause).is_breakdown
-        seen = ArmSeen(
-            ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason, broken_down, arm.held_by_gate
-        )
-        self._happened(seen)
+        stamp_ns, held = ns_of(arm.header.stamp), arm.held_by_gate
+        self._happened(ArmSeen(stamp_ns, moving, arm.emergency_stop, arm.reason, broken_down, held))
 
     def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
         self._happened(ChunkSeen(ns_of(chunk.header.stamp), chunk_status(chunk)))
