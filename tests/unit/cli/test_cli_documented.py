@@ -188,7 +188,7 @@ def test_the_settings_of_the_robot_guide_go_together(tmp_path: Path) -> None:
     graph = resolve(files, {"vla_node.subject": "classical-vla"})
     assert (graph.arm_node.robot, graph.arm_node.model, graph.arm_node.ur.ip) == (
         "ur5",
-        "ur5e",
+        "ur5",
         "192.168.1.10",
     )
     assert graph.camera_node.source == "realsense"

@@ -6,7 +6,7 @@ transformers:/models/mine                  a folder with a checkpoint, or a repo
 openai:http://gpu:8000/v1#model            a model of an OpenAI-compatible server
 openpi://gpu:8000                          a policy server with openpi's protocol
 openvla+http://gpu:8000/act                a policy server with OpenVLA's protocol
-pi0-droid=openpi://gpu:8000                pi0-droid of the catalogue, served there
+pi0-ur5=openpi://gpu:8000                  pi0-ur5 of the catalogue, served there
 panel:/out/models/panel-vla-query          a member of a panel that `embodied-iqa train panel` made
 python:my_models.vla:make                  a factory in the user's own code
 A or B                                     two policies of different cameras, see `backends.alternatives`

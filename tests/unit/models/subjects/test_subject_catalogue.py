@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import InternalError, UsageError
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.actions.convention import Motion, ObservationForm
+from embodied_iqa.models.subjects.actions.table import convention_of
 from embodied_iqa.models.subjects.catalogue import (
     Backend,
     Paper,
     Role,
+    StatisticsKind,
     SubjectEntry,
     entries,
     entry,
@@ -44,6 +47,15 @@ def test_the_database_is_there_in_whole(role: Role, words: str) -> None:
 def test_the_second_paper_is_there_in_whole() -> None:
     assert len(_labels(Role.VLM, Paper.STATIC_EMBODIED_BENCH)) == STATIC_VLMS
     assert len(_labels(Role.VLA, Paper.STATIC_EMBODIED_BENCH)) == STATIC_VLAS
+
+
+def test_the_policy_of_the_guides_is_for_a_ur5() -> None:
+    policy = entry("pi0-ur5")
+    convention = convention_of(policy.convention)
+    assert (convention.arm, convention.joints, convention.motion) == ("ur5", 6, Motion.ABSOLUTE)
+    assert convention.observation is ObservationForm.UR5
+    assert policy.statistics is StatisticsKind.MOMENTS, "pi0 normalises with mean and standard deviation"
+    assert not policy.papers
 
 
 def test_real_vlms_take_images_of_any_camera() -> None:
