@@ -81,8 +81,11 @@ def test_all_load_at_once_and_are_activated_in_order(graph: Graph) -> None:
 
     for name in reversed(graph.names):
         graph.add(name, load)
-    graph.manager.bring_up(COMPLETION_S)
+    seen: set[tuple[str, str]] = set()
+    graph.manager.bring_up(COMPLETION_S, note=lambda name, state: seen.add((name, state)))
     assert graph.activated == list(graph.names)
+    stages = ("unconfigured", "inactive", "active")
+    assert seen == {(name, stage) for name in graph.names for stage in stages}
     graph.manager.bring_up(COMPLETION_S)
     assert graph.activated == list(graph.names), "what is active stays as it is"
 

@@ -54,6 +54,7 @@ from embodied_iqa.runs.trial.protocol import (
     TrialPlan,
     WorldSeen,
 )
+from embodied_iqa.runs.trial.start_patience import StartPatience
 from embodied_iqa.runs.trial.state import TrialState
 from embodied_iqa.world.tasks.instruction import parse_instruction
 from embodied_iqa.world.tasks.sentence import check_sentence
@@ -87,6 +88,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._stage = Stage.DONE
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
+        self._views_shown: set[str] = set()
         self._views_seen: set[str] = set()
         self._recording_fault = ""
         self._event_publisher = self.create_publisher(ours.TrialEvent, "/trial/events", EVENT)
@@ -128,7 +130,7 @@ class TrialNode(BaseNode[TrialParameters]):
         on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
         on(DiagnosticArray, "/diagnostics", self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
-            on(CameraInfo, f"/camera/{view}/camera_info", self._image_seen, STATE)
+            on(CameraInfo, f"/camera/{view}/camera_info", partial(self._image_seen, str(view)), STATE)
 
     def _happened(self, event: Event) -> None:
         """Queue an event of the current trial; between trials nothing would consume it."""
@@ -161,7 +163,8 @@ class TrialNode(BaseNode[TrialParameters]):
         T_base_tool = tool_pose_of(self, pose)
         self._pose = self._pose if T_base_tool is None else T_base_tool
 
-    def _image_seen(self, info: CameraInfo) -> None:
+    def _image_seen(self, view: str, info: CameraInfo) -> None:
+        self._views_shown.add(view)
         if self._busy:
             self._published_ns.append(ns_of(info.header.stamp))
 
@@ -237,27 +240,24 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _wait_for_graph(self, handle: _GoalHandle, client: ClientWatch) -> None:
         """Activate the managed nodes, then wait until images reach gate and subjects."""
+        patience = StartPatience(self.config.managed_nodes, self.config.start_deadline_s)
 
-        def check() -> None:
-            if reason := _why_unwanted(handle, client):
+        def check(problem: str = "") -> None:
+            reason = _why_unwanted(handle, client) or ("the node is stopping" if ENDING.is_set() else "")
+            if reason:
                 raise UserError(reason)
+            patience.check(problem)
 
-        deadline = time.monotonic() + self.config.start_deadline_s
-        self._lifecycle.bring_up(self.config.start_deadline_s, check)
+        self._lifecycle.bring_up(patience.limit_s, check, patience.note)
+        self._views_shown.clear()
         self._views_seen.clear()
         self._commands.carry_out(RunWorld(running=True))
-        while problem := self._graph_problem():
-            if time.monotonic() > deadline or ENDING.is_set():
-                raise UserError(f"not ready within {self.config.start_deadline_s} s: {problem}")
-            check()
+        while problem := (
+            patience.missing_views(self.config.views, self._views_shown, self._views_seen)
+            or patience.noted("subject", self._commands.subjects_problem(self._goal.task))
+        ):
+            check(problem)
             time.sleep(_POLL_S)
-
-    def _graph_problem(self) -> str:
-        """Return what is missing before a trial can begin; empty for nothing."""
-        missing = set(map(str, self.config.views)) - self._views_seen
-        if missing:
-            return f"no judged image of {', '.join(sorted(missing))} on /gate/lease"
-        return self._commands.subjects_problem(self._goal.task)
 
     def _drive(self, handle: _GoalHandle, client: ClientWatch, plan: TrialPlan) -> TrialState:
         while not self._events.empty():

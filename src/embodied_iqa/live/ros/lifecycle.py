@@ -52,20 +52,28 @@ class LifecycleManager:
             for name in names
         }
         self._reasons: dict[str, str] = {}
+        self._note: Callable[[str, str], None] = lambda _name, _state: None
         self._arrived = threading.Condition()
         node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 10, callback_group=group)
 
-    def bring_up(self, deadline_s: float, check: Callable[[], None] = lambda: None) -> None:
+    def bring_up(
+        self,
+        deadline_s: float,
+        check: Callable[[], None] = lambda: None,
+        note: Callable[[str, str], None] = lambda _name, _state: None,
+    ) -> None:
         """Configure every node that is not active yet, all at once, then activate them in order.
 
         Args:
             deadline_s: Time for all of it, real time.
             check: Called ten times a second while waiting; raises to give up.
+            note: Called with name and state of a node whenever it has answered; from any thread.
 
         Raises:
             UserError: A node is missing, fails, or takes too long.
         """
         until = time.monotonic() + deadline_s
+        self._note = note
         self._configure_all(until, check)
         for name in self._clients:
             self._bring(name, _ACTIVE, until, check)
@@ -102,7 +110,10 @@ class LifecycleManager:
 
         def ask_state() -> State:
             left_s = until - time.monotonic()
-            return call(get_state, GetState.Request(), left_s, again_s=_AGAIN_S, check=check).current_state
+            request = GetState.Request()
+            state = call(get_state, request, left_s, again_s=_AGAIN_S, check=check).current_state
+            self._note(name, state.label)
+            return state
 
         while True:
             state = ask_state()

@@ -246,7 +246,8 @@ class TrialParameters:
         has_arm: Whether there is an arm. Follows from the robot.
         views: The cameras.
         managed_nodes: Lifecycle nodes that the trial configures and activates.
-        start_deadline_s: Longest start of all nodes [s, real time].
+        start_deadline_s: Longest time without progress while the nodes start, which takes five times as long
+            at most [s, real time].
         reply_deadline_s: Longest wait for a service [s, real time].
         run_limit_s: Longest run [s, ROS time]. Where no source sets it, 30 s in the simulated cell and 120 s
             otherwise.

@@ -32,6 +32,7 @@ _NEEDED: Final = {
 }
 _OFFSET: Final = "tcp_offset"
 _LONGEST: Final = 65536
+_AGAIN_S: Final = 0.2
 
 Six = tuple[float, ...]
 
@@ -79,6 +80,27 @@ def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeS
         raise InputError(f"cannot read its state from port {RTDE_PORT}: {error.strerror or error}") from None
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise InputError(f"the answers on port {RTDE_PORT} are not RTDE: {error}") from None
+
+
+def await_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeSnapshot:
+    """Read one state as soon as the controller is there; for one that is started at the same time.
+
+    Args:
+        ip: Address of the controller.
+        deadline_s: For everything together.
+        clock: Of the deadline and of the pauses between two attempts.
+
+    Raises:
+        InputError: As `read_snapshot`, and nothing has changed by the deadline.
+    """
+    until_s = clock.now_s() + deadline_s
+    while True:
+        try:
+            return read_snapshot(ip, max(until_s - clock.now_s(), 0.0), clock)
+        except InputError:
+            if clock.now_s() + _AGAIN_S >= until_s:
+                raise
+        clock.sleep(_AGAIN_S)
 
 
 class _Dialogue:

@@ -29,7 +29,7 @@ from embodied_iqa.arm.robot.ur.messages import (
 )
 from embodied_iqa.arm.robot.ur.model_check import RefusedArmError, check_model
 from embodied_iqa.arm.robot.ur.options import SessionOptions
-from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
+from embodied_iqa.arm.robot.ur.rtde_snapshot import await_snapshot, read_snapshot
 from embodied_iqa.arm.robot.ur.session import UrSession
 from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UserError
@@ -37,6 +37,8 @@ from embodied_iqa.base.errors import UserError
 _HEARTBEAT_S = 0.05
 _SEND_S = 1.0
 _DASHBOARD_S = 1.0
+_PART = 0.8
+"""Of the time for connecting: the driver ends a worker that takes longer before it can say why."""
 
 
 class UrWorker:
@@ -154,7 +156,8 @@ def main(words: list[str] | None = None) -> int:
 def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
     """Check which arm it is, and only then open the connections through which it can be armed."""
     arm = options.arm
-    seen = read_snapshot(arm.ip, arm.connect_s)
+    limit_s = _PART * arm.connect_s
+    seen = await_snapshot(arm.ip, limit_s) if options.lockstep else read_snapshot(arm.ip, arm.connect_s)
     note = check_model(seen, options.tool_pose, options.model)
     if not options.lockstep:  # the simulated cell has a UR5
         limit_s = min(_DASHBOARD_S, arm.connect_s / 4.0)

@@ -9,16 +9,17 @@ from contextlib import contextmanager
 
 import pytest
 
-from embodied_iqa.arm.robot.ur import dashboard_model
+from embodied_iqa.arm.robot.ur import dashboard_model, rtde_snapshot
 from embodied_iqa.arm.robot.ur import worker as ur_worker
 from embodied_iqa.arm.robot.ur.dashboard_model import check_model_number, read_model_number
 from embodied_iqa.arm.robot.ur.messages import LONGEST_MESSAGE, NOTE
 from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.arm.robot.ur.options import SessionOptions, UrOptions
 from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel, flange_pose
 from embodied_iqa.base.kinematics.se3 import transform_to_pose
-from manual_clock import PATIENCE_S
+from manual_clock import PATIENCE_S, ManualClock
 
 FOLDED = (0.0, -1.7, 3.12, -1.57, -1.57, 0.0)
 NO_TOOL = (0.0,) * 6
@@ -37,7 +38,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         addresses.append(address)
         return 5
 
-    monkeypatch.setattr(ur_worker, "read_snapshot", lambda *_: seen)
+    for name in ("read_snapshot", "await_snapshot"):
+        monkeypatch.setattr(ur_worker, name, lambda *_: seen)
     monkeypatch.setattr(ur_worker, "read_model_number", ask)
     monkeypatch.setattr(ur_worker, "UrSession", lambda options: options)
     return addresses
@@ -55,6 +57,29 @@ def test_the_checked_controller_is_the_one_that_is_armed(asked: list[str], simul
     assert asked == ([] if simulated else [CHECKED])
     assert note.startswith(NOTE)
     assert note.endswith(b"by 0.0 mm and 0.00 degrees" if simulated else b"; its dashboard says UR5")
+
+
+@pytest.mark.parametrize(("starts_s", "is_found"), [(0.0, True), (7.0, True), (8.0, False)])
+def test_a_simulated_controller_that_starts_later_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, starts_s: float, is_found: bool
+) -> None:
+    """One worker waits, rather than one after another that each load the client library."""
+    clock = ManualClock(pauses_pass=True)
+    begun_s = clock.now_s()
+
+    def read(ip: str, deadline_s: float, given: object) -> str:
+        assert given is clock
+        assert deadline_s == pytest.approx(8.0 - (clock.now_s() - begun_s))
+        if clock.now_s() - begun_s < starts_s - 1e-6:
+            raise InputError("connection refused")
+        return f"the state of {ip}"
+
+    monkeypatch.setattr(rtde_snapshot, "read_snapshot", read)
+    if is_found:
+        assert rtde_snapshot.await_snapshot(CHECKED, 8.0, clock) == f"the state of {CHECKED}"
+        return
+    with pytest.raises(InputError, match="connection refused"):
+        rtde_snapshot.await_snapshot(CHECKED, 8.0, clock)
 
 
 @pytest.mark.parametrize("model", NAMED_MODELS)
