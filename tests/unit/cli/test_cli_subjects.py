@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from embodied_iqa.models.subjects.constants_files import (
 )
 from embodied_iqa.models.subjects.device import FreeMemory
 from tiny_vlms import save_tiny
+from wire_servers import Script, raw_server, read_head, reference_server
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +80,62 @@ def test_check_of_named_subjects_tells_by_the_exit_code(
     assert "is not a folder" in answer(capsys, "check", "transformers:/no/such/folder", code=1)
     answer(capsys, "check", code=2)
     answer(capsys, "check", "nobody", code=2)
+
+
+def say_ok(connection: socket.socket, _stop: threading.Event) -> None:
+    read_head(connection)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK")
+
+
+def say_nothing_of_http(connection: socket.socket, _stop: threading.Event) -> None:
+    read_head(connection)
+    connection.sendall(b"220 mail.example ESMTP\r\n")
+
+
+def say_not_found(connection: socket.socket, _stop: threading.Event) -> None:
+    read_head(connection)
+    connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+
+def say_not_allowed(connection: socket.socket, _stop: threading.Event) -> None:
+    read_head(connection)
+    connection.sendall(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("reference", "script", "words"),
+    [
+        ("pi0-droid=openpi://{at}", say_ok, "is not a policy server"),
+        ("openvla-7b=openvla+http://{at}", say_nothing_of_http, "gives no HTTP answer"),
+        ("openvla-7b=openvla+http://{at}", say_not_found, "has no /act"),
+        ("openai:http://{at}/v1#m", say_nothing_of_http, "gives no HTTP answer"),
+    ],
+)
+def test_an_open_port_is_not_yet_a_subject(
+    capsys: pytest.CaptureFixture[str], reference: str, script: Script, words: str
+) -> None:
+    with raw_server(script) as port:
+        assert words in answer(capsys, "check", reference.format(at=f"127.0.0.1:{port}"), code=1)
+
+
+def test_a_server_that_shakes_hands_is_ready(capsys: pytest.CaptureFixture[str]) -> None:
+    questions: list[dict[str, object]] = []
+
+    def policy(question: dict[str, object]) -> dict[str, object]:
+        questions.append(question)
+        return {}
+
+    with reference_server({}, policy) as port:
+        answer(capsys, "check", f"pi0-droid=openpi://127.0.0.1:{port}")
+    with raw_server(say_not_allowed) as port:
+        answer(capsys, "check", f"openvla-7b=openvla+http://127.0.0.1:{port}")
+    assert questions == []
+
+
+def test_a_model_that_the_server_lacks_does_not_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with ChatServer() as server:
+        assert "has no model" in answer(capsys, "check", f"openai:{server.url}#other", code=1)
+        assert server.requests == []
 
 
 def test_check_tells_of_memory_and_libraries(

@@ -1,4 +1,4 @@
-"""Whether a subject runs on this machine; no model is loaded, and nothing is fetched or sent."""
+"""Whether a subject runs on this machine; no model is loaded, nothing is fetched, and no image is sent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import socket
 from dataclasses import dataclass
 from functools import cache
+from http import HTTPStatus
 from typing import Final
 
-from embodied_iqa.base.errors import EmbodiedIqaError, UserError
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UserError
 from embodied_iqa.base.user_code import load_factory
 from embodied_iqa.models.subjects.catalogue import Backend, Role, find_entry
 from embodied_iqa.models.subjects.checkpoints import open_checkpoint
@@ -20,14 +21,32 @@ from embodied_iqa.models.subjects.device import (
     load_library,
     needed_bytes,
 )
-from embodied_iqa.models.subjects.reference import LOCATIONS, SubjectReference, parse_reference, role_of
-from embodied_iqa.models.subjects.registry import check_backend
+from embodied_iqa.models.subjects.reference import (
+    LOCATIONS,
+    OPENVLA_PATH,
+    SubjectReference,
+    parse_reference,
+    role_of,
+)
+from embodied_iqa.models.subjects.registry import check_backend, make_planner, make_vla, make_vlm
 from embodied_iqa.models.subjects.repositories import NotFetchedError
-from embodied_iqa.models.subjects.subject_options import Device, LoadingOptions, silent
+from embodied_iqa.models.subjects.subject_options import (
+    CacheOptions,
+    Device,
+    LoadingOptions,
+    ServerOptions,
+    VlaOptions,
+    VlmOptions,
+    silent,
+)
+from embodied_iqa.models.subjects.wire.deadline import Deadline
+from embodied_iqa.models.subjects.wire.http import HttpServer
 from embodied_iqa.models.subjects.wire.sockets import Address
+from embodied_iqa.world.protocols import close_subject
 
 _FETCH: Final = "NAME@COMMIT with loading.allow_network, or NAME=transformers:FOLDER"
 _CONNECT_S: Final = 2.0
+_ANSWER_S: Final = 5.0
 _SLOW_ON_PROCESSOR_M: Final = 1000
 _LIBRARIES: Final = ("torch", "torchvision", "transformers")
 
@@ -137,7 +156,37 @@ def _server_lacks(reference: SubjectReference) -> list[str]:
         return [consent, f"a key in the environment variable {entry.key_env}"]
     address, _ = Address.of(reference.target)
     try:
-        with socket.create_connection((address.host, address.port), timeout=_CONNECT_S):
-            return []
+        socket.create_connection((address.host, address.port), timeout=_CONNECT_S).close()
     except OSError as error:
         return [f"no server on {address}: {error.strerror or error}"]
+    try:
+        close_subject(_reached(reference))
+        if reference.backend is Backend.OPENVLA_HTTP:
+            _check_path(reference)
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def _reached(reference: SubjectReference) -> object:
+    """Return a subject behind a server, with the handshake that loading does.
+
+    Raises:
+        UserError: The server is another one, or lacks the model.
+    """
+    server = ServerOptions(connect_s=_CONNECT_S, deadline_s=_ANSWER_S, retries=0)
+    if reference.role is Role.VLA:
+        return make_vla(reference, VlaOptions(server=server))
+    make = make_planner if reference.role is Role.PLANNER else make_vlm
+    return make(reference, VlmOptions(server=server, cache=CacheOptions(enabled=False)))
+
+
+def _check_path(reference: SubjectReference) -> None:
+    """Ask an OpenVLA server, whose protocol has no handshake, for its path, without a question."""
+    address, path = Address.of(reference.target)
+    options = ServerOptions()
+    http = HttpServer(address, _CONNECT_S, options.max_answer_bytes, {})
+    deadline = Deadline.after(_ANSWER_S, f"no answer from {address}")
+    status = http.request(path or OPENVLA_PATH, None, deadline).status
+    if status == HTTPStatus.NOT_FOUND:
+        raise InputError(f"{address} has no {path or OPENVLA_PATH}", got=f"HTTP {status}")

@@ -273,6 +273,9 @@ def test_grippers_open_and_close_as_each_convention_says(name: str, value: objec
     "rows",
     [
         np.zeros((2, 6)),
+        np.zeros((0, 7)),
+        np.zeros((1, 0, 7)),
+        [],
         np.zeros((2, 2, 7)),
         np.zeros((1001, 7)),
         np.full((1, 7), np.nan),

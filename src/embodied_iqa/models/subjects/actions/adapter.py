@@ -62,7 +62,7 @@ def checked_rows(rows: Any, convention: ActionConvention) -> Array:
     """Return rows as ``(K, D)`` float64; a single row may be flat.
 
     Raises:
-        InputError: They are not finite numbers of this shape.
+        InputError: They are not finite numbers of this shape, or there are none.
     """
     try:
         array = np.asarray(rows)
@@ -73,6 +73,8 @@ def checked_rows(rows: Any, convention: ActionConvention) -> Array:
     values = np.atleast_2d(array.astype(np.float64))
     if values.ndim == 3 and values.shape[0] == 1:
         values = values[0]
+    if array.shape[:1] == (0,) or values.shape[:1] == (0,):
+        raise InputError("the policy gives a chunk of zero steps", got=array.shape)
     if values.ndim != 2 or values.shape[1] < convention.numbers or len(values) > LONGEST_CHUNK:
         raise InputError(
             f"the policy's actions are not {convention.name}",

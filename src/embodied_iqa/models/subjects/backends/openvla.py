@@ -17,6 +17,7 @@ from embodied_iqa.models.subjects.backends.policies import (
     views_for,
     with_statistics,
 )
+from embodied_iqa.models.subjects.reference import OPENVLA_PATH
 from embodied_iqa.models.subjects.subject_options import VlaRequest
 from embodied_iqa.models.subjects.wire import json_arrays
 from embodied_iqa.models.subjects.wire.deadline import Deadline, retrying
@@ -48,7 +49,7 @@ class OpenVlaHttp:
         token = token_from(server.key_env)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = HttpServer(address, server.connect_s, server.max_answer_bytes, headers)
-        self._path, self._options = path or "/act", server
+        self._path, self._options = path or OPENVLA_PATH, server
         self._convention = convention_for(request)
         self._statistics = statistics_for(policy, self._convention, reference.entry)
         self._unnorm_key = policy.unnorm_key or _UNNORM_KEYS.get(self._convention.name, "")
