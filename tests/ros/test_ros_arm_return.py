@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 
@@ -54,17 +55,27 @@ class Bench:
         passes: Whether the gate passes images.
         leaves: Whether the client has gone, asked while the return waits.
         fails: Command that nobody answers.
+        at_m: Where the arm is; None where that is not known.
     """
 
     def __init__(
-        self, *, passes: bool, leaves: Callable[[Wires], bool], fails: type[Command] | None = None
+        self,
+        *,
+        passes: bool,
+        leaves: Callable[[Wires], bool],
+        fails: type[Command] | None = None,
+        at_m: float | None = -0.45,
     ) -> None:
         self.done: list[type[Command]] = []
         self._fails = fails
         self._wires, self._passes, self._leaves = Wires(), passes, leaves
         self.asked = 0
         self.arm = ArmReturn(self._wires, ArmLimits(), LIMIT_S, self._do, self._unwanted)  # type: ignore[arg-type]
-        self.put(-0.45)
+        if at_m is not None:
+            self.put(at_m)
+
+    def report(self, status: DiagnosticStatus) -> None:
+        self._wires.listeners["/diagnostics"](DiagnosticArray(status=[status]))
 
     def put(self, x_m: float) -> None:
         T = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -137,3 +148,24 @@ def test_an_arm_at_its_start_does_not_move() -> None:
     assert bench.arm.check(0) == ""
     assert bench.arm.go() == ""
     assert bench.done == []
+
+
+@pytest.mark.parametrize(
+    ("level", "name", "said"),
+    [
+        (DiagnosticStatus.ERROR, "arm_node", "the arm's pose is not known: its inputs are in use"),
+        (DiagnosticStatus.WARN, "arm_node", "the arm's pose is not known"),
+        (DiagnosticStatus.ERROR, "gate_node", "the arm's pose is not known"),
+    ],
+)
+def test_why_the_pose_is_not_known(level: bytes, name: str, said: str) -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: True, at_m=None)
+    bench.report(DiagnosticStatus(name=name, level=level, message="its inputs are in use"))
+    assert bench.arm.check(0) == said
+
+
+def test_a_fault_that_has_passed_is_no_cause() -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: True, at_m=None)
+    for level in (DiagnosticStatus.ERROR, DiagnosticStatus.OK):
+        bench.report(DiagnosticStatus(name="arm_node", level=level, message="its inputs are in use"))
+    assert bench.arm.check(0) == "the arm's pose is not known"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -24,6 +25,9 @@ from embodied_iqa.world.protocols import ChunkStatus
 _POLL_S = 0.02
 _TRY_S = 1.0
 _POSE_S = 5.0
+_DIAGNOSTICS = 10
+"""Depth of the queue: every node reports once a second."""
+_ARM_NODE = "arm_node"
 _SUBJECT = "return to the start"
 
 
@@ -54,6 +58,7 @@ class ArmReturn:
         self._status: ArmStatus | None = None
         self._sequence = 0
         self._interrupted = False
+        self._fault = ""
         self._node = node
         self._publisher = node.create_publisher(ActionChunk, "/vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
@@ -63,6 +68,9 @@ class ArmReturn:
         )
         node.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
         node.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT, callback_group=group)
+        node.create_subscription(
+            DiagnosticArray, "/diagnostics", self._take_health, _DIAGNOSTICS, callback_group=group
+        )
 
     def check(self, run_index: int) -> str:
         """Store the start before the first run; later return the distance in words, empty where near.
@@ -72,7 +80,7 @@ class ArmReturn:
         self._interrupted = False
         self._wait(lambda: self._T_base_tool is not None, time.monotonic() + _POSE_S)
         if self._T_base_tool is None:
-            return "the arm's pose is not known"
+            return self._unknown()
         if run_index == 0:
             self._start = StartPose(self._T_base_tool, self._gripper)
         return self._distance()
@@ -156,8 +164,12 @@ class ArmReturn:
 
     def _distance(self) -> str:
         if self._start is None or self._T_base_tool is None:
-            return "the arm's pose is not known"
+            return self._unknown()
         return distance_to_start(self._start, self._T_base_tool, self._gripper)
+
+    def _unknown(self) -> str:
+        """Return that the pose is not known, with the cause that the arm's node reports."""
+        return f"the arm's pose is not known{f': {self._fault}' if self._fault else ''}"
 
     def _wait(self, is_true: Callable[[], bool], until_s: float) -> bool:
         while not is_true():
@@ -182,3 +194,8 @@ class ArmReturn:
 
     def _take_status(self, message: ArmStatus) -> None:
         self._status = message
+
+    def _take_health(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == _ARM_NODE:
+                self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""
