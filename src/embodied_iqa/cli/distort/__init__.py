@@ -25,7 +25,7 @@ ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
         "distorting",
         frozenset(
             {"type", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers", "out"}
-            | {"format", "json"}
+            | {"format", "json", "topic"}
         ),
     ),
 }
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="IN",
-        help="an image, a folder of images, a recording (.mcap), or an action, see below",
+        help="an image, a folder of images, a recording (.mcap or its folder), or an action, see below",
     )
     add = parser.add_argument
     add("--type", action="append", metavar="T[:L]", help="such as 15:4, motion-blur, miqd:fog:2; repeatable")
@@ -69,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--region", type=Path, metavar="MASK", help="mask of the region, white inside")
     add("--inside", type=int, metavar="L", help="level inside the region")
     add("--outside", type=int, metavar="L", help="level outside the region")
+    add("--topic", action="append", metavar="TOPIC", help="image topic of a recording; repeatable (all)")
     add("--seed", type=int, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
     add("--out", type=Path, metavar="PATH", help="output")

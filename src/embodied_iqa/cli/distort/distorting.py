@@ -59,8 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = BatchOptions(arguments.out, image_format, _region(arguments))
     workers, path = _workers(arguments), Path(arguments.input)
     batch = _Batch(options, Manifest(arguments.out))
-    total = count_images(path) * len(wanted)
-    jobs = _jobs(batch, clean_images(path), wanted, getattr(arguments, "seed", 0))
+    topics = tuple(getattr(arguments, "topic", ()))
+    total = count_images(path, topics) * len(wanted)
+    jobs = _jobs(batch, clean_images(path, topics), wanted, getattr(arguments, "seed", 0))
     batch.manifest.begin()
     try:
         with ProgressBars() as bars:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
@@ -19,19 +19,22 @@ from embodied_iqa.imaging.images.codecs import image_files
 _CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw(/compressed)?")
 
 
-def count_images(path: Path) -> int:
-    """Return the number of images.
+def count_images(path: Path, topics: Sequence[str] = ()) -> int:
+    """Return the number of images; of a recording those of some topics, by default all.
 
     Raises:
-        InputError: The input does not exist or has no image.
+        InputError: The input does not exist or has no image, or no such topic.
+        UsageError: There are topics, and it is no recording.
     """
     if is_recording(path):
         with TrialReader(path) as reader:
-            return sum(reader.topics[topic].messages for topic in reader.image_topics())
+            return sum(reader.topics[topic].messages for topic in _chosen(reader, topics))
+    if topics:
+        raise UsageError("images in files have no topics", expected="a recording", got="--topic")
     return len(_files(path))
 
 
-def clean_images(path: Path) -> Iterator[CleanImage | Failure]:
+def clean_images(path: Path, topics: Sequence[str] = ()) -> Iterator[CleanImage | Failure]:
     """Iterate over the images, in the order of their names or of their time.
 
     Files that would get one name, such as a.png and a.jpg, are failures. Frames of one topic and stamp are
@@ -41,7 +44,7 @@ def clean_images(path: Path) -> Iterator[CleanImage | Failure]:
         InputError: As for ``count_images``, or a recording is damaged.
     """
     if is_recording(path):
-        yield from _frames(path)
+        yield from _frames(path, topics)
         return
     root = path if path.is_dir() else path.parent
     names: dict[str, list[Path]] = {}
@@ -78,13 +81,22 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _frames(path: Path) -> Iterator[CleanImage | Failure]:
+def _chosen(reader: TrialReader, topics: Sequence[str]) -> Sequence[str]:
+    """Return the topics, by default those of `image_topics`."""
+    available = reader.image_topics()
+    wrong = [topic for topic in topics if topic not in available]
+    if wrong:
+        raise InputError(f"{str(reader.path)!r} has no image topic", got=wrong[0], available=available)
+    return topics or available
+
+
+def _frames(path: Path, topics: Sequence[str]) -> Iterator[CleanImage | Failure]:
     """Iterate over a recording; a topic of depth is one failure, and so is each damaged image."""
     stamps: Counter[str] = Counter()
     with TrialReader(path) as reader:
-        for topic in reader.depth_topics():
+        for topic in () if topics else reader.depth_topics():
             yield Failure(topic, f"{str(path)!r}: topic {topic} holds depth, which is not distorted")
-        for message in reader.messages(reader.image_topics()):
+        for message in reader.messages(_chosen(reader, topics)):
             try:
                 recorded = reader.image_of(message)
             except RecordingReadError as error:

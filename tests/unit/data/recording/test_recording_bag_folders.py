@@ -193,6 +193,11 @@ def test_depth_does_not_stop_colour(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["distort", str(path), "--type", "10:3", "--out", str(tmp_path / "out")]) == 1
     assert len(list((tmp_path / "out").rglob("*.png"))) == 3
     assert f"topic {DEPTH_TOPIC} holds depth" in capsys.readouterr().err
+    chosen = ["distort", str(path), "--type", "10:3", "--out", str(tmp_path / "chosen"), "--topic"]
+    assert main([*chosen, IMAGE_TOPIC]) == 0
+    assert len(list((tmp_path / "chosen").rglob("*.png"))) == 3
+    assert main([*chosen, "/camera/side/image_raw"]) == 1
+    assert f"available: {IMAGE_TOPIC}" in capsys.readouterr().err
 
 
 def test_a_damaged_image_does_not_stop_the_others(tmp_path: Path) -> None:
