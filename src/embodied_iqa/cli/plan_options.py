@@ -95,12 +95,15 @@ def read_plan(plan: Callable[..., Plan], arguments: argparse.Namespace, **given:
     return plan(**{name: value for name, value in vars(arguments).items() if name in known} | given)
 
 
-def words_of(option: str, kind: type[Word]) -> Callable[[str], tuple[Word, ...]]:
+def words_of(
+    option: str, kind: type[Word], *, may_be_empty: bool = True
+) -> Callable[[str], tuple[Word, ...]]:
     """Return the type of an option whose value is words by commas.
 
     Args:
         option: Its name, for the message of the `UsageError` for an unknown word.
         kind: An enum, or str for any words.
+        may_be_empty: Whether no word is a value, too.
     """
 
     def parse(text: str) -> tuple[Word, ...]:
@@ -109,6 +112,8 @@ def words_of(option: str, kind: type[Word]) -> Callable[[str], tuple[Word, ...]]
         for word in words:
             if word not in known:
                 raise UsageError(f"{option} is wrong", got=word, available=known)
+        if not (words or may_be_empty):
+            raise UsageError(f"{option} is wrong", expected="one or more by commas", got=text)
         return tuple(kind(word) for word in words)
 
     return parse
@@ -122,7 +127,7 @@ def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, An
         action: object = argparse.BooleanOptionalAction if default else "store_true"
         return {"action": action, "default": default}
     if typing.get_origin(kind) is tuple:
-        words = words_of(option, typing.get_args(kind)[0])
+        words = words_of(option, typing.get_args(kind)[0], may_be_empty=not default)
         return {"type": words, "default": ",".join(default or ()), "metavar": "NAMES"}
     if issubclass(kind, StrEnum):
         known = {str(word): word for word in kind}

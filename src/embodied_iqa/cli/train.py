@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embodied_iqa.base.errors import MissingDependencyError, UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli import train_vision
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.training_checks import check_training
 from embodied_iqa.models.panel.panel_members import RECIPES, adapted, recipe_of
 
 if TYPE_CHECKING:
@@ -52,12 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
-    if arguments.workers < 1 or arguments.seed < 0:
-        raise UsageError("wrong number of workers or seed", expected="workers from 1, seed from 0")
-    if find_spec("torch") is None:
-        raise MissingDependencyError(
-            "training needs torch", expected="pip install -r requirements/models.txt"
-        )
+    check_training(arguments)
     if arguments.what == "vision-panel":
         return train_vision.run(arguments)
     from embodied_iqa.models.panel.training import train_panel as training

@@ -8,8 +8,8 @@ from typing import Final
 
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_engine_options
-from embodied_iqa.data.database.building.build_options import ImageStorage, Step
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 __all__ = ["EMBEDDED", "configure", "run"]
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="DB", help="new folder, or a database to continue")
     add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
     add("--panel", default=EMBEDDED, metavar="NAMES", help=f"subjects by commas, or {EMBEDDED} (default)")
-    add("--seed", type=int, default=0, metavar="S", help="of scenes, levels and distortions (default 0)")
+    add_plan_options(parser, BuildPlan, "seed", "store", seed="S")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks")
     source.add_argument(
@@ -39,11 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of simulated images")
     levels = "of each distortion: one at random (default), or all five"
     add("--levels", choices=["one", "all"], default="one", help=levels)
-    kept = "what is kept of distorted images"
-    add("--store", choices=[str(item) for item in ImageStorage], default="pictures", help=kept)
-    add("--steps", default=",".join(Step), metavar="STEPS", help="some of %(default)s")
+    add_plan_options(parser, BuildOptions, "steps", "retry", steps="STEPS")
     add_engine_options(parser)
-    add("--retry", action="store_true", help="query again where a subject failed")
     add("--json", action="store_true", help="print the summary as JSON")
     add_node_options(parser)
 

@@ -11,8 +11,8 @@ from embodied_iqa.cli.build import EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.plan_options import engine_of
-from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, ImageStorage, Step
+from embodied_iqa.cli.plan_options import engine_of, read_plan
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.photographs import FolderSource
@@ -56,11 +56,12 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
 
 
 def _plan(arguments: argparse.Namespace) -> BuildPlan:
-    source, storage = _source(arguments), ImageStorage(arguments.store)
+    source = _source(arguments)
     wanted = arguments.references
     if wanted is None:
         wanted = 12 if source.count is None else source.count
-    return BuildPlan(wanted, source, arguments.seed, arguments.levels == "all", storage)
+    given = {"references": wanted, "all_levels": arguments.levels == "all"}
+    return read_plan(BuildPlan, arguments, source=source, **given)
 
 
 def _source(arguments: argparse.Namespace) -> ReferenceSource:
@@ -85,16 +86,7 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
 
 
 def _options(arguments: argparse.Namespace) -> BuildOptions:
-    words = [word.strip() for word in arguments.steps.split(",")]
-    unknown = [word for word in words if word not in set(Step)]
-    if unknown:
-        raise UsageError("unknown step", got=unknown[0], available=list(Step))
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
-    return BuildOptions(
-        subjects=panel_of(arguments.panel),
-        steps=tuple(Step(word) for word in words),
-        engine=engine_of(arguments),
-        vlm=graph.vlm_node.options,
-        vla=graph.vla_node.options,
-        retry=arguments.retry,
-    )
+    options = {"vlm": graph.vlm_node.options, "vla": graph.vla_node.options}
+    subjects, engine = panel_of(arguments.panel), engine_of(arguments)
+    return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, **options)

@@ -7,10 +7,9 @@ import json
 import shlex
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
-from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
@@ -18,6 +17,7 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.store import is_database
@@ -67,10 +67,8 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         )
     if judge.kind is JudgeKind.METRIC:
         close_metric(judging_metric(judge.metric))  # a wrong name ends before the work
-    if judge.kind is JudgeKind.LEARNED and find_spec("torch") is None:
-        raise MissingDependencyError(
-            "training needs torch", expected="pip install -r requirements/models.txt"
-        )
+    if judge.kind is JudgeKind.LEARNED:
+        require_torch()
     return FitPlan(
         view=parse_view(arguments.camera),
         policy=arguments.policy,

@@ -6,14 +6,14 @@ import argparse
 import json
 import shlex
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
-from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.cli.plan_options import add_workers
+from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile
@@ -82,10 +82,7 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         raise UsageError("wrong --distortions", expected=f"1 to {most}", got=arguments.distortions)
     if min(arguments.workers, arguments.every) < 1 or arguments.seed < 0:
         raise UsageError("wrong --workers, --every or --seed", expected="from 1, from 1 and from 0")
-    if find_spec("torch") is None:
-        raise MissingDependencyError(
-            "training needs torch", expected="pip install -r requirements/models.txt"
-        )
+    require_torch()
     promise = Promise(arguments.risk, arguments.confidence)
     policy = f"a planner that recognises by {arguments.detector}"
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"

@@ -8,6 +8,7 @@ import sys
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.quality.metrics.pyiqa.fine_tuning import FineTuning, fine_tune
 
 
@@ -23,17 +24,7 @@ def train(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "wrong options of training", expected="epochs, batch and crop from 1, a rate above 0"
         )
-    plan = FineTuning(
-        arguments.export,
-        arguments.target,
-        arguments.split,
-        arguments.epochs,
-        arguments.learning_rate,
-        arguments.batch,
-        arguments.crop,
-        arguments.seed,
-        arguments.gpus,
-    )
+    plan = read_plan(FineTuning, arguments, crop_px=arguments.crop)
 
     def show(line: str) -> None:
         print(line, file=sys.stderr, flush=True)

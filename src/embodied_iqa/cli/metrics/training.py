@@ -7,11 +7,10 @@ import json
 import shlex
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 
-from embodied_iqa.base.errors import MissingDependencyError, UsageError
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.training_checks import check_training
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
@@ -29,13 +28,8 @@ from embodied_iqa.suites.miqa.training_rows import TARGET
 
 def train(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
-    if arguments.workers < 1 or arguments.seed < 0:
-        raise UsageError("wrong number of workers or seed", expected="workers from 1, seed from 0")
     recipe = recipe_by_name(arguments.name)
-    if find_spec("torch") is None:
-        raise MissingDependencyError(
-            "training needs torch", expected="pip install -r requirements/models.txt"
-        )
+    check_training(arguments)
     target = arguments.target
     if target.startswith(TARGET):
         print_card(train_on_labels(recipe, target, arguments), arguments.out, as_json=arguments.json)

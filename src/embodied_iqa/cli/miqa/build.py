@@ -8,7 +8,8 @@ from typing import Final
 
 from embodied_iqa.cli.miqa import TASKS
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_engine_options
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options
+from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 
 DEFAULT_REFERENCES: Final = 12
 
@@ -21,13 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     models = "by commas: panel (default), names as in docs/vision-models.md, python:MODULE:NAME"
     add("--models", default="panel", metavar="NAMES", help=models)
     add("--task", default=TASKS, metavar="TASKS", help="some of %(default)s")
-    add("--seed", type=int, default=0, metavar="S", help="of scenes, distortions and the split (default 0)")
+    add_plan_options(parser, MiqaPlan, "seed", "share", seed="S", share="P")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--coco", type=Path, metavar="FILE", help="instances of your images as COCO JSON")
     source.add_argument("--database", type=Path, metavar="DB", help="annotated database of simulated scenes")
     add("--images", "--pictures", type=Path, metavar="DIR", help="the images of --coco")
-    share = "seeded share of the 250 images of a reference, above 0 to 1 (default 1)"
-    add("--share", type=float, default=1.0, metavar="P", help=share)
     kept = "write the distorted images; without, they are made again from their seeds"
     add("--keep-images", "--keep-pictures", action="store_true", help=kept)
     add_engine_options(parser, "references in parallel")

@@ -14,7 +14,7 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.miqa import tasks_of
 from embodied_iqa.cli.miqa.build import DEFAULT_REFERENCES
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.cli.plan_options import engine_of
+from embodied_iqa.cli.plan_options import engine_of, read_plan
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.builder import BuildSummary, build_labels
 from embodied_iqa.suites.miqa.building.coco import CocoSource
@@ -55,8 +55,8 @@ def _plan(arguments: argparse.Namespace) -> MiqaPlan:
     models = tuple(dict.fromkeys(word.strip() for word in arguments.models.split(",") if word.strip()))
     source = _source(arguments)
     wanted = len(source.names) if arguments.references is None else arguments.references
-    tasks = tasks_of(arguments.task)
-    return MiqaPlan(source, wanted, models, tasks, arguments.seed, arguments.share, arguments.keep_images)
+    given = {"references": wanted, "models": models, "tasks": tasks_of(arguments.task)}
+    return read_plan(MiqaPlan, arguments, source=source, **given)
 
 
 def _source(arguments: argparse.Namespace) -> MiqaSource:

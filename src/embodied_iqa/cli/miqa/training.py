@@ -7,13 +7,13 @@ import json
 import shlex
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embodied_iqa.base.errors import MissingDependencyError, UsageError
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.records import Plain, unstructure
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
 from embodied_iqa.quality.metrics.training.miqa_recipes import with_region_layer
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, recipe_by_name
@@ -43,10 +43,7 @@ def train(arguments: argparse.Namespace) -> int:
         recipe = replace(recipe, epochs=arguments.epochs, steps=0)
     if arguments.images is not None:
         recipe = replace(recipe, pictures_each=arguments.images)
-    if find_spec("torch") is None:
-        raise MissingDependencyError(
-            "training needs torch", expected="pip install -r requirements/models.txt"
-        )
+    require_torch()
     from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
 
     starting = StartingWeights(arguments.weights, arguments.region_weights)

@@ -42,7 +42,7 @@ class BuildPlan:
     Attributes:
         references: Their number; may grow later.
         source: Source of the references.
-        seed: Of levels and distortions.
+        seed: Of scenes, levels and distortions.
         all_levels: Every level of each distortion; otherwise one drawn at random for each.
         store: What is kept of the distorted images.
     """

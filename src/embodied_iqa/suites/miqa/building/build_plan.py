@@ -24,7 +24,7 @@ class MiqaPlan:
         references: Their number; may grow later.
         models: Names of models; ``panel`` for the embedded vision panel.
         tasks: The tasks, each once.
-        seed: Of distortions, drawn images and the split.
+        seed: Of scenes, distortions, drawn images and the split.
         share: Share of the 250 images of a reference that is labelled, in (0, 1].
         keep_images: Whether distorted images are written.
     """
