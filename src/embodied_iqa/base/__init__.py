@@ -20,7 +20,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `kept`: what takes long to open, kept open by its owner: renderers, models
 - `jobs`: long work in a folder: its plan, its lock, and the processes that run its jobs, also on Ray
 - `onnx_session`: networks in ONNX Runtime, on one thread
-- `training`: training of networks with torch: the loop, its checkpoints, the loss curve
+- `training`: training of networks with torch: the loop, its checkpoints, the ONNX writer
 - `progress`: progress bars of long work
 - `memory`: memory of large arrays, reused by the allocator
 - `kinematics`: UR arms and SE(3): forward and inverse kinematics, collision, singularities

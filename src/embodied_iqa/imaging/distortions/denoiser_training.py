@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.training.onnx_writer import OPSET
 from embodied_iqa.base.training.trainer import Trainer
 from embodied_iqa.imaging.distortions.denoiser import CHANNELS, CONTEXT_PX, LAYERS, QUAD_VALUES, noise_level
 from embodied_iqa.imaging.distortions.image import FloatImage, Image
@@ -28,7 +29,6 @@ _LAST_LAYER_SCALE: Final = 0.1
 _RANGE_SAMPLES: Final = 64
 """Patches from which the range of each layer's activations is read."""
 _RANGE_QUANTILE: Final = 0.9999
-_OPSET: Final = 17
 _IR_VERSION: Final = 8
 
 
@@ -226,7 +226,7 @@ def save_denoiser(layers: Sequence[IntegerLayer], path: Path) -> None:
         [helper.make_tensor_value_info("noise", TensorProto.UINT8, [1, "h", "w", 2 * QUAD_VALUES])],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION)
     write_whole(path, lambda fresh: fresh.write_bytes(model.SerializeToString()))
 
 

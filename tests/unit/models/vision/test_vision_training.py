@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.onnx_session import open_session
+from embodied_iqa.base.training import onnx_writer
 from embodied_iqa.base.training.training_state import EpochResult
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.panel_members import Augmentation
-from embodied_iqa.models.panel.training import onnx_export
 from embodied_iqa.models.subjects.backends.panel.format import shrink
 from embodied_iqa.models.vision.reference import load_vision_models
 from embodied_iqa.models.vision.samples import sample_store
@@ -201,7 +201,7 @@ def test_a_stopped_training_ends_with_the_same_weights(name: str, stored: Path, 
 def test_the_exported_network_equals_the_trained_one(
     name: str, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(onnx_export, "_LARGE", 10**9)  # no weight in half precision
+    monkeypatch.setattr(onnx_writer, "_LARGE", 10**9)  # no weight in half precision
     recipe, store = small(name, epochs=6), SampleStore(stored)
     network, _ = trained(recipe, stored, tmp_path / "state")
     export_network(network, recipe.input_px, tmp_path / "network.onnx")

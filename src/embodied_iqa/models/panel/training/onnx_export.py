@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
-import numpy as np
-import onnx
 import torch
-from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.training.onnx_writer import write_network
 from embodied_iqa.models.panel.training.captioners import Captioner
 from embodied_iqa.models.panel.training.policies import QueryPolicy, plan_in_metres
 from embodied_iqa.models.panel.training.training_loop import Network
 from embodied_iqa.models.subjects.backends.panel.format import FEATURES, MAX_TASK_WORDS
-
-_OPSET: Final = 17
-_LARGE: Final = 1024
-"""Smallest number of elements of a weight that is stored in half precision."""
 
 
 class _Acting(nn.Module):
@@ -89,59 +80,5 @@ def export_member(network: Network, views: int, picture_px: tuple[int, int], pat
     outputs = ["answer"] if answering else ["plan", "more", "seen", "aim"]
     features = [f"{FEATURES}{index}" for index in range(views)]
     inputs = {"words": words} | {f"picture_{index}": image for index, image in enumerate(images)}
-    write_network(module, inputs, [*outputs, *features], dict.fromkeys(["words", *outputs], "tasks"), path)
-
-
-def write_network(
-    module: nn.Module,
-    inputs: Mapping[str, Tensor],
-    outputs: Sequence[str],
-    rows: Mapping[str, str],
-    path: Path,
-) -> None:
-    """Write a network as ONNX with large weights in half precision, atomically.
-
-    Args:
-        module: In evaluation mode.
-        inputs: Examples by name, in the order of ``forward``.
-        outputs: Names.
-        rows: Name of the first dimension of those inputs and outputs where it varies.
-        path: The file.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
-
-    def write(fresh: Path) -> None:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # a deprecation warning of the exporter
-            torch.onnx.export(
-                module,
-                tuple(inputs.values()),
-                str(fresh),
-                input_names=list(inputs),
-                output_names=list(outputs),
-                dynamic_axes={name: {0: axis} for name, axis in rows.items()},
-                opset_version=_OPSET,
-                dynamo=False,
-            )
-        _halve(fresh)
-
-    write_whole(path, write)
-
-
-def _halve(path: Path) -> None:
-    """Store large weights in half precision; a cast, done once at loading, restores single precision.
-
-    This halves the files. Rounding moved plans for images of noise by at most 1.1 mm.
-    """
-    model = onnx.load(path)
-    graph = model.graph
-    for weight in graph.initializer:
-        values = numpy_helper.to_array(weight)
-        if values.dtype == np.float32 and values.size >= _LARGE:
-            name = f"{weight.name}.half"
-            cast = helper.make_node("Cast", [name], [weight.name], to=TensorProto.FLOAT)
-            graph.node.insert(0, cast)
-            weight.CopyFrom(numpy_helper.from_array(values.astype(np.float16), name))
-    onnx.save(model, path)
+    rows = dict.fromkeys(["words", *outputs], "tasks")
+    write_network(module, inputs, [*outputs, *features], rows, path, halved=True)

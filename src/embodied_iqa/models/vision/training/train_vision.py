@@ -13,8 +13,8 @@ import torch
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.training.onnx_writer import write_network
 from embodied_iqa.base.training.training_state import EpochResult, save_curve
-from embodied_iqa.models.panel.training.onnx_export import write_network
 from embodied_iqa.models.vision.backends.panel import load_member
 from embodied_iqa.models.vision.backends.panel_card import VisionCard, load_card, save_card
 from embodied_iqa.models.vision.predictions import VisionTask
@@ -56,7 +56,7 @@ def export_network(network: Network, input_px: tuple[int, int], path: Path) -> N
     images = torch.zeros((2, height, width, 3), dtype=torch.uint8)
     outputs = output_names(network)
     rows = dict.fromkeys(["pictures", *outputs], "pictures")
-    write_network(network.eval(), {"pictures": images}, outputs, rows, path)
+    write_network(network.eval(), {"pictures": images}, outputs, rows, path, halved=True)
 
 
 def output_names(network: Network) -> list[str]:

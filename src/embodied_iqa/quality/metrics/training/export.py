@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.training.onnx_writer import write_network
 from embodied_iqa.quality.metrics.training.loop import LabelledInputs, Network
-
-_OPSET: Final = 17
 
 
 class _Predicting(nn.Module):
@@ -48,22 +44,6 @@ def export_network(
     inputs = torch.from_numpy(np.ascontiguousarray(example.values[:2]))
     views = torch.from_numpy(example.views[:2])
     module = _Predicting(network, *scale, ranks=ranks).eval()
-
-    def write(fresh: Path) -> None:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # a deprecation warning of the exporter
-            fast = torch.backends.mha.get_fastpath_enabled()
-            torch.backends.mha.set_fastpath_enabled(False)  # ONNX has no such operator
-            torch.onnx.export(
-                module,
-                (inputs, views),
-                str(fresh),
-                input_names=["input", "view"],
-                output_names=["rank", "label"],
-                dynamic_axes={name: {0: "pictures"} for name in ("input", "view", "rank", "label")},
-                opset_version=_OPSET,
-                dynamo=False,
-            )
-            torch.backends.mha.set_fastpath_enabled(fast)
-
-    write_whole(path, write)
+    outputs = ["rank", "label"]
+    rows = dict.fromkeys(["input", "view", *outputs], "pictures")
+    write_network(module, {"input": inputs, "view": views}, outputs, rows, path, halved=False)
