@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.onnx_session import open_session
 from embodied_iqa.base.training import onnx_writer
 from embodied_iqa.base.training.training_state import EpochResult
@@ -249,6 +250,13 @@ def test_the_command(
     assert again == {"cls-plain-48"}
     assert main([*words[:4], "--samples", "5", "--quick", "--members", "cls-plain-48"]) == 2
     assert "holds another plan: " in capsys.readouterr().err
+
+
+def test_one_training_works_in_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with JobFolder(tmp_path, "training of the vision panel").locked():
+        assert main(["train", "vision-panel", "--out", str(tmp_path)]) == 1
+    assert "another training of the vision panel works in" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import torch
 
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.training.onnx_writer import write_network
 from embodied_iqa.base.training.training_state import EpochResult, save_curve
@@ -134,11 +135,13 @@ def train_vision_panel(plan: VisionPlan, bars: ProgressBars) -> list[VisionCard]
 
     Raises:
         UsageError: A member is unknown.
-        UserError: A checkpoint or sample in the folder is broken or belongs to another training.
+        UserError: A checkpoint or sample in the folder is broken or belongs to another training, or another
+            one works in the folder.
     """
     recipes = recipes_of(plan.members, quick=plan.quick, images=plan.images, seed=plan.seed)
-    _draw(plan, max(recipe.pictures for recipe in recipes), bars)
-    return [_train_and_export(plan, recipe, bars) for recipe in recipes]
+    with JobFolder(plan.out, "training of the vision panel").locked():
+        _draw(plan, max(recipe.pictures for recipe in recipes), bars)
+        return [_train_and_export(plan, recipe, bars) for recipe in recipes]
 
 
 def _draw(plan: VisionPlan, images: int, bars: ProgressBars) -> None:

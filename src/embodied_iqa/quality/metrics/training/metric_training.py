@@ -17,6 +17,7 @@ import torch
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import Plain
@@ -117,7 +118,8 @@ class RecipeTraining:
 
         Raises:
             UsageError: The folder holds a metric of another training.
-            InputError: Too few references, an image is missing, or an unfinished training is another one.
+            InputError: Too few references, an image is missing, or an unfinished training is another one or
+                under way in another process.
         """
         drawn = samples.of_each(self.recipe.pictures_each, seed)
         epochs = self.recipe.of_size(len(drawn.pair_ids)).epochs
@@ -135,6 +137,13 @@ class RecipeTraining:
         record = self._record(samples, seed)
         if _is_finished(out, record, seed):
             return f"{KIND}:{out}"
+        with JobFolder(out, "training of a metric").locked():
+            self._train(samples, out, seed, record, watch)
+        return f"{KIND}:{out}"
+
+    def _train(
+        self, samples: TrainingSet, out: Path, seed: int, record: Mapping[str, str], watch: Watch
+    ) -> None:
         held = validation_references(samples.reference_ids, seed)
         samples, learned = _learned_first(samples.of_each(self.recipe.pictures_each, seed), held)
         inputs = self._inputs(samples, out)
@@ -155,7 +164,6 @@ class RecipeTraining:
         facts |= _results(network, epochs)
         save_metric_card(replace(card, training={"seed": seed, **facts, **record}), out)
         shutil.rmtree(out / INPUTS_FOLDER, ignore_errors=True)
-        return f"{KIND}:{out}"
 
     def _starting(self, out: Path, seed: int) -> StartingWeights:
         """Return the files to begin with; trains the region encoder where there is none."""

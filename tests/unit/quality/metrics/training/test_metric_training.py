@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.data.analysis.correlation import srcc
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.benchmark.values import SharedInputs, measured
@@ -244,6 +245,16 @@ def test_images_are_measured_once_and_validation_references_are_not_trained_on(t
     held = validation_references(REFERENCES, 0)
     assert len(held) == 1
     assert held == validation_references(REFERENCES[::-1], 0)
+
+
+def test_one_training_works_in_a_folder(tmp_path: Path) -> None:
+    training, reads = small("embodied-nr", epochs=1), list[str]()
+    with (
+        JobFolder(tmp_path, "training of a metric").locked(),
+        pytest.raises(InputError, match="another training of a metric works in"),
+    ):
+        training.train(samples(reads), tmp_path, 0)
+    assert reads == []
 
 
 def test_the_cache_is_bounded_and_reads_what_was_written(tmp_path: Path) -> None:
