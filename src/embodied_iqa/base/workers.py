@@ -8,12 +8,9 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
-from typing import Any, Final, ParamSpec, Self, TypeVar
-
-from embodied_iqa.base.errors import InputError
+from typing import Final, ParamSpec, Self, TypeVar
 
 _ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _OURS: Final = ("LP_NUM_THREADS", "OPJ_NUM_THREADS")
@@ -41,16 +38,14 @@ class Workers:
 
     Args:
         count: Number of processes.
-        begin: Called once in each, before its first job.
-        arguments: Arguments of ``begin``.
     """
 
-    def __init__(self, count: int, begin: Callable[..., object] | None = None, *arguments: Any) -> None:
+    def __init__(self, count: int) -> None:
         one_thread_each()
         context = multiprocessing.get_context("spawn")
         # Nothing is written: the workers wait for the end of file, when this process closes it or dies.
         watched, self._kept_open = context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(count, context, _begin, (watched, begin, arguments))
+        self._pool = ProcessPoolExecutor(count, context, _begin, (watched,))
 
     def submit(
         self,
@@ -81,34 +76,17 @@ class Workers:
             self.end()
 
 
-def result_of(job: Future[_Result]) -> _Result:
-    """Wait for a job.
-
-    Raises:
-        InputError: Its worker was killed.
-    """
-    try:
-        return job.result()
-    except BrokenProcessPool as error:
-        raise InputError(
-            "a worker was killed (out of memory?); finished work is kept",
-            expected="the same command again, perhaps with fewer workers",
-        ) from error
-
-
 def at_end_of_worker(action: Callable[[], object]) -> None:
     """Call an action in the main thread of this worker process before it ends, unless it is killed."""
     Finalize(None, action, exitpriority=0)
 
 
-def _begin(watched: Connection, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+def _begin(watched: Connection) -> None:
     import cv2  # noqa: PLC0415 - only after the number of threads is set
 
     cv2.setNumThreads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
-    if begin is not None:
-        begin(*arguments)
 
 
 def _end_with_parent(watched: Connection) -> None:

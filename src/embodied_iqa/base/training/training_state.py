@@ -110,6 +110,15 @@ def _replace(partial: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def stored_results(folder: Path) -> list[EpochResult]:
+    """Return the results in a checkpoint; empty without one, also while it is being replaced."""
+    try:
+        numbers = json.loads((folder / _NUMBERS).read_text(encoding="utf-8"))
+        return [EpochResult(**result) for result in numbers["results"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []  # whoever trains says what is wrong
+
+
 def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 

@@ -169,7 +169,7 @@ def test_a_training_ends_with_a_network_and_its_card(name: str, tmp_path: Path) 
     _save(4, tmp_path / "test" / "part-000", seed=1)
     folders = TrainingFolders(*(tmp_path / word for word in ("train", "test", "work", "models")))
     recipe = _recipe(name, epochs=1, scenes=8)
-    card = train_and_export(recipe, ORIGIN, folders, lambda _: None)
+    card = train_and_export(recipe, ORIGIN, folders)
     assert load_card(tmp_path / "models" / f"{name}.json") == card
     assert card.results["tasks"] == 8.0
     assert (tmp_path / "work" / f"{name}.svg").read_text().startswith("<svg")
@@ -181,7 +181,7 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
     _save(8, tmp_path / "train" / "part-000")
     folders = TrainingFolders(tmp_path / "train", tmp_path / "train", tmp_path / "work", tmp_path / "models")
     recipe = _recipe("panel-vla-query", epochs=1, scenes=8)
-    train_and_export(recipe, ORIGIN, folders, lambda _: None)
+    train_and_export(recipe, ORIGIN, folders)
     samples = load_samples(tmp_path / "train", recipe.views, recipe.pictures, worded_for=View.TOP)
     data = TrainingData(samples, None)
     network, _ = train_member(recipe, data, folders.work / recipe.name, lambda _: None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -58,16 +57,13 @@ class SampleOrigin:
     quick: bool
 
 
-def train_and_export(
-    recipe: Recipe, origin: SampleOrigin, folders: TrainingFolders, on_epoch: Callable[[EpochResult], None]
-) -> ModelCard:
+def train_and_export(recipe: Recipe, origin: SampleOrigin, folders: TrainingFolders) -> ModelCard:
     """Train, export and evaluate a member; resumes an interrupted training.
 
     Args:
         recipe: The member.
         origin: Noted in the card.
         folders: Samples, checkpoints and models.
-        on_epoch: Called after each epoch.
     """
     torch.set_num_threads(1)
     worded_for = task_camera(recipe.views)
@@ -75,7 +71,7 @@ def train_and_export(
         load_samples(folders.train, recipe.views, recipe.pictures, recipe.scenes, worded_for=worded_for),
         recipe.style,
     )
-    network, results = train_member(recipe, data, folders.work / recipe.name, on_epoch)
+    network, results = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
     save_curve(results, recipe.name, folders.work / f"{recipe.name}.svg")
     path = folders.models / f"{recipe.name}.onnx"
     export_member(network, len(recipe.views), recipe.pictures.size_px, path)

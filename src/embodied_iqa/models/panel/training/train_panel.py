@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.queues import Queue
 from pathlib import Path
-from queue import Empty
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.base.errors import InternalError
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.base.workers import Workers, result_of
 from embodied_iqa.models.panel.panel_members import Recipe, adapted, quick, recipe_of
 from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked
 from embodied_iqa.models.subjects.model_card import ModelCard
@@ -28,9 +25,6 @@ if TYPE_CHECKING:
 _PART_SCENES: Final = 250
 _HELD_OUT_OFFSET: Final = 1_000_003
 _POLL_PERIOD_S: Final = 0.5
-
-_Events: TypeAlias = "Queue[tuple[str, int, float]]"
-"""Member, epoch and loss, from the workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +64,11 @@ class PanelPlan:
         return self.out / "models"
 
     @property
+    def work(self) -> Path:
+        """Folder of checkpoints and curves."""
+        return self.out / "work"
+
+    @property
     def held_out_scenes(self) -> int:
         """Number of held-out scenes."""
         return _PART_SCENES if self.quick else 2 * _PART_SCENES
@@ -89,17 +88,15 @@ def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
 
     Raises:
         UsageError: A member is unknown.
-        InputError: A checkpoint in the folder is broken or belongs to another recipe.
+        InputError: A checkpoint in the folder is broken, another training works in it, or workers are killed
+            repeatedly.
     """
     recipes = [_recipe(plan, name) for name in plan.members]
-    _draw(plan, max(recipe.scenes for recipe in recipes), bars)
-    events = multiprocessing.get_context("spawn").Queue()
-    with Workers(plan.workers, _begin, events) as pool:  # new processes: the others hold a graphics context
-        jobs = [pool.submit(_train, plan, recipe.name) for recipe in recipes]
-        totals = {recipe.name: recipe.all_epochs for recipe in recipes}
-        for name, epoch, loss in _reported(jobs, events):
-            bars.update(name, epoch, totals[name], note=f"loss {loss:.3f}")
-        return [job.result() for job in jobs]
+    jobs = [partial(_train, plan, recipe.name) for recipe in recipes]
+    with JobFolder(plan.out, "training of the panel").locked():
+        _draw(plan, max(recipe.scenes for recipe in recipes), bars)
+        with _shown(plan, recipes, bars):  # a worker that is killed costs the epoch that it trained
+            return list(run_jobs(jobs, EngineOptions(workers=plan.workers), in_order=True))
 
 
 def _recipe(plan: PanelPlan, name: str) -> Recipe:
@@ -131,37 +128,38 @@ def _parts(folder: Path, seed: int, scenes: int) -> Iterator[tuple[Path, int, in
         yield folder / f"part-{part:03d}", seed, start, min(start + _PART_SCENES, scenes)
 
 
-def _reported(jobs: Iterable[Future[ModelCard]], events: _Events) -> Iterator[tuple[str, int, float]]:
-    """Yield the reports of the workers until all have ended."""
-    open_jobs = set(jobs)
-    while open_jobs:
-        try:
-            yield events.get(timeout=_POLL_PERIOD_S)
-        except Empty:
-            ended = {job for job in open_jobs if job.done()}
-            for job in ended:
-                result_of(job)  # raises the error of a worker
-            open_jobs -= ended
+@contextmanager
+def _shown(plan: PanelPlan, recipes: Sequence[Recipe], bars: ProgressBars) -> Iterator[None]:
+    """Show the epochs that the members have stored, whichever process trains them."""
+    stored_results = load("embodied_iqa.base.training.training_state:stored_results")
+    shown: dict[str, int] = {}
 
+    def show() -> None:
+        for recipe in recipes:
+            results: list[EpochResult] = stored_results(plan.work / recipe.name)
+            if len(results) > shown.get(recipe.name, 0):
+                shown[recipe.name] = len(results)
+                note = f"loss {results[-1].loss:.3f}"
+                bars.update(recipe.name, len(results), recipe.all_epochs, note=note)
 
-_events: _Events | None = None
+    def watch() -> None:
+        while not ended.wait(_POLL_PERIOD_S):
+            show()
 
-
-def _begin(events: _Events) -> None:
-    global _events  # noqa: PLW0603 - set once in each worker process
-    _events = events
+    ended, thread = threading.Event(), threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        show()
 
 
 def _train(plan: PanelPlan, name: str) -> ModelCard:
-    """Train one member; runs in a worker."""
+    """Train one member, or continue its training; runs in a worker."""
     training = load("embodied_iqa.models.panel.training.member_training")
     origin = training.SampleOrigin(plan.seed, plan.held_out_seed, DRAWN_PX, plan.command, plan.quick)
-    folders = training.TrainingFolders(plan.out / "train", plan.out / "test", plan.out / "work", plan.models)
-
-    def on_epoch(result: EpochResult) -> None:
-        if _events is None:
-            raise InternalError("a worker got a member before its set-up")
-        _events.put((name, result.epoch, result.loss))
-
-    card: ModelCard = training.train_and_export(_recipe(plan, name), origin, folders, on_epoch)
+    folders = training.TrainingFolders(plan.out / "train", plan.out / "test", plan.work, plan.models)
+    card: ModelCard = training.train_and_export(_recipe(plan, name), origin, folders)
     return card
