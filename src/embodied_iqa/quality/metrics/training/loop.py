@@ -27,9 +27,13 @@ from embodied_iqa.quality.metrics.training.image_networks import (
     SmallViT,
 )
 from embodied_iqa.quality.metrics.training.metric_losses import shares_below, squared_loss, two_head_loss
-from embodied_iqa.quality.metrics.training.miqa_networks import RegionAware, make_square_network
+from embodied_iqa.quality.metrics.training.miqa_networks import (
+    FLIPS,
+    RegionAware,
+    make_square_network,
+    region_features,
+)
 from embodied_iqa.quality.metrics.training.recipes import Architecture, MetricRecipe, Objective
-from embodied_iqa.quality.metrics.training.region_tokens import FLIPS, region_features
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights, start_from
 from embodied_iqa.quality.metrics.training.token_networks import TokenDistances, TokenNetwork
 from embodied_iqa.quality.metrics.training.vector_networks import VectorNetwork

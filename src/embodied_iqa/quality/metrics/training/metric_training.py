@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
@@ -21,6 +22,7 @@ from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import Plain
+from embodied_iqa.base.training.onnx_writer import write_network
 from embodied_iqa.base.training.training_state import EpochResult, save_curve
 from embodied_iqa.quality.metrics.learned.card import (
     CARD_FILE,
@@ -32,7 +34,6 @@ from embodied_iqa.quality.metrics.learned.card import (
 from embodied_iqa.quality.metrics.learned.trained import KIND
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 from embodied_iqa.quality.metrics.training.cache import input_cache
-from embodied_iqa.quality.metrics.training.export import export_network
 from embodied_iqa.quality.metrics.training.loop import (
     LabelledInputs,
     MetricEpoch,
@@ -255,3 +256,40 @@ def _is_finished(out: Path, record: Mapping[str, str], seed: int) -> bool:
 def _versions() -> dict[str, str]:
     own = {"embodied_iqa": __version__, "python": platform.python_version()}
     return own | {name: version_of(name) for name in _LIBRARIES}
+
+
+class _Predicting(nn.Module):
+    """The network with labels in their own units; one without a rank head has the label for both outputs."""
+
+    def __init__(self, network: Network, mean: float, deviation: float, *, ranks: bool) -> None:
+        super().__init__()
+        self.network = network
+        self.mean, self.deviation, self.ranks = mean, deviation, ranks
+
+    def forward(self, inputs: Tensor, view: Tensor) -> tuple[Tensor, Tensor]:
+        output = self.network(inputs, view)
+        label = output[:, 1] * self.deviation + self.mean
+        return output[:, 0] if self.ranks else label + 0.0, label
+
+
+def export_network(
+    network: Network, example: LabelledInputs, scale: tuple[float, float], path: Path, *, ranks: bool = True
+) -> None:
+    """Write a network as ONNX, atomically.
+
+    Inputs: ``input`` ``(N, D)`` float32 or ``(N, H, W, 3)`` uint8, and ``view`` ``(N,)`` int64. Outputs:
+    ``rank`` and ``label``, ``(N,)``.
+
+    Args:
+        network: In evaluation mode.
+        example: Two rows or more.
+        scale: Mean and deviation of the labels.
+        path: The file.
+        ranks: The network has a rank head; else both outputs are the label.
+    """
+    inputs = torch.from_numpy(np.ascontiguousarray(example.values[:2]))
+    views = torch.from_numpy(example.views[:2])
+    module = _Predicting(network, *scale, ranks=ranks).eval()
+    outputs = ["rank", "label"]
+    rows = dict.fromkeys(["input", "view", *outputs], "pictures")
+    write_network(module, {"input": inputs, "view": views}, outputs, rows, path, halved=False)

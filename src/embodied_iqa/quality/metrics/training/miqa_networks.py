@@ -5,9 +5,11 @@ Each maps central squares ``(N, S, S, 3)`` uint8 to ``(1, N, 2)``; both columns 
 
 from __future__ import annotations
 
-from typing import Final, Self
+from typing import Any, Final, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InternalError
@@ -21,6 +23,9 @@ from embodied_iqa.quality.metrics.training.transformer import (
 )
 
 _DROPOUT: Final = 0.2
+FLIPS: Final = ((), (2,), (1,), (2, 1))
+"""Axes of ``(N, H, W, 3)`` along which an image is mirrored; the place is left-right + 2 upside down."""
+_IMAGES_AT_ONCE: Final = 64
 
 
 class _CroppedNetwork(ImageLearner):
@@ -159,3 +164,26 @@ def make_square_network(network: ImageNetwork, square_px: int) -> RegionAware | 
         return TorchvisionNetwork(network.torchvision, network.crop_px)
     sizes = network.transformer, network.region, square_px, network.crop_px
     return RegionAware(*sizes, pretrained=network.pretrained)
+
+
+def region_features(network: RegionAware, values: NDArray[Any], *, flips: int) -> NDArray[np.float32]:
+    """Return the features of images and of their mirror images.
+
+    The encoder is frozen and sees whole images, so that they are the same in each epoch. Batches are fixed:
+    an interrupted training computes the same bits again.
+
+    Args:
+        network: With a region encoder.
+        values: ``(N, S, S, 3)`` uint8.
+        flips: How many of `FLIPS`, from the first.
+
+    Returns:
+        ``(N, flips, E)``.
+    """
+    found = []
+    with torch.inference_mode():
+        for start in range(0, len(values), _IMAGES_AT_ONCE):
+            images = torch.from_numpy(values[start : start + _IMAGES_AT_ONCE])
+            sides = [network.region_features(planes_of(images.flip(axes))) for axes in FLIPS[:flips]]
+            found.append(torch.stack(sides, dim=1).numpy())
+    return np.concatenate(found)

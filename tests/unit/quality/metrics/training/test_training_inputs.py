@@ -23,9 +23,8 @@ from embodied_iqa.quality.metrics.training.cache import InputCache
 from embodied_iqa.quality.metrics.training.loop import MetricEpoch, make_network
 from embodied_iqa.quality.metrics.training.measuring import MeasuredInputs, measure_inputs
 from embodied_iqa.quality.metrics.training.metric_training import INPUTS_FOLDER, RecipeTraining
-from embodied_iqa.quality.metrics.training.miqa_networks import RegionAware
+from embodied_iqa.quality.metrics.training.miqa_networks import FLIPS, RegionAware, region_features
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe
-from embodied_iqa.quality.metrics.training.region_tokens import FLIPS, region_features
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
 from tiny_miqa import CROP_PX, SIZE, SQUARE_PX, encoder_file, tiny
 
