@@ -126,7 +126,7 @@ def panel() -> Values:
             frames = {view: renderer.frame(view, snapshot) for view in CELL_VIEWS}
         where = f"scene {index}"
         found[f"{where} task"] = str(task)
-        found |= {f"{where} {view} image": golden.digest_array(f.rgb) for view, f in frames.items()}
+        found |= {f"{where} {view} picture": golden.digest_array(f.rgb) for view, f in frames.items()}
         for name, member in members.items():
             plan = member.plan([frames[view].rgb for view in member.info.views], str(task))
             found[f"{where} {name} plan rounded"] = golden.digest_rounded(plan.waypoints, 6)

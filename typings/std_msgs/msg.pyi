@@ -25,14 +25,6 @@ class Float64MultiArray:
         data: Sequence[float] = ...,
     ) -> None: ...
 
-class Bool:
-    data: bool
-    def __init__(
-        self,
-        *,
-        data: bool = ...,
-    ) -> None: ...
-
 class Header:
     stamp: Time
     frame_id: str
