@@ -22,6 +22,7 @@ from embodied_iqa.quality.gate.calibration_file import load_gate_file, shared_ga
 from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeChoice
 from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.runs.graph.launching import graph_of_recording
+from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters
 from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
@@ -39,6 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--attach", action="store_true", help="with --playback: use nodes that run already (ros2 launch)"
+    )
+    parser.add_argument(
+        "--namespace",
+        default="",
+        metavar="NAME",
+        help="with --playback: namespace of the nodes",
     )
     parser.add_argument("--json", action="store_true", help="print scores.json instead of a table")
 
@@ -85,6 +92,7 @@ def check(arguments: argparse.Namespace) -> None:
     """
     if arguments.out is None:
         raise UsageError("--playback writes a new recording", expected="--out DIR")
+    parse_namespace(arguments.namespace)
     read_trial(arguments.recording)
 
 
@@ -98,7 +106,8 @@ def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
     folder = make_run_folder(arguments.out)
     from embodied_iqa.live.ros.playback_session import play_back
 
-    recording = play_back(graph, arguments.recording, folder, attach=arguments.attach)
+    namespace = parse_namespace(arguments.namespace)
+    recording = play_back(graph, arguments.recording, folder, attach=arguments.attach, namespace=namespace)
     _report(arguments, read_trial(recording), ())
     return 0
 

@@ -25,6 +25,7 @@ from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
+from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_outlook import outlook
@@ -93,6 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_node_options(parser)
     add_consent(parser)
     add("--attach", action="store_true", help="use a running graph (ros2 launch)")
+    add("--namespace", default="", metavar="NAME", help="namespace of the graph, such as cell1")
     add("--json", action="store_true", help="print scores.json instead of a table")
 
 
@@ -146,8 +148,9 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         raise UsageError("--no-distortion excludes --schedule")
     if arguments.tour and arguments.task:
         raise UsageError("--tour excludes --task")
+    namespace = parse_namespace(arguments.namespace)
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
-    graph = check_graph(resolve(tuple(arguments.config), _overrides(arguments)))
+    graph = check_graph(resolve(tuple(arguments.config), _overrides(arguments), namespace=namespace))
     distortions = tuple(
         parse_distortion(word, seed=arguments.seed, schedule=schedule)
         for word in words
@@ -161,6 +164,7 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         distortions=distortions,
         graph=graph,
         attach=arguments.attach,
+        namespace=namespace,
         burst=DEFAULT_BURST if _shows_the_gate(arguments, graph) else None,
     )
 

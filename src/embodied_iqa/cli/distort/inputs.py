@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.errors import RecordingReadError
@@ -15,8 +13,7 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.distortions.batch import CleanImage
 from embodied_iqa.imaging.distortions.manifest import Failure
 from embodied_iqa.imaging.images.codecs import image_files
-
-_CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw(/compressed)?")
+from embodied_iqa.imaging.images.frame import view_of_topic
 
 
 def count_images(path: Path, topics: Sequence[str] = ()) -> int:
@@ -102,8 +99,8 @@ def _frames(path: Path, topics: Sequence[str]) -> Iterator[CleanImage | Failure]
             except RecordingReadError as error:
                 yield Failure(f"{message.topic} {message.log_time_ns}", str(error))
                 continue
-            match = _CAMERA_TOPIC.fullmatch(recorded.topic)
-            view = match["view"] if match else recorded.topic
+            topic = recorded.topic.removesuffix("/compressed")
+            view = view_of_topic(topic, in_any_namespace=True) or recorded.topic
             stamp_ns = recorded.image.stamp_ns
             name = f"{recorded.topic.strip('/').replace('/', '-')}/{stamp_ns}"
             stamps[name] += 1

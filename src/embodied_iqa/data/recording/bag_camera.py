@@ -18,7 +18,7 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedImage
 from embodied_iqa.data.recording.transforms import TransformTree
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
-from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, topic_of_view
 from embodied_iqa.imaging.images.image_cdr import StampedImage
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
@@ -73,8 +73,9 @@ class BagCamera:
         self._view = view
         self._options = options or BagCameraOptions()
         self._reader = TrialReader(path)
-        self._topic = self._reader.camera_topic(self._options.topic or f"/camera/{view}/image_raw")
         try:
+            named = self._options.topic or topic_of_view(view, self._reader.topics)
+            self._topic = self._reader.camera_topic(named)
             self._images = self._reader.images([self._topic])
             first = self._first_image()
             self._intrinsics: Intrinsics | None = self._options.intrinsics or self._recorded_intrinsics()

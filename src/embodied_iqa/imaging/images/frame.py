@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 
 VIEW_NAMES: Final = "a letter and up to 31 more letters, digits and single underscores"
 _VIEW_NAME: Final = re.compile(r"(?!.*__)[A-Za-z][A-Za-z0-9_]{0,31}")
-_IMAGE_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
+_IMAGE_TOPIC: Final = re.compile(r"(?P<namespace>(/\w+)*)/camera/(?P<view>[^/]+)/image_raw", re.ASCII)
 _CALIBRATED: Final = "a calibrated camera"
 
 
@@ -86,10 +86,39 @@ def ordered_views(views: Iterable[View]) -> tuple[View, ...]:
     return (*(view for view in _FIRST if view in found), *sorted(found.difference(_FIRST)))
 
 
-def view_of_topic(topic: str) -> View | None:
-    """Return the camera of a topic ``/camera/<view>/image_raw``, None for other topics."""
+def view_of_topic(topic: str, *, in_any_namespace: bool = False) -> View | None:
+    """Return the camera of a topic ``/camera/<view>/image_raw``, None for other topics.
+
+    Args:
+        topic: The name.
+        in_any_namespace: ``/cell1/camera/<view>/image_raw`` counts too: `ros2 bag` records it so.
+    """
     match = _IMAGE_TOPIC.fullmatch(topic)
-    return View(match["view"]) if match and is_view(match["view"]) else None
+    if match is None or not is_view(match["view"]) or (match["namespace"] and not in_any_namespace):
+        return None
+    return View(match["view"])
+
+
+def topic_of_view(view: View, topics: Iterable[str]) -> str:
+    """Return the topic of a camera's images among those of a recording.
+
+    Args:
+        view: The camera.
+        topics: The names in the recording; ``image_raw/compressed`` counts as ``image_raw``.
+
+    Returns:
+        ``/camera/<view>/image_raw``, or where it is not there the one that ends so, in a namespace.
+
+    Raises:
+        InputError: Several namespaces have this camera.
+    """
+    usual, names = f"/camera/{view}/image_raw", {topic.removesuffix("/compressed") for topic in topics}
+    found = sorted(name for name in names if view_of_topic(name, in_any_namespace=True) == view)
+    if usual in found or not found:
+        return usual
+    if len(found) > 1:
+        raise InputError(f"several cameras {view}", expected="one, or the name of a topic", got=found)
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,4 +82,4 @@ def follow_tool(rig: CameraRig, history: PoseHistory) -> None:
         if (T_base_tool := tool_pose_of(rig.node, pose)) is not None:
             history.add(ns_of(pose.header.stamp), T_base_tool)
 
-    rig.node.create_subscription(PoseStamped, "/arm/tool_pose", note, STATE)
+    rig.node.create_subscription(PoseStamped, "arm/tool_pose", note, STATE)

@@ -37,7 +37,7 @@ class LiveCameras:
         self._stop = threading.Event()
         self._failed: dict[View, str] = {}
         self._depths = {
-            camera.view: rig.node.create_publisher(Image, f"/camera/{camera.view}/depth/image_raw", IMAGE)
+            camera.view: rig.node.create_publisher(Image, f"camera/{camera.view}/depth/image_raw", IMAGE)
             for camera in cameras
             if depth
         }

@@ -35,8 +35,8 @@ class SimulatedFeed:
         self._cameras: SimulatedCameras | None = None
         self._epoch = 0
         qos = image_input(newest_only=rig.config.newest_only)
-        rig.node.create_subscription(SimState, "/sim/snapshot", self._late.counting(self._draw), qos)
-        rig.node.create_subscription(SimState, "/sim/status", self._renderer_of, LATCHED)
+        rig.node.create_subscription(SimState, "sim/snapshot", self._late.counting(self._draw), qos)
+        rig.node.create_subscription(SimState, "sim/status", self._renderer_of, LATCHED)
 
     def health(self) -> Health:
         """Return the faults of delivery, the states that were never drawn, and the time of the last one."""

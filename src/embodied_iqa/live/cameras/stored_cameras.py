@@ -45,7 +45,7 @@ class RunCameras(TimedCameras):
     def __init__(self, rig: CameraRig, playbacks: list[RunPlayback]) -> None:
         super().__init__(rig, playbacks)
         self._playbacks = playbacks
-        rig.node.create_subscription(TrialEvent, "/trial/events", self._follow_trial, EVENT)
+        rig.node.create_subscription(TrialEvent, "trial/events", self._follow_trial, EVENT)
 
     def health(self) -> Health:
         """Return the number of repeated images of each camera."""

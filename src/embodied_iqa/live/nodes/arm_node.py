@@ -47,14 +47,14 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._arm = self._make_arm(model, options.dt_s)
         self._controller = make_controller(config.limits, options, config.tool_length_m, self._arm.model)
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
-        self._status_publisher = self.create_publisher(ArmStatus, "/arm/status", EVENT)
-        self._joint_publisher = self.create_publisher(JointState, "/arm/joint_states", STATE)
-        self._pose_publisher = self.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
+        self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
+        self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", STATE)
+        self._pose_publisher = self.create_publisher(PoseStamped, "arm/tool_pose", STATE)
         group = MutuallyExclusiveCallbackGroup()
-        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
-        self.create_subscription(ActionChunk, "/vla/actions", self._take_chunk, EVENT, callback_group=group)
-        self.create_service(RearmArm, "/arm/rearm", self._rearm, callback_group=group)
-        self.create_service(StopArm, "/arm/stop", self._stop, callback_group=group)
+        self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
+        self.create_subscription(ActionChunk, "vla/actions", self._take_chunk, EVENT, callback_group=group)
+        self.create_service(RearmArm, "arm/rearm", self._rearm, callback_group=group)
+        self.create_service(StopArm, "arm/stop", self._stop, callback_group=group)
 
     def _make_arm(self, model: ArmModel, dt_s: float) -> Arm:
         config = self.config

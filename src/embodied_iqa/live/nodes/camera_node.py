@@ -27,9 +27,9 @@ class CameraNode(BaseNode[CameraParameters]):
     def __init__(self) -> None:
         super().__init__("camera_node", CameraParameters)
         views = self.config.views
-        self._images = self.create_publishers(Image, "/camera/{view}/image_raw", views, IMAGE)
-        self._infos = self.create_publishers(CameraInfo, "/camera/{view}/camera_info", views, IMAGE)
-        self._poses = self.create_publishers(PoseStamped, "/camera/{view}/pose", views, IMAGE)
+        self._images = self.create_publishers(Image, "camera/{view}/image_raw", views, IMAGE)
+        self._infos = self.create_publishers(CameraInfo, "camera/{view}/camera_info", views, IMAGE)
+        self._poses = self.create_publishers(PoseStamped, "camera/{view}/pose", views, IMAGE)
         self._counts = dict.fromkeys(views, 0)
         open_feed = load(self.config.source.opener)
         self._feed: CameraFeed = open_feed(CameraRig(self, self.config, self._publish))

@@ -37,10 +37,10 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._refused = 0
         self._late = LateCount()
         self._latency_ms = 0.0
-        self._state_publisher = self.create_publisher(DistortionState, "/distortion/state", CHANGES)
-        topic = "/distorted/{view}/image_raw"
+        self._state_publisher = self.create_publisher(DistortionState, "distortion/state", CHANGES)
+        topic = "distorted/{view}/image_raw"
         self._outputs = self.create_publishers(ImageMessage, topic, config.views, IMAGE)
-        topic = "/distorted/{view}/preview/compressed"
+        topic = "distorted/{view}/preview/compressed"
         self._previews = self.create_publishers(CompressedImage, topic, config.views, EVENT)
         if config.id:
             spec = DistortionSpec(config.id, config.level, config.seed, config.frozen, config.schedule)
@@ -48,10 +48,10 @@ class DistortionNode(BaseNode[DistortionParameters]):
             self._changes.set(spec, None)
         self._publish_state(self._changes.newest, 0)
         for view in config.views:
-            topic, take = f"/camera/{view}/image_raw", self._late.counting(partial(self._image, view))
+            topic, take = f"camera/{view}/image_raw", self._late.counting(partial(self._image, view))
             qos = image_input(newest_only=config.newest_only)
             self.create_subscription(ImageMessage, topic, take, qos, raw=True)
-        self.create_service(SetDistortion, "/distortion/set", self._set)
+        self.create_service(SetDistortion, "distortion/set", self._set)
 
     def health(self) -> Health:
         """Return the current distortion."""

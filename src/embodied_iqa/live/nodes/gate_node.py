@@ -49,15 +49,15 @@ class GateNode(ManagedNode[GateParameters]):
         self._decided = dict.fromkeys(Verdict, 0)
         self._late = LateCount()
         self._latency_ms = 0.0
-        self._lease_publisher = self.create_publisher(ours.GateLease, "/gate/lease", STATE)
-        self._quality_publisher = self.create_publisher(ours.ImageQuality, "/gate/quality", STATE)
+        self._lease_publisher = self.create_publisher(ours.GateLease, "gate/lease", STATE)
+        self._quality_publisher = self.create_publisher(ours.ImageQuality, "gate/quality", STATE)
         self._passed_on = {
             view: self.create_publisher(Image, REPAIRED.format(view=view), IMAGE)
             for view in (self.config.views if self.config.judge.repairs else ())
         }
-        self.create_subscription(ours.ActionChunk, "/vla/actions", self._take_decision, EVENT)
+        self.create_subscription(ours.ActionChunk, "vla/actions", self._take_decision, EVENT)
         for view in self.config.views:
-            topic = f"/distorted/{view}/image_raw"
+            topic = f"distorted/{view}/image_raw"
             take, qos = partial(self._judge, view), image_input(newest_only=self.config.newest_only)
             self.create_subscription(Image, topic, self._late.counting(take), qos, raw=True)
 

@@ -28,6 +28,7 @@ from embodied_iqa.live.ros.calls import ENDING, AnswerT, RequestT, call
 from embodied_iqa.live.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.live.ros.current_message import current_message
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
+from embodied_iqa.live.ros.names import CLOCK_TOPIC
 from embodied_iqa.live.ros.node import BaseNode, Health, Spin, leave, main_of
 from embodied_iqa.live.ros.qos import CLOCK, EVENT, STATE
 from embodied_iqa.live.ros.recorded_topics import arm_topics, camera_topics, recorded_topics
@@ -58,22 +59,22 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._trial = read_trial(Path(self.config.recording))
         group = ReentrantCallbackGroup()
         self._lifecycle = LifecycleManager(self, self.config.managed_nodes, group)
-        self._distort = self.create_client(srv.SetDistortion, "/distortion/set", callback_group=group)
-        self._set_task = self.create_client(srv.SetTask, "/vla/set_task", callback_group=group)
-        self._ask_vlm = self.create_client(srv.AskVlm, "/vlm/ask", callback_group=group)
-        self._record = self.create_client(srv.RecordTrial, "/recorder/record", callback_group=group)
+        self._distort = self.create_client(srv.SetDistortion, "distortion/set", callback_group=group)
+        self._set_task = self.create_client(srv.SetTask, "vla/set_task", callback_group=group)
+        self._ask_vlm = self.create_client(srv.AskVlm, "vlm/ask", callback_group=group)
+        self._record = self.create_client(srv.RecordTrial, "recorder/record", callback_group=group)
         events = [topic for topic in recorded_topics((), distorted_pictures=False) if topic.name == _EVENTS]
         self._outputs = {
-            topic.name: self.create_publisher(topic.kind, topic.name, topic.qos)
+            topic.name: self.create_publisher(topic.kind, topic.live_name, topic.qos)
             for topic in (*camera_topics(self.config.views), *arm_topics(), *events)
         }
-        self._clock_publisher = self.create_publisher(Clock, "/clock", CLOCK)
+        self._clock_publisher = self.create_publisher(Clock, CLOCK_TOPIC, CLOCK)
         self._judged: dict[str, int] = {}
         self._arrived = threading.Condition()
-        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
+        self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
         self._run: RunRecord | None = None
         self._first_sequence: int | None = None
-        self.create_subscription(ActionChunk, "/vla/actions", self._take_chunk, EVENT, callback_group=group)
+        self.create_subscription(ActionChunk, "vla/actions", self._take_chunk, EVENT, callback_group=group)
         self._images = 0
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._work, name="playback", daemon=True)
@@ -213,7 +214,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             listeners = {
                 view: {
                     info.node_name
-                    for info in self.get_subscriptions_info_by_topic(f"/camera/{view}/image_raw")
+                    for info in self.get_subscriptions_info_by_topic(f"camera/{view}/image_raw")
                 }
                 for view in self.config.views
             }
@@ -244,7 +245,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
     def _call(self, client: Client[RequestT, AnswerT], request: RequestT) -> None:
         response = call(client, request, self.config.reply_deadline_s)
         if not response.success:
-            raise UserError(f"{client.srv_name}: {response.message}")
+            raise UserError(f"{client.service_name}: {response.message}")
 
 
 def renumbered(status: ArmStatus, recorded: int | None, played: int | None) -> ArmStatus:

@@ -38,9 +38,9 @@ class RecorderNode(BaseNode[RecorderParameters]):
             take = partial(self._take, topic)
             has_one_publisher = topic.kind is not DiagnosticArray
             callback = self._late.counting(take) if has_one_publisher else take
-            self.create_subscription(topic.kind, topic.name, callback, topic.qos, raw=True)
-        self.create_service(RecordTrial, "/recorder/record", self._record)
-        self.create_service(SetBool, "/recorder/pause", self._pause)
+            self.create_subscription(topic.kind, topic.live_name, callback, topic.qos, raw=True)
+        self.create_service(RecordTrial, "recorder/record", self._record)
+        self.create_service(SetBool, "recorder/pause", self._pause)
 
     def health(self) -> Health:
         """Return the counts of written and lost messages."""

@@ -14,6 +14,7 @@ from std_srvs.srv import SetBool
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
 from embodied_iqa.live.ros.conversion import header_of, joints_to_msg, ns_of, time_of
+from embodied_iqa.live.ros.names import CLOCK_TOPIC
 from embodied_iqa.live.ros.node import BaseNode, Health, Spin, leave, main_of
 from embodied_iqa.live.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.runs.graph.parameters import SimParameters
@@ -55,14 +56,14 @@ class SimNode(BaseNode[SimParameters]):
         self._reported_violation = ""
         self._robot = EmulatedRobot(self._world, config.emulator_ip, self._tick_ns, lambda: self.now_ns)
         self._restart_schedule()
-        self._snapshot_publisher = self.create_publisher(SimState, "/sim/snapshot", STATE)
-        self._status_publisher = self.create_publisher(SimState, "/sim/status", LATCHED)
-        self._joint_publisher = self.create_publisher(JointState, "/sim/joint_states", STATE)
-        self._target_publisher = self.create_publisher(JointState, "/sim/joint_targets", STATE)
-        self._clock_publisher = self.create_publisher(Clock, "/clock", CLOCK)
-        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE)
-        self.create_service(ResetWorld, "/sim/reset", self._reset)
-        self.create_service(SetBool, "/sim/run", self._run)
+        self._snapshot_publisher = self.create_publisher(SimState, "sim/snapshot", STATE)
+        self._status_publisher = self.create_publisher(SimState, "sim/status", LATCHED)
+        self._joint_publisher = self.create_publisher(JointState, "sim/joint_states", STATE)
+        self._target_publisher = self.create_publisher(JointState, "sim/joint_targets", STATE)
+        self._clock_publisher = self.create_publisher(Clock, CLOCK_TOPIC, CLOCK)
+        self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE)
+        self.create_service(ResetWorld, "sim/reset", self._reset)
+        self.create_service(SetBool, "sim/run", self._run)
 
     @property
     def now_ns(self) -> int:

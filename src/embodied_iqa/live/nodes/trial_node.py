@@ -29,6 +29,7 @@ from embodied_iqa.live.ros.calls import ENDING
 from embodied_iqa.live.ros.conversion import chunk_status, ns_of, pose_of, spec_of, trial_event
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
+from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
 from embodied_iqa.live.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, LATCHED, STATE
 from embodied_iqa.live.ros.spinning import ThreadedExecutor
@@ -59,7 +60,6 @@ from embodied_iqa.runs.trial.state import TrialState
 from embodied_iqa.world.tasks.instruction import parse_instruction
 from embodied_iqa.world.tasks.sentence import check_sentence
 
-_ACTION = "/trial/run"
 _POLL_S = 0.1
 _OUTCOMES = {
     Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
@@ -91,18 +91,18 @@ class TrialNode(BaseNode[TrialParameters]):
         self._views_shown: set[str] = set()
         self._views_seen: set[str] = set()
         self._recording_fault = ""
-        self._event_publisher = self.create_publisher(ours.TrialEvent, "/trial/events", EVENT)
+        self._event_publisher = self.create_publisher(ours.TrialEvent, "trial/events", EVENT)
         self._subscribe()
         self._server = ActionServer(
             self,
             RunTrial,
-            _ACTION,
+            TRIAL_ACTION,
             execute_callback=self._execute,
             goal_callback=self._accept,
             cancel_callback=self._cancel,
             callback_group=group,
         )
-        self.create_service(Trigger, "/trial/end_run", self._end_run, callback_group=group)
+        self.create_service(Trigger, "trial/end_run", self._end_run, callback_group=group)
 
     def health(self) -> Health:
         """Return the stage and the task of the trial."""
@@ -122,15 +122,15 @@ class TrialNode(BaseNode[TrialParameters]):
         ) -> None:
             self.create_subscription(kind, topic, callback, qos, callback_group=listening)
 
-        on(ours.GateLease, "/gate/lease", self._lease_seen, STATE)
-        on(ours.SimState, "/sim/status", self._world_seen, LATCHED)
-        on(ours.ArmStatus, "/arm/status", self._arm_seen, EVENT)
-        on(ours.ActionChunk, "/vla/actions", self._chunk_seen, EVENT)
-        on(Bool, "/vla/deciding", lambda message: self._happened(Deciding(message.data)), EVENT)
-        on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
-        on(DiagnosticArray, "/diagnostics", self._diagnosed, QoSProfile(depth=10))
+        on(ours.GateLease, "gate/lease", self._lease_seen, STATE)
+        on(ours.SimState, "sim/status", self._world_seen, LATCHED)
+        on(ours.ArmStatus, "arm/status", self._arm_seen, EVENT)
+        on(ours.ActionChunk, "vla/actions", self._chunk_seen, EVENT)
+        on(Bool, "vla/deciding", lambda message: self._happened(Deciding(message.data)), EVENT)
+        on(PoseStamped, "arm/tool_pose", self._pose_seen, STATE)
+        on(DiagnosticArray, DIAGNOSTICS, self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
-            on(CameraInfo, f"/camera/{view}/camera_info", partial(self._image_seen, str(view)), STATE)
+            on(CameraInfo, f"camera/{view}/camera_info", partial(self._image_seen, str(view)), STATE)
 
     def _happened(self, event: Event) -> None:
         """Queue an event of the current trial; between trials nothing would consume it."""
@@ -170,7 +170,7 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if self._busy and status.message.startswith(RECORDING_FAILED):
+            if self._busy and local_name(self, status.name) and status.message.startswith(RECORDING_FAILED):
                 self._recording_fault = status.message.removeprefix(RECORDING_FAILED)
 
     # --- the action -----------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _execute(self, handle: _GoalHandle) -> RunTrial.Result:
         result = RunTrial.Result()
-        client = ClientWatch(self, _ACTION, time.monotonic())
+        client = ClientWatch(self, TRIAL_ACTION, time.monotonic())
         try:
             self._goal = handle.request
             plan = self._plan()

@@ -56,16 +56,16 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._grippers: StateHistory[float] = StateHistory()
         self._assumed_tool = None if self.config.has_arm else self._tool_without_arm()
         self._outputs: dict[Source, Publisher[ActionChunk]] = {
-            Source.DISTORTED: self.create_publisher(ActionChunk, "/vla/actions", EVENT),
-            Source.RAW: self.create_publisher(ActionChunk, "/vla/reference_actions", EVENT),
+            Source.DISTORTED: self.create_publisher(ActionChunk, "vla/actions", EVENT),
+            Source.RAW: self.create_publisher(ActionChunk, "vla/reference_actions", EVENT),
         }
-        self._deciding = self.create_publisher(Bool, "/vla/deciding", EVENT)
+        self._deciding = self.create_publisher(Bool, "vla/deciding", EVENT)
         self._said_deciding = False
-        self.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE)
-        self.create_subscription(JointState, "/arm/joint_states", self._take_joints, STATE)
-        self.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT)
-        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE)
-        self.create_service(SetTask, "/vla/set_task", self._set_task)
+        self.create_subscription(PoseStamped, "arm/tool_pose", self._take_pose, STATE)
+        self.create_subscription(JointState, "arm/joint_states", self._take_joints, STATE)
+        self.create_subscription(ArmStatus, "arm/status", self._take_status, EVENT)
+        self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE)
+        self.create_service(SetTask, "vla/set_task", self._set_task)
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""

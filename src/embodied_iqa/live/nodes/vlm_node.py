@@ -40,8 +40,8 @@ class VlmNode(ManagedNode[VlmParameters]):
         self._input: FrameInput | None = None
         self._arrived = threading.Condition()
         self._inference: NodeInference[AnswerRecord] = NodeInference(self, limit=_QUESTIONS)
-        self._publisher = self.create_publisher(VlmAnswer, "/vlm/answer", EVENT)
-        self.create_service(AskVlm, "/vlm/ask", self._ask, callback_group=ReentrantCallbackGroup())
+        self._publisher = self.create_publisher(VlmAnswer, "vlm/answer", EVENT)
+        self.create_service(AskVlm, "vlm/ask", self._ask, callback_group=ReentrantCallbackGroup())
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""

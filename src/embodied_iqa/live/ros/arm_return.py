@@ -17,6 +17,7 @@ from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, way_back
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.live.ros.conversion import chunk_to_msg
 from embodied_iqa.live.ros.frames import tool_pose_of
+from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
 from embodied_iqa.live.ros.qos import EVENT, STATE
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 from embodied_iqa.world.protocols import ActionChunk as Chunk
@@ -60,16 +61,16 @@ class ArmReturn:
         self._interrupted = False
         self._fault = ""
         self._node = node
-        self._publisher = node.create_publisher(ActionChunk, "/vla/actions", EVENT)
+        self._publisher = node.create_publisher(ActionChunk, "vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
-        node.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE, callback_group=group)
+        node.create_subscription(PoseStamped, "arm/tool_pose", self._take_pose, STATE, callback_group=group)
         node.create_subscription(
-            JointState, "/arm/joint_states", self._take_joints, STATE, callback_group=group
+            JointState, "arm/joint_states", self._take_joints, STATE, callback_group=group
         )
-        node.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
-        node.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT, callback_group=group)
+        node.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
+        node.create_subscription(ArmStatus, "arm/status", self._take_status, EVENT, callback_group=group)
         node.create_subscription(
-            DiagnosticArray, "/diagnostics", self._take_health, _DIAGNOSTICS, callback_group=group
+            DiagnosticArray, DIAGNOSTICS, self._take_health, _DIAGNOSTICS, callback_group=group
         )
 
     def check(self, run_index: int) -> str:
@@ -197,5 +198,5 @@ class ArmReturn:
 
     def _take_health(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name == _ARM_NODE:
+            if local_name(self._node, status.name) == _ARM_NODE:
                 self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""

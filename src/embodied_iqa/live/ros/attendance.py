@@ -28,7 +28,7 @@ class Attendance:
         self._question: AskPerson | None = None
         self._until_s = 0.0
         node.create_service(
-            ConfirmRun, "/trial/confirm", self._answered, callback_group=ReentrantCallbackGroup()
+            ConfirmRun, "trial/confirm", self._answered, callback_group=ReentrantCallbackGroup()
         )
 
     def ask(self, question: AskPerson) -> None:

@@ -74,7 +74,7 @@ def _await_service(client: Client[RequestT, ResponseT], deadline_s: float, check
         _check_not_ending(client)
         check()
         if time.monotonic() - began > deadline_s:
-            raise UserError(f"no service {client.srv_name} within its deadline")
+            raise UserError(f"no service {client.service_name} within its deadline")
 
 
 def _exchange(
@@ -98,7 +98,7 @@ def _exchange(
         if waited_s > deadline_s:
             for future in futures:
                 client.remove_pending_request(future)
-            raise NoResponseError(f"{client.srv_name} has not responded within {deadline_s:.1f} s")
+            raise NoResponseError(f"{client.service_name} has not responded within {deadline_s:.1f} s")
         if again_s is not None and waited_s > again_s * len(futures):
             futures.append(begin_call(client, request, responses.put))
 
@@ -123,4 +123,4 @@ def begin_call(
 
 def _check_not_ending(client: Client[RequestT, ResponseT]) -> None:
     if ENDING.is_set() or not client.context.ok():
-        raise UserError(f"stopped before {client.srv_name} responded")
+        raise UserError(f"stopped before {client.service_name} responded")

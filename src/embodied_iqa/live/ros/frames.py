@@ -26,9 +26,9 @@ from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.qos import IMAGE, image_input
 
-TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/{view}/image_raw"}
+TOPICS = {Source.RAW: "camera/{view}/image_raw", Source.DISTORTED: "distorted/{view}/image_raw"}
 """Topics of the images."""
-REPAIRED = "/gate/{view}/image_raw"
+REPAIRED = "gate/{view}/image_raw"
 """Topic of what the gate passes on to the policy: repaired where it repaired, else as received."""
 
 
@@ -84,7 +84,7 @@ class FrameInput:
         self.frames.clear()
 
     def _subscribe(self, view: View) -> None:
-        node, prefix = self._node, f"/camera/{view}"
+        node, prefix = self._node, f"camera/{view}"
         self._subscriptions += [
             node.create_subscription(
                 CameraInfo, f"{prefix}/camera_info", partial(self._take_info, view), IMAGE

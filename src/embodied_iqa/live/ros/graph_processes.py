@@ -25,6 +25,7 @@ def running_nodes(
     parameters_name: str,
     *,
     isolated: bool = True,
+    namespace: str = "",
 ) -> Iterator[ProcessGroup]:
     """Start nodes, and stop them at the end; meanwhile this process is in their ROS domain.
 
@@ -34,6 +35,7 @@ def running_nodes(
         log_folder: Folder of their output and parameters.
         parameters_name: Name of the parameter file.
         isolated: Reserve a ROS domain, or the one that the user has set; False: join nodes that run already.
+        namespace: Of the nodes, such as ``/cell1``.
 
     Raises:
         InputError: Another session uses the domain, or a process cannot be started.
@@ -44,8 +46,10 @@ def running_nodes(
         process_environment(environment)
         environment |= {"ROS_LOG_DIR": str(log_folder), SUPERVISOR: str(os.getpid())}
         parameters = log_folder / parameters_name
-        write_parameters(graph, parameters)
-        specs = tuple(ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in entries)
+        write_parameters(graph, parameters, namespace)
+        specs = tuple(
+            ProcessSpec(entry.name, tuple(command_of(entry, parameters, namespace))) for entry in entries
+        )
         with ProcessGroup(specs, log_folder, environment) as group:
             yield group
 

@@ -22,6 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.records import structure
 from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.names import TRIAL_ACTION
 from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.graph.judging_process import AnswerLine, ReportLine, line_of
@@ -41,12 +42,12 @@ class _Connection:
     """A node that listens to one trial."""
 
     def __init__(self, node: Node) -> None:
-        self._confirm = node.create_client(ConfirmRun, "/trial/confirm")
+        self._confirm = node.create_client(ConfirmRun, "trial/confirm")
         self._feedback: Question | None = None
         self._task, self._trial, self._stage = "", "", ""
         kind: type[FeedbackMessage[RunTrial.Feedback]] = RunTrial.Impl.FeedbackMessage  # type: ignore[attr-defined]
-        node.create_subscription(kind, "/trial/run/_action/feedback", self._progressed, EVENT)
-        node.create_subscription(TrialEvent, "/trial/events", self._happened, EVENT)
+        node.create_subscription(kind, f"{TRIAL_ACTION}/_action/feedback", self._progressed, EVENT)
+        node.create_subscription(TrialEvent, "trial/events", self._happened, EVENT)
 
     def state(self) -> JudgingState:
         """Ask the trial which question is open."""

@@ -15,6 +15,7 @@ from rclpy.node import Node
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.live.ros.calls import NoResponseError, call
+from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
 from embodied_iqa.live.ros.node import CONFIGURE_FAILED
 
 _AGAIN_S = 2.0
@@ -44,17 +45,18 @@ class LifecycleManager:
     """
 
     def __init__(self, node: Node, names: Iterable[str], group: CallbackGroup) -> None:
+        self._node = node
         self._clients = {
             name: (
-                node.create_client(GetState, f"/{name}/get_state", callback_group=group),
-                node.create_client(ChangeState, f"/{name}/change_state", callback_group=group),
+                node.create_client(GetState, f"{name}/get_state", callback_group=group),
+                node.create_client(ChangeState, f"{name}/change_state", callback_group=group),
             )
             for name in names
         }
         self._reasons: dict[str, str] = {}
         self._note: Callable[[str, str], None] = lambda _name, _state: None
         self._arrived = threading.Condition()
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 10, callback_group=group)
+        node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._take, 10, callback_group=group)
 
     def bring_up(
         self,
@@ -138,8 +140,9 @@ class LifecycleManager:
     def _take(self, message: DiagnosticArray) -> None:
         with self._arrived:
             for status in message.status:
-                if status.message.startswith(CONFIGURE_FAILED):
-                    self._reasons[status.name] = status.message.removeprefix(CONFIGURE_FAILED)
+                name = local_name(self._node, status.name)
+                if name is not None and status.message.startswith(CONFIGURE_FAILED):
+                    self._reasons[name] = status.message.removeprefix(CONFIGURE_FAILED)
             self._arrived.notify_all()
 
     def _reason(self, name: str) -> str:

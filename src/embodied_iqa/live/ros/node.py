@@ -7,16 +7,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from lifecycle_msgs.srv import ChangeState
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import EventHandler
@@ -28,13 +26,14 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.waitable import Waitable
 
-from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
 from embodied_iqa.base.deadline import end_within
 from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.calls import ENDING
 from embodied_iqa.live.ros.environment import prepare_environment
-from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections, settings_of
+from embodied_iqa.live.ros.names import DIAGNOSTICS, diagnosed_name
+from embodied_iqa.live.ros.node_parameters import declare
+from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections
 from embodied_iqa.world.simulation.graphics_contexts import report_open_contexts
 
 ConfigT = TypeVar("ConfigT")
@@ -59,9 +58,6 @@ RECORDING_FAILED = "recording failed: "
 _DIAGNOSTICS_PERIOD_S = 1.0
 _EVENTS_S = 0.05
 """Time after each period's timer in which a wait set includes the events."""
-_WORDS = {True: "on", False: "off"}
-"""ROS reads these words without quotes as bools."""
-_NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
 
 
 @dataclass(slots=True)
@@ -90,8 +86,8 @@ class BaseNode(Node, Generic[ConfigT]):
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        self.config = _declare(self, config_class)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.config = declare(self, config_class)
+        self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         # a separate group: where the executor has a second thread, diagnostics continue while a node loads
         group = MutuallyExclusiveCallbackGroup()
@@ -129,7 +125,7 @@ class BaseNode(Node, Generic[ConfigT]):
     def _report(self, health: Health | None = None) -> None:
         health = self.health() if health is None else health
         status = DiagnosticStatus(
-            level=health.level, name=self.get_name(), message=health.message, hardware_id="embodied_iqa"
+            level=health.level, name=diagnosed_name(self), message=health.message, hardware_id="embodied_iqa"
         )
         status.values = [KeyValue(key=key, value=str(value)) for key, value in health.values.items()]
         message = DiagnosticArray(status=[status])
@@ -315,36 +311,3 @@ def _spinning(runner: Executor, stop: StopRequest) -> Spin:
             raise _StoppedError
 
     return spin
-
-
-def _declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
-    known = parameters_of(config_class)
-    for where, values in settings_of(node.get_fully_qualified_name(), sys.argv):
-        check_values(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
-    overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}
-    for name, value in overrides.items():
-        if isinstance(value, bool) and (own := named(known, name)) and issubclass(own.kind, StrEnum):
-            overrides[name] = _WORDS[value]
-    config = build(config_class, _ours(overrides), f"the parameters of {node.get_name()}")
-    for parameter, plain in leaves_of(config):
-        if node.has_parameter(parameter.name):
-            node.undeclare_parameter(parameter.name)
-        node.declare_parameter(parameter.name, plain, _descriptor(parameter), ignore_override=True)
-    return config
-
-
-def _ours(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in values.items() if not name.startswith(_NOT_OURS)}
-
-
-def _descriptor(parameter: Parameter) -> ParameterDescriptor:
-    descriptor = ParameterDescriptor(description=parameter.description, read_only=True)
-    if parameter.minimum is None or parameter.maximum is None or parameter.is_list:
-        return descriptor
-    if parameter.kind is int:
-        bounds = IntegerRange(from_value=int(parameter.minimum), to_value=int(parameter.maximum), step=0)
-        descriptor.integer_range = [bounds]
-    elif parameter.kind is float:
-        low, high = float(parameter.minimum), float(parameter.maximum)
-        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
-    return descriptor

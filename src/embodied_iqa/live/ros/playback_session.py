@@ -20,7 +20,14 @@ def with_playback(graph: GraphParameters, recording: Path, out: Path) -> GraphPa
     return replace(graph, playback_node=playback)
 
 
-def play_back(graph: GraphParameters, recording: Path, run_folder: Path, *, attach: bool = False) -> Path:
+def play_back(
+    graph: GraphParameters,
+    recording: Path,
+    run_folder: Path,
+    *,
+    attach: bool = False,
+    namespace: str = "",
+) -> Path:
     """Play a recording back through the nodes; return the path of the new recording.
 
     Args:
@@ -28,6 +35,7 @@ def play_back(graph: GraphParameters, recording: Path, run_folder: Path, *, atta
         recording: The recorded trial.
         run_folder: Folder of the new recording and the logs.
         attach: The other nodes run already.
+        namespace: Of the nodes, such as ``/cell1``.
 
     Raises:
         EmbodiedIqaError: A node failed, or the playback did.
@@ -38,7 +46,8 @@ def play_back(graph: GraphParameters, recording: Path, run_folder: Path, *, atta
     if attach:
         entries = tuple(entry for entry in entries if entry.name == "playback_node")
     log_folder = run_folder / "log"
-    with running_nodes(graph, entries, log_folder, "playback.yaml", isolated=not attach) as group:
+    isolated, name = not attach, "playback.yaml"
+    with running_nodes(graph, entries, log_folder, name, isolated=isolated, namespace=namespace) as group:
         while group.exit_code("playback_node") is None:
             group.check()
             time.sleep(_POLL_S)

@@ -13,6 +13,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, JointState
 
 from embodied_iqa.data.recording.qos import qos_text
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.names import DIAGNOSTICS
 from embodied_iqa.live.ros.qos import CHANGES, EVENT, IMAGE, STATE
 
 
@@ -21,7 +22,7 @@ class RecordedTopic:
     """A topic.
 
     Attributes:
-        name: The name, such as `/gate/lease`.
+        name: The name in a recording, such as `/gate/lease`, whatever the namespace of the graph.
         kind: The message class.
         qos: What the publisher offers.
     """
@@ -35,6 +36,11 @@ class RecordedTopic:
         """Return the name of the type in a recording."""
         package = self.kind.__module__.partition(".")[0]
         return f"{package}/msg/{self.kind.__name__}"
+
+    @property
+    def live_name(self) -> str:
+        """Return the name for publishers and subscriptions: relative, so that it follows the namespace."""
+        return self.name if self.name == DIAGNOSTICS else self.name.removeprefix("/")
 
     @property
     def is_image(self) -> bool:
@@ -83,7 +89,7 @@ def recorded_topics(views: Iterable[View], *, distorted_pictures: bool) -> list[
         RecordedTopic("/vla/reference_actions", ours.ActionChunk, EVENT),
         RecordedTopic("/sim/snapshot", ours.SimState, STATE),
         RecordedTopic("/trial/events", ours.TrialEvent, EVENT),
-        RecordedTopic("/diagnostics", DiagnosticArray, EVENT),
+        RecordedTopic(DIAGNOSTICS, DiagnosticArray, EVENT),
     ]
     for view in views:
         topics.append(RecordedTopic(f"/distorted/{view}/preview/compressed", CompressedImage, EVENT))

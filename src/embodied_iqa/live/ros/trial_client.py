@@ -21,6 +21,7 @@ from std_srvs.srv import Trigger
 from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.live.ros.actions import ActionCaller, GoalCall, GoalRejectedError
 from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.names import TRIAL_ACTION
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.trial.attendance import Person, Question
 from embodied_iqa.runs.trial.protocol import Stage
@@ -56,6 +57,7 @@ class TrialClient:
         check: Called regularly while a task runs; raises to abort it.
         person: Answers the questions of a trial on a real arm; without, other clients of /trial/confirm do.
         wants_end: Called regularly; returns whether a person wants to end the present run.
+        namespace: Of the graph, such as ``/cell1``.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class TrialClient:
         check: Callable[[], None],
         person: Person | None = None,
         wants_end: Callable[[], bool] = lambda: False,
+        *,
+        namespace: str = "",
     ) -> None:
         self._check, self._person, self._wants_end = check, person, wants_end
         self._stage = Stage.OPEN
@@ -70,12 +74,12 @@ class TrialClient:
         self._begun = False
         # Python handles Ctrl-C: cancelling the trial then takes a working context
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        self._node = Node("trial_client")
-        self._confirm = self._node.create_client(ConfirmRun, "/trial/confirm")
-        self._end_run = self._node.create_client(Trigger, "/trial/end_run")
+        self._node = Node("trial_client", namespace=namespace)
+        self._confirm = self._node.create_client(ConfirmRun, "trial/confirm")
+        self._end_run = self._node.create_client(Trigger, "trial/end_run")
         self._questions: queue.SimpleQueue[TrialProgress] = queue.SimpleQueue()
         self._spin = SpinThread(self._node)
-        self._trials = ActionCaller(self._node, RunTrial, "/trial/run", self._spin)
+        self._trials = ActionCaller(self._node, RunTrial, TRIAL_ACTION, self._spin)
 
     def __enter__(self) -> Self:
         return self

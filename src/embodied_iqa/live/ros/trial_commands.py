@@ -85,15 +85,15 @@ class TrialCommands:
         self._goal = RunTrial.Goal()
         self._unwanted: Callable[[], str] = str
         self._deadline_s = config.reply_deadline_s
-        self._reset = client(srv.ResetWorld, "/sim/reset")
-        self._run = client(SetBool, "/sim/run")
-        self._distort = client(srv.SetDistortion, "/distortion/set")
-        self._rearm = client(srv.RearmArm, "/arm/rearm")
-        self._stop = client(srv.StopArm, "/arm/stop")
-        self._set_task = client(srv.SetTask, "/vla/set_task")
-        self._ask = client(srv.AskVlm, "/vlm/ask")
-        self._record = client(srv.RecordTrial, "/recorder/record")
-        self._pause = client(SetBool, "/recorder/pause")
+        self._reset = client(srv.ResetWorld, "sim/reset")
+        self._run = client(SetBool, "sim/run")
+        self._distort = client(srv.SetDistortion, "distortion/set")
+        self._rearm = client(srv.RearmArm, "arm/rearm")
+        self._stop = client(srv.StopArm, "arm/stop")
+        self._set_task = client(srv.SetTask, "vla/set_task")
+        self._ask = client(srv.AskVlm, "vlm/ask")
+        self._record = client(srv.RecordTrial, "recorder/record")
+        self._pause = client(SetBool, "recorder/pause")
         self._attendance: Attendance | None = None
         self._return: ArmReturn | None = None
         if config.attended:

@@ -53,7 +53,7 @@ def run_session(
     with (
         _terminable(),
         _graph(settings, run_folder) as check,
-        TrialClient(check, person, wants_end) as client,
+        TrialClient(check, person, wants_end, namespace=settings.namespace) as client,
     ):
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,8 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
         yield lambda: None
         return
     graph, log_folder = settings.started_graph, run_folder / "log" / settings.name
-    with running_nodes(graph, nodes_of(graph), log_folder, "parameters.yaml") as group:
+    place = settings.namespace
+    with running_nodes(graph, nodes_of(graph), log_folder, "parameters.yaml", namespace=place) as group:
         yield group.check
 
 

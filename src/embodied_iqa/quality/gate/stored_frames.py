@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.images.codecs import read_image
-from embodied_iqa.imaging.images.frame import View, is_view, ordered_views, view_of_topic
+from embodied_iqa.imaging.images.frame import View, is_view, ordered_views, topic_of_view, view_of_topic
 
 _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm"})
 
@@ -122,8 +122,9 @@ def open_frames(
     if not topics:
         with TrialReader(source) as reader:
             present = reader.image_topics()
-        cameras = {topic: view_of_topic(topic.removesuffix("/compressed")) for topic in present}
-        usual = {view: topic for topic, view in cameras.items() if view is not None}
+            names = (topic.removesuffix("/compressed") for topic in present)
+            named = filter(None, (view_of_topic(name, in_any_namespace=True) for name in names))
+            usual = {view: reader.camera_topic(topic_of_view(view, present)) for view in named}
         _check_views(source, views, ordered_views(usual))
         topics = {usual[view]: view for view in views or ordered_views(usual)}
         if not topics:

@@ -26,7 +26,9 @@ from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParam
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_judge
 from embodied_iqa.runs.graph.lease_parameters import check_leases, link_leases
-from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
+from embodied_iqa.runs.graph.namespaces import ros_arguments_of
+from embodied_iqa.runs.graph.node_sections import values_by_node
+from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, check_rates
 from embodied_iqa.world.scenes.dimensions import check_cell_views
 
@@ -86,6 +88,7 @@ GRAPH: Final = (
 
 _CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
 """Parameter class of each node."""
+_NAMES: Final = {node: {known.name for known in parameters_of(kind)} for node, kind in _CLASSES.items()}
 
 
 def resolve(
@@ -94,6 +97,7 @@ def resolve(
     *,
     judge: str = "",
     policies: Sequence[SubjectReference] = (),
+    namespace: str = "",
 ) -> GraphParameters:
     """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
 
@@ -106,6 +110,7 @@ def resolve(
         overrides: ``node.parameter`` to value.
         judge: Of the gate if no source sets one; empty for that of `default_judge`.
         policies: Further VLAs that these parameters are for, beside that of vla_node.
+        namespace: Of the nodes, such as ``/cell1``, for sections that name one.
 
     Raises:
         UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
@@ -113,7 +118,7 @@ def resolve(
     """
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     for path in (shared_file(_DEFAULT_FILE), *files):
-        _merge(merged, _values_by_node(path))
+        _merge(merged, values_by_node(path, _NAMES, namespace))
         _locate_calibration(merged["gate_node"], path.parent)
     _merge(merged, _overrides_by_node(overrides or {}))
     _locate_calibration(merged["gate_node"], Path())
@@ -145,23 +150,23 @@ def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[
 
 def nodes_with(parameter: str) -> tuple[str, ...]:
     """Return the names of the nodes that have a parameter of this name."""
-    return tuple(
-        name for name, kind in _CLASSES.items() if parameter in {known.name for known in parameters_of(kind)}
-    )
+    return tuple(node for node, names in _NAMES.items() if parameter in names)
 
 
-def write_parameters(graph: GraphParameters, path: Path) -> None:
+def write_parameters(graph: GraphParameters, path: Path, namespace: str = "") -> None:
     """Write the parameters as a ROS parameter file; every node uses /clock where time is simulated."""
+    prefix = f"{namespace}/" if namespace else ""
     uses_sim_time = graph.arm_node.robot.is_simulated
     tree: dict[str, object] = {ALL_NODES: {ROS_KEY: {"use_sim_time": uses_sim_time}}}
-    tree |= {name: {ROS_KEY: values} for name, values in graph.values().items()}
+    tree |= {f"{prefix}{name}": {ROS_KEY: values} for name, values in graph.values().items()}
     path.write_text(dump_yaml(tree, flow_leaves=True), encoding="utf-8")
 
 
-def command_of(entry: NodeEntry, parameters: Path) -> list[str]:
+def command_of(entry: NodeEntry, parameters: Path, namespace: str = "") -> list[str]:
     """Return the command line that starts a node without the launch package."""
     module = f"embodied_iqa.live.nodes.{entry.name}"
-    return [*UNINTERRUPTED, sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
+    words = ["--ros-args", "--params-file", str(parameters), *ros_arguments_of(namespace)]
+    return [*UNINTERRUPTED, sys.executable, "-m", module, *words]
 
 
 def _completed(graph: GraphParameters) -> GraphParameters:
@@ -326,24 +331,4 @@ def _overrides_by_node(overrides: Mapping[str, object]) -> dict[str, dict[str, o
         if node not in _CLASSES or not dot:
             raise UsageError("unknown node in an override", got=name, available=_CLASSES)
         found.setdefault(node, {})[parameter] = value
-    return found
-
-
-def _values_by_node(path: Path) -> dict[str, dict[str, object]]:
-    """Return what a file sets for each node.
-
-    Raises:
-        UsageError: A section is not for one node of the graph.
-    """
-    found: dict[str, dict[str, object]] = {}
-    for section in read_sections(path, [f"/{name}" for name in _CLASSES]):
-        node = section.node.removeprefix("/")
-        if section.is_pattern:
-            place = section.place.in_file(str(path))
-            raise UsageError(
-                f"{place}: a section for many nodes", expected="one for each node", got=section.node
-            )
-        if node not in _CLASSES:
-            raise UsageError(f"unknown node in {path}", got=node, available=_CLASSES)
-        found[node] = section.values()
     return found

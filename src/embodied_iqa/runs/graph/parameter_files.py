@@ -10,7 +10,7 @@ What a file sets for nodes of others is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -71,6 +71,11 @@ class Section:
         """Whether the section is for more than one node."""
         return "*" in self.node
 
+    @property
+    def is_for_many(self) -> bool:
+        """Whether the section ends with a pattern: then not every parameter has to be one of each node."""
+        return "*" in self.node.rpartition("/")[2]
+
     def applies_to(self, node: str) -> bool:
         """Return whether a node has these parameters.
 
@@ -105,8 +110,23 @@ def read_sections(path: Path, nodes: Iterable[str] = ()) -> tuple[Section, ...]:
     for node in nodes:
         applying = (section for section in sections if section.applies_to(node))
         for first, second in combinations(applying, 2):
-            _refuse_conflict(first, second)
+            refuse_conflict(first, second)
     return sections
+
+
+def refuse_conflict(first: Section, second: Section) -> None:
+    """Refuse two sections that apply to one node and set the same parameter.
+
+    Raises:
+        InputError: They do; the message names both places.
+    """
+    both = first.places.keys() & second.places.keys()
+    if both:
+        name = min(both, key=lambda name: second.places[name].line)
+        raise InputError(
+            f"{second.places[name].in_file(str(second.path))}: {name} is set by section {second.node} and, "
+            f"in line {first.places[name].line}, by section {first.node}, which both apply to one node"
+        )
 
 
 def parameter_files(arguments: Sequence[str]) -> tuple[Path, ...]:
@@ -114,7 +134,9 @@ def parameter_files(arguments: Sequence[str]) -> tuple[Path, ...]:
     return tuple(Path(value) for word, value in _ros_options(arguments) if word == "--params-file")
 
 
-def settings_of(node: str, arguments: Sequence[str]) -> Iterator[tuple[str, Mapping[str, object]]]:
+def settings_of(
+    node: str, arguments: Sequence[str], known: Collection[str] | None = None
+) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yield the parameters that the arguments of a node set, and where each group is from.
 
     ROS reads words such as ``yes`` as bools; here they are what `user_files` reads.
@@ -122,6 +144,7 @@ def settings_of(node: str, arguments: Sequence[str]) -> Iterator[tuple[str, Mapp
     Args:
         node: Name of the node with its namespace.
         arguments: The words of the command line.
+        known: The parameters of the node: of a section for many, others are left out. None leaves out none.
 
     Raises:
         UserError: As for `read_sections`.
@@ -129,7 +152,10 @@ def settings_of(node: str, arguments: Sequence[str]) -> Iterator[tuple[str, Mapp
     for path in parameter_files(arguments):
         for section in read_sections(path, [node]):
             if section.applies_to(node):
-                yield f"section {section.node} of {path}", section.values()
+                values = section.values()
+                if section.is_for_many and known is not None:
+                    values = {name: value for name, value in values.items() if name in known}
+                yield f"section {section.node} of {path}", values
     for word, value in _ros_options(arguments):
         name, separator, text = value.partition(":=")
         owner, colon, parameter = name.rpartition(":")
@@ -173,16 +199,6 @@ def _add_settings(section: Section, node: Any, prefix: str) -> None:
             _add_settings(section, value, f"{name}.")
         else:
             section.add(name, key, value)
-
-
-def _refuse_conflict(first: Section, second: Section) -> None:
-    both = first.places.keys() & second.places.keys()
-    if both:
-        name = min(both, key=lambda name: second.places[name].line)
-        raise InputError(
-            f"{second.places[name].in_file(str(second.path))}: {name} is set by section {second.node} and, "
-            f"in line {first.places[name].line}, by section {first.node}, which both apply to one node"
-        )
 
 
 def _fits(pattern: str, node: str) -> bool:

@@ -72,6 +72,7 @@ class SessionPlan:
         run_deadline_s: Longest time of a run of 30 s, real time, without the person's answers.
         burst: A further distortion of the last task, which `guarded` repeats; None for none.
         name: Part of the names of folders, for a plan that follows another in the same run folder.
+        namespace: Of the graph, such as ``/cell1``; empty for none.
     """
 
     tasks: tuple[str, ...]
@@ -82,6 +83,7 @@ class SessionPlan:
     run_deadline_s: float = 180.0
     burst: DistortionSpec | None = None
     name: str = ""
+    namespace: str = ""
 
     @property
     def parts(self) -> tuple[SessionPlan, ...]:

@@ -101,7 +101,7 @@ def test_a_wrong_override_is_told_with_what_there_is(overrides: dict[str, object
 @pytest.mark.parametrize(
     ("tree", "words"),
     [
-        ({"nobody": {"ros__parameters": {}}}, r"unknown node.*'nobody'.*available"),
+        ({"gate_nod": {"ros__parameters": {}}}, r"unknown node.*'gate_nod'.*available"),
         ({"camera_node": {"width_px": 640}}, r"section camera_node.*expected one key, ros__parameters"),
         ({"camera_node": {"ros__parameters": 5}}, r"ros__parameters of camera_node.*names and values"),
         ({"camera_node": {"ros__parameters": {"wide": 1}}}, r"unknown parameter.*'wide'"),

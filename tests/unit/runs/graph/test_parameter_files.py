@@ -137,8 +137,8 @@ def test_a_name_with_a_slash_is_the_node(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("/**:\n  ros__parameters: {limits.tool_speed_mps: 0.05}\n", "section for many nodes"),
-        ("/cell/" + HEAD + SLOW, "unknown node"),
+        ("/**:\n  ros__parameters: {limits.tool_sped_mps: 0.05}\n", r"no node has .*available: .*tool_speed"),
+        ("/cell/" + HEAD + SLOW, "cell/arm_node is in a namespace; expected --namespace cell"),
         ("arm_node: {limits: {tool_speed_mps: 0.05}}\n", "section arm_node/limits.*one key, ros__parameters"),
         ("arm_node:\n  ros__parameters: {}\n  limits: {}\n", "section arm_node; expected one key"),
         ("ros__parameters: {a: 1}\n", "section ros__parameters"),

@@ -1,0 +1,70 @@
+"""Parameters of a node, declared from the dataclass that describes them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+
+from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
+from embodied_iqa.runs.graph.node_sections import OF_ROS
+from embodied_iqa.runs.graph.parameter_files import settings_of
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+ConfigT = TypeVar("ConfigT")
+
+_WORDS = {True: "on", False: "off"}
+"""ROS reads these words without quotes as bools."""
+
+
+def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
+    """Declare the parameters of a node and return their values.
+
+    Args:
+        node: It has declared the overrides of its command line and files.
+        config_class: The frozen dataclass with names, types, defaults, ranges and descriptions.
+
+    Raises:
+        UsageError: An override has an unknown name or a wrong value.
+    """
+    known = parameters_of(config_class)
+    name, names = node.get_fully_qualified_name(), {parameter.name for parameter in known}
+    kept: set[str] = set()
+    for where, values in settings_of(name, sys.argv, names):
+        check_values(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
+        kept |= values.keys()
+    others = {one for _, values in settings_of(name, sys.argv) for one in _ours(values)} - kept
+    for one in others:  # of a section for many nodes
+        node.undeclare_parameter(one)
+    overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}
+    for name, value in overrides.items():
+        if isinstance(value, bool) and (own := named(known, name)) and issubclass(own.kind, StrEnum):
+            overrides[name] = _WORDS[value]
+    config = build(config_class, _ours(overrides), f"the parameters of {node.get_name()}")
+    for parameter, plain in leaves_of(config):
+        if node.has_parameter(parameter.name):
+            node.undeclare_parameter(parameter.name)
+        node.declare_parameter(parameter.name, plain, _descriptor(parameter), ignore_override=True)
+    return config
+
+
+def _ours(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if not name.startswith(OF_ROS)}
+
+
+def _descriptor(parameter: Parameter) -> ParameterDescriptor:
+    descriptor = ParameterDescriptor(description=parameter.description, read_only=True)
+    if parameter.minimum is None or parameter.maximum is None or parameter.is_list:
+        return descriptor
+    if parameter.kind is int:
+        bounds = IntegerRange(from_value=int(parameter.minimum), to_value=int(parameter.maximum), step=0)
+        descriptor.integer_range = [bounds]
+    elif parameter.kind is float:
+        low, high = float(parameter.minimum), float(parameter.maximum)
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
+    return descriptor

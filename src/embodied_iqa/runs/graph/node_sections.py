@@ -1,0 +1,85 @@
+"""What a ROS parameter file sets for the nodes of the graph, beside nodes of others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.runs.graph.parameter_files import Section, read_sections, refuse_conflict
+
+OF_ROS: Final = ("use_sim_time", "qos_overrides.", "start_type_description_service")
+"""Beginnings of parameters that every node of ROS has."""
+_ALIKE: Final = 0.85
+
+
+def values_by_node(
+    path: Path, nodes: Mapping[str, Collection[str]], namespace: str = ""
+) -> dict[str, dict[str, object]]:
+    """Return what a file sets for each node of the graph.
+
+    A section is for a node if it has its name (``gate_node``, in any namespace of the graph), its name with
+    the namespace (``/cell1/gate_node``) or a pattern (``/**``, ``/*/gate_node``). Of a pattern without the
+    name of a node, each node takes what it knows. What is for nodes of others is left alone, unless it looks
+    like a slip.
+
+    Args:
+        path: The file.
+        nodes: Names of the nodes, and the parameters of each.
+        namespace: Of the graph, such as ``/cell1``.
+
+    Raises:
+        UsageError: A section or a parameter is nearly one of ours, or for our node in another namespace.
+        InputError: The file cannot be read, or sets a parameter of a node twice.
+    """
+    sections = read_sections(path)
+    for section in sections:
+        _refuse_slip(section, nodes, namespace)
+    found: dict[str, dict[str, object]] = {}
+    for node, known in nodes.items():
+        applying = [section for section in sections if _is_for(section, node, namespace)]
+        for first, second in combinations(applying, 2):
+            refuse_conflict(first, second)
+        for section in applying:
+            found.setdefault(node, {}).update(_of_node(section, known))
+    return found
+
+
+def _is_for(section: Section, node: str, namespace: str) -> bool:
+    return section.node == f"/{node}" or section.applies_to(f"{namespace}/{node}")
+
+
+def _of_node(section: Section, known: Collection[str]) -> Iterator[tuple[str, object]]:
+    for name, value in section.values().items():
+        if name in known or (not section.is_for_many and not name.startswith(OF_ROS)):
+            yield name, value
+
+
+def _refuse_slip(section: Section, nodes: Mapping[str, Collection[str]], namespace: str) -> None:
+    """Refuse what nobody can have meant.
+
+    Raises:
+        UsageError: A section is not for a node of the graph, but nearly, or a parameter for many is nearly
+            one of them.
+    """
+    place = section.place.in_file(str(section.path))
+    owner, _, name = section.node.rpartition("/")
+    if section.is_for_many:
+        known = {parameter for names in nodes.values() for parameter in names}
+        for one in section.places.keys() - known:
+            if get_close_matches(one, known, 1, _ALIKE):
+                raise UsageError(
+                    f"{place}: no node has the parameter", got=one, available=get_close_matches(one, known)
+                )
+    elif name not in nodes:
+        if get_close_matches(name, nodes, 1, _ALIKE):
+            raise UsageError(f"{place}: unknown node", got=name, available=nodes)
+    elif not section.is_pattern and owner not in {"", namespace} and not namespace:
+        raise UsageError(
+            f"{place}: {section.node.removeprefix('/')} is in a namespace",
+            expected=f"--namespace {owner.removeprefix('/')}, or the section {name}",
+            got="no namespace",
+        )

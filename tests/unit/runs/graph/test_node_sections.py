@@ -1,0 +1,82 @@
+"""A parameter file is for nodes of the graph, in a namespace or not, and for nodes of others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.runs.graph.namespaces import parse_namespace, ros_arguments_of
+from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write_parameters
+from embodied_iqa.runs.graph.parameter_files import settings_of
+
+SLOW = "ros__parameters: {limits.tool_speed_mps: 0.05}"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "parameters.yaml"
+
+
+def speed(path: Path, text: str, namespace: str = "") -> float:
+    path.write_text(text, encoding="utf-8")
+    return resolve((path,), namespace=namespace).arm_node.limits.tool_speed_mps
+
+
+@pytest.mark.parametrize(
+    "section",
+    ["arm_node", "/arm_node", "/cell1/arm_node", "/*/arm_node", "/**/arm_node", "/cell1/*", "/**"],
+)
+def test_in_a_namespace_a_section_names_node_or_namespace_or_a_pattern(path: Path, section: str):
+    assert speed(path, f"{section}: {{{SLOW}}}\n", "/cell1") == 0.05
+
+
+@pytest.mark.parametrize("section", ["/cell2/arm_node", "/*/*/arm_node", "/cell1/camera", "/cell2/*"])
+def test_what_is_for_others_is_left_alone(path: Path, section: str):
+    assert speed(path, f"{section}: {{{SLOW}}}\n", "/cell1") == resolve().arm_node.limits.tool_speed_mps
+
+
+def test_a_section_for_all_gives_each_node_what_it_knows(path: Path):
+    path.write_text(
+        "/**:\n  ros__parameters: {use_sim_time: true, views: [top, wrist], frame_rate_of_others: 30}\n"
+        "usb_cam: {ros__parameters: {framerate: 30.0}}\n",
+        encoding="utf-8",
+    )
+    graph = resolve((path,))
+    assert graph.gate_node.views == graph.camera_node.views == graph.trial_node.views == ("top", "wrist")
+
+
+def test_two_sections_of_one_node_conflict_also_in_a_namespace(path: Path):
+    with pytest.raises(InputError, match=r"is set by section /cell1/arm_node and, in line 1, by section"):
+        speed(path, f"arm_node: {{{SLOW}}}\n/cell1/arm_node: {{{SLOW}}}\n", "/cell1")
+
+
+def test_a_node_takes_of_a_section_for_all_what_it_knows(path: Path):
+    path.write_text("/**: {ros__parameters: {a: 1, b: 2}}\nx: {ros__parameters: {c: 3}}\n")
+    arguments = ["x", "--ros-args", "--params-file", str(path)]
+    found = [dict(values) for _, values in settings_of("/x", arguments, {"a"})]
+    assert found == [{"a": 1}, {"c": 3}]
+
+
+def test_a_graph_in_a_namespace_reads_the_file_that_was_written_for_it(path: Path):
+    graph = resolve((), {"arm_node.limits.tool_speed_mps": 0.07})
+    write_parameters(graph, path, "/cell1")
+    again = resolve((path,), namespace="/cell1")
+    assert again.arm_node == graph.arm_node
+    command = command_of(GRAPH[0], path, "/cell1")
+    assert command[-4:] == ["-r", "__ns:=/cell1", "-r", "/clock:=clock"]
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace"), [("", ""), ("/", ""), ("cell1", "/cell1"), ("/site/cell_1/", "/site/cell_1")]
+)
+def test_a_namespace_has_one_form(text: str, namespace: str):
+    assert parse_namespace(text) == namespace
+    assert bool(ros_arguments_of(namespace)) == bool(namespace)
+
+
+@pytest.mark.parametrize("text", ["cell-1", "1cell", "a//b", "zelle ü", "a__b"])
+def test_what_is_no_namespace_is_refused(text: str):
+    with pytest.raises(UsageError, match="no namespace of ROS; expected letters"):
+        parse_namespace(text)
