@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import (
-    DeclareLaunchArgument,
-    ExecuteProcess,
-    OpaqueFunction,
-    SetEnvironmentVariable,
-    Shutdown,
-)
-from launch.events.process import ProcessExited
+from launch.actions import DeclareLaunchArgument, EmitEvent, ExecuteProcess, OpaqueFunction, Shutdown
+from launch.events import matches_action
+from launch.events.process import ProcessExited, ShutdownProcess
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -28,10 +24,13 @@ from embodied_iqa.live.ros.domain import session_on
 from embodied_iqa.live.ros.environment import process_environment
 from embodied_iqa.runs.graph.launching import (
     LaunchArgument,
+    ends_launch,
     files_of,
     graph_of_recording,
+    namespace_of,
     overrides_of,
 )
+from embodied_iqa.runs.graph.namespaces import remappings_of
 from embodied_iqa.runs.graph.node_table import UNINTERRUPTED, Purpose, nodes_of, resolve, write_parameters
 from embodied_iqa.runs.graph.session_plan import check_subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder, new_run_id
@@ -57,6 +56,7 @@ def describe(
 
     def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         values = {a.name: LaunchConfiguration(a.name).perform(context) for a in arguments}
+        values["namespace"] = namespace_of(values, context.launch_configurations.get("ros_namespace", ""))
         return _actions(values, overrides_of(arguments, values), purpose, (command, words))
 
     declared = [
@@ -70,24 +70,33 @@ def _actions(
 ) -> list[LaunchDescriptionEntity]:
     folder = Path(values["run_dir"] or Path("runs") / new_run_id(datetime.now().astimezone())).resolve()
     command, words = session
+    ends_launch(values)  # refused before anything starts
     arguments = [command, *words(values, folder)]
     _CHECKS[command](parse(arguments)[1])
+    namespace, environment = values["namespace"], _environment()
     recording, files = values.get("recording"), files_of(values)
     graph = check_subjects(
-        graph_of_recording(Path(recording), files, overrides) if recording else resolve(files, overrides)
+        graph_of_recording(Path(recording), files, overrides)
+        if recording
+        else resolve(files, overrides, namespace=namespace)
     )
     parameters = make_run_folder(folder) / "log" / "parameters.yaml"
     _DOMAIN.enter_context(session_on(os.environ.get("ROS_DOMAIN_ID") or "0"))
     parameters.parent.mkdir(exist_ok=True)
-    write_parameters(graph, parameters)
-    nodes = [
+    write_parameters(graph, parameters, namespace)
+    started: list[ExecuteProcess] = []
+    ended = partial(_ended, started, values)
+    started += [
         Node(
             package="embodied_iqa",
             executable=entry.name,
             name=entry.name,
+            namespace=namespace,
+            remappings=[*remappings_of(namespace)],
+            additional_env=environment,
             parameters=[str(parameters)],
             output="both",
-            on_exit=_ended,
+            on_exit=ended,
         )
         for entry in nodes_of(graph, purpose)
         if entry.name != "playback_node"  # the session starts it
@@ -96,22 +105,32 @@ def _actions(
         cmd=[*UNINTERRUPTED, sys.executable, "-m", "embodied_iqa.cli.main", *arguments],
         name="session",
         output="screen",
-        on_exit=_ended,
+        additional_env=environment,
+        on_exit=ended,
     )
-    return [*_environment(), *nodes, run]
+    started.append(run)
+    return [*started]
 
 
-def _ended(event: ProcessExited, context: LaunchContext) -> Shutdown | None:
-    """End the launch with the first process that ends; an exception makes the exit code of the launch 1."""
+def _ended(
+    started: Iterable[ExecuteProcess], values: Mapping[str, str], event: ProcessExited, context: LaunchContext
+) -> list[LaunchDescriptionEntity]:
+    """End the launch with the first process that ends; an exception makes the exit code of the launch 1.
+
+    Included in the launch file of others (``ends_launch:=false``), end the other processes of the graph only.
+    """
     if context.is_shutdown:
-        return None
-    if event.returncode:
+        return []
+    if event.returncode and ends_launch(values):
         raise InputError(f"{event.process_name} failed with exit code {event.returncode}")
-    return Shutdown(reason=f"{event.process_name} ended")
+    if ends_launch(values):
+        return [Shutdown(reason=f"{event.process_name} ended")]
+    others = (process for process in started if process is not event.action)
+    return [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(process))) for process in others]
 
 
-def _environment() -> list[SetEnvironmentVariable]:
+def _environment() -> dict[str, str]:
+    """Return the variables that the processes need beside those of the launch, whose own they leave alone."""
     wanted = dict(os.environ)
     process_environment(wanted)
-    changed = {name: value for name, value in wanted.items() if os.environ.get(name) != value}
-    return [SetEnvironmentVariable(name, value) for name, value in changed.items()]
+    return {name: value for name, value in wanted.items() if os.environ.get(name) != value}

@@ -5,7 +5,7 @@ ros2 launch embodied_iqa rescore.launch.py recording:=runs/<id>/trial.mcap run_d
 
 from __future__ import annotations
 
-import sys
+import runpy
 from pathlib import Path
 
 from launch import LaunchDescription
@@ -13,11 +13,11 @@ from launch import LaunchDescription
 from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, rescore_words
 from embodied_iqa.runs.graph.node_table import Purpose
 
-sys.path.insert(0, str(Path(__file__).parent))  # launch files are run, not imported
-
-from embodied_iqa_launch import describe
+# launch files are run, not imported: the file beside this one is no module of an includer's path
+describe = runpy.run_path(str(Path(__file__).with_name("embodied_iqa_launch.py")))["describe"]
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return the arguments and the graph."""
-    return describe(RESCORE_ARGUMENTS, Purpose.RESCORE, "rescore", rescore_words)
+    description: LaunchDescription = describe(RESCORE_ARGUMENTS, Purpose.RESCORE, "rescore", rescore_words)
+    return description

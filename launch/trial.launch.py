@@ -8,7 +8,7 @@ Nodes and parameters come from one table, `embodied_iqa.runs.graph.node_table`; 
 
 from __future__ import annotations
 
-import sys
+import runpy
 from pathlib import Path
 
 from launch import LaunchDescription
@@ -16,11 +16,11 @@ from launch import LaunchDescription
 from embodied_iqa.runs.graph.launching import TRIAL_ARGUMENTS, trial_words
 from embodied_iqa.runs.graph.node_table import Purpose
 
-sys.path.insert(0, str(Path(__file__).parent))  # launch files are run, not imported
-
-from embodied_iqa_launch import describe
+# launch files are run, not imported: the file beside this one is no module of an includer's path
+describe = runpy.run_path(str(Path(__file__).with_name("embodied_iqa_launch.py")))["describe"]
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return the arguments and the graph."""
-    return describe(TRIAL_ARGUMENTS, Purpose.TRIAL, "trial", trial_words)
+    description: LaunchDescription = describe(TRIAL_ARGUMENTS, Purpose.TRIAL, "trial", trial_words)
+    return description

@@ -12,6 +12,7 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import METADATA
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.camera_sources import CameraSource
+from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, VlmParameters
 
@@ -39,6 +40,10 @@ _SHARED = (
     LaunchArgument("gate", "", "on, shadow (never holds) or off", "gate_node.judge.mode"),
     LaunchArgument("config", "", "ROS parameter files, separated by commas"),
     LaunchArgument("run_dir", "", "new or empty folder for recording and scores"),
+    LaunchArgument("namespace", "", "namespace of the graph, such as cell1, below that of an including file"),
+    LaunchArgument(
+        "ends_launch", "true", "whether the end of the session ends the launch; false: only the graph"
+    ),
 )
 TRIAL_ARGUMENTS = (
     LaunchArgument("camera", "", ", ".join(CameraSource), "camera_node.source"),
@@ -59,6 +64,7 @@ TRIAL_ARGUMENTS = (
 )
 RESCORE_ARGUMENTS = (*_SHARED, LaunchArgument("recording", "", "recorded trial (trial.mcap)"))
 
+_WORDS = {"true": True, "false": False}
 _NO_DISTORTION = "none"
 _TAKEN_OVER = ("gate_node.judge.mode", "vlm_node.subject", "vla_node.subject")
 _DECODING = "decoding."
@@ -79,6 +85,32 @@ def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str
         for argument in arguments
         if argument.parameter and values[argument.name]
     }
+
+
+def namespace_of(values: Mapping[str, str], including: str = "") -> str:
+    """Return the namespace of the graph.
+
+    Args:
+        values: Of the arguments.
+        including: Namespace that an including launch file has pushed; one with a slash replaces it.
+
+    Raises:
+        UsageError: It is no namespace of ROS.
+    """
+    own = values["namespace"]
+    return parse_namespace(own if own.startswith("/") else f"{including.rstrip('/')}/{own}")
+
+
+def ends_launch(values: Mapping[str, str]) -> bool:
+    """Return whether the end of the session ends the whole launch.
+
+    Raises:
+        UsageError: The argument is neither true nor false.
+    """
+    word = values["ends_launch"].lower()
+    if word not in _WORDS:
+        raise UsageError("ends_launch", expected="true or false", got=word)
+    return _WORDS[word]
 
 
 def graph_of_recording(
@@ -121,7 +153,7 @@ def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[st
 
 def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     """Return the arguments of `embodied-iqa trial` for a session on a running graph."""
-    words = ["--attach", "--run-dir", str(run_folder)]
+    words = ["--attach", "--run-dir", str(run_folder), "--namespace", namespace_of(values)]
     words += ["--scene-seed", values["scene_seed"], "--seed", values["seed"]]
     if values["schedule"]:
         words += ["--schedule", values["schedule"]]
@@ -146,6 +178,7 @@ def rescore_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     if not values["recording"]:
         raise UsageError("no recording to play back", expected="recording:=runs/<id>/trial.mcap")
     words = [values["recording"], "--playback", "--attach", "--out", str(run_folder)]
+    words += ["--namespace", namespace_of(values)]
     for path in files_of(values):
         words += ["--config", str(path)]
     return words
@@ -158,7 +191,7 @@ def _tasks(values: Mapping[str, str]) -> list[str]:
     """
     if not values["task"]:
         return []
-    graph = resolve(files_of(values), overrides_of(TRIAL_ARGUMENTS, values))
+    graph = resolve(files_of(values), overrides_of(TRIAL_ARGUMENTS, values), namespace=namespace_of(values))
     return _words(values["task"]) if graph.arm_node.robot.is_simulated else [values["task"]]
 
 

@@ -7,6 +7,7 @@ import os
 import runpy
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -118,13 +119,13 @@ def launch_packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "launch": ("LaunchContext", "LaunchDescription", "LaunchDescriptionEntity"),
         "launch.actions": (
             "DeclareLaunchArgument",
+            "EmitEvent",
             "ExecuteProcess",
             "OpaqueFunction",
-            "SetEnvironmentVariable",
             "Shutdown",
         ),
-        "launch.events": (),
-        "launch.events.process": ("ProcessExited",),
+        "launch.events": ("matches_action",),
+        "launch.events.process": ("ProcessExited", "ShutdownProcess"),
         "launch.substitutions": ("LaunchConfiguration",),
         "launch_ros": (),
         "launch_ros.actions": ("Node",),
@@ -135,29 +136,40 @@ def launch_packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             base = Substitution if name == "LaunchConfiguration" else Action
             setattr(module, name, type(name, (base,), {}))
         monkeypatch.setitem(sys.modules, module_name, module)
-    monkeypatch.delitem(sys.modules, "embodied_iqa_launch", raising=False)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = [*sys.path], {*sys.modules}
     yield
-    module = sys.modules.pop("embodied_iqa_launch", None)
-    if module is not None:
-        module._DOMAIN.close()
+    assert (sys.path, "embodied_iqa_launch" in sys.modules) == (before[0], False)
 
 
 @pytest.fixture
-def launch(launch_packages: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Action]]:
+def domains() -> list[ExitStack]:
+    """What holds the domain of each launch."""
+    return []
+
+
+@pytest.fixture
+def launch(
+    launch_packages: None, monkeypatch: pytest.MonkeyPatch, domains: list[ExitStack]
+) -> Iterator[Callable[..., list[Action]]]:
     """Returns the actions of the trial's launch file."""
     monkeypatch.setenv("ROS_DOMAIN_ID", f"{os.getpid()}")
 
-    def actions(**values: str) -> list[Action]:
+    def actions(pushed: str = "", **values: str) -> list[Action]:
         path = str(shared_file("launch/trial.launch.py"))
-        description = runpy.run_path(path)["generate_launch_description"]()
+        file = runpy.run_path(path)
+        domains.append(file["describe"].__globals__["_DOMAIN"])
+        description = file["generate_launch_description"]()
         *declared, function = description.args[0]
         assert [action.args[0] for action in declared] == [argument.name for argument in TRIAL_ARGUMENTS]
         Substitution.values = DEFAULTS | values
-        found: list[Action] = function.kwargs["function"](None)
+        found: list[Action] = function.kwargs["function"](
+            SimpleNamespace(launch_configurations={"ros_namespace": pushed})
+        )
         return found
 
-    return actions
+    yield actions
+    for domain in domains:
+        domain.close()
 
 
 def test_the_launch_file_starts_the_graph_of_the_table(
@@ -190,12 +202,12 @@ def test_a_wrong_argument_is_refused_before_anything_starts(
 
 
 def test_a_failed_start_does_not_block_the_next_one(
-    launch: Callable[..., list[Action]], tmp_path: Path
+    launch: Callable[..., list[Action]], tmp_path: Path, domains: list[ExitStack]
 ) -> None:
     run = tmp_path / "run"
     launch(run_dir=str(run))
     (run / "config.yaml").touch()
-    sys.modules["embodied_iqa_launch"]._DOMAIN.close()
+    domains.pop().close()
     assert launch(run_dir=str(run))
     (run / "trial.mcap").touch()
     with pytest.raises(InputError, match="not empty"):
@@ -220,5 +232,46 @@ def test_the_launch_ends_with_a_process_and_fails_with_it(
         with pytest.raises(InputError, match="x-1 failed with exit code 3"):
             ended(failed, running)
         done = SimpleNamespace(process_name="x-1", returncode=0)
-        assert type(ended(done, running)).__name__ == "Shutdown"
-        assert ended(done, ending) is ended(failed, ending) is None
+        assert [type(action).__name__ for action in ended(done, running)] == ["Shutdown"]
+        assert ended(done, ending) == ended(failed, ending) == []
+
+
+def test_an_included_launch_ends_only_its_own_processes(
+    launch: Callable[..., list[Action]], tmp_path: Path
+) -> None:
+    processes = launch(run_dir=str(tmp_path / "run"), ends_launch="false")
+    assert {type(action).__name__ for action in processes} == {"Node", "ExecuteProcess"}
+    for process in processes:
+        event = SimpleNamespace(process_name="x-1", returncode=3, action=process)
+        stopped = process.kwargs["on_exit"](event, SimpleNamespace(is_shutdown=False))
+        matched = [action.kwargs["event"].kwargs["process_matcher"].args[0] for action in stopped]
+        assert matched == [other for other in processes if other is not process]
+
+
+@pytest.mark.parametrize(
+    ("pushed", "own", "namespace"),
+    [
+        ("", "cell1", "/cell1"),
+        ("/site", "cell1", "/site/cell1"),
+        ("/site", "/cell1", "/cell1"),
+        ("/site", "", "/site"),
+        ("", "", ""),
+    ],
+)
+def test_graph_and_session_stand_in_one_namespace(
+    launch: Callable[..., list[Action]], tmp_path: Path, pushed: str, own: str, namespace: str
+) -> None:
+    *nodes, session = launch(pushed, run_dir=str(tmp_path / "run"), namespace=own)
+    assert {node.kwargs["namespace"] for node in nodes} == {namespace}
+    arguments = parsed(trial, session.kwargs["cmd"][6:])
+    assert trial.check(arguments).namespace == namespace
+    written = (tmp_path / "run" / "log" / "parameters.yaml").read_text(encoding="utf-8")
+    assert f"\n{namespace}/gate_node:" in written if namespace else "\ngate_node:" in written
+
+
+@pytest.mark.parametrize(("argument", "value"), [("namespace", "cell-1"), ("ends_launch", "perhaps")])
+def test_a_wrong_word_for_an_including_file_is_refused(
+    launch: Callable[..., list[Action]], tmp_path: Path, argument: str, value: str
+) -> None:
+    with pytest.raises(UsageError, match=value):
+        launch(run_dir=str(tmp_path / "run"), **{argument: value})
