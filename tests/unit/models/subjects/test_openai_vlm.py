@@ -296,7 +296,7 @@ def speak_otherwise(handler: Handler) -> None:
         (lambda handler: handler.say(200, {"choices": []}), "gives no chat completion"),
         (lambda handler: handler.say(200, completion(17)), "gives no chat completion"),
         (lambda handler: handler.say(200, completion("word " * 500)), "does not keep to 20 tokens"),
-        (lambda handler: handler.say(400, {"error": {"message": "no\npictures"}}), "status 400: no images"),
+        (lambda handler: handler.say(400, {"error": {"message": "no\nimages"}}), "status 400: no images"),
         (lambda handler: handler.say(404, b""), "status 404"),
     ],
 )
