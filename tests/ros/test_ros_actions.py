@@ -27,7 +27,8 @@ from embodied_iqa.live.ros.actions import ActionCaller, ClientWatch, GoalRejecte
 from embodied_iqa.live.ros.calls import call
 from embodied_iqa.live.ros.node import ManagedNode
 from embodied_iqa.live.ros.spinning import SpinThread
-from ros_graph import DEADLINE_S, RosGraph
+from live_process import COMPLETION_S
+from ros_graph import RosGraph
 from stress.main import busy_processes
 
 NAME = "/tested/run"
@@ -37,10 +38,10 @@ RESULTS_S = 2
 
 def until_late() -> Callable[[], None]:
     """Return a poll that fails the test once the deadline has passed."""
-    end_s = time.monotonic() + DEADLINE_S
+    end_s = time.monotonic() + COMPLETION_S
 
     def poll() -> None:
-        assert time.monotonic() < end_s, f"no response within {DEADLINE_S} s"
+        assert time.monotonic() < end_s, f"no response within {COMPLETION_S} s"
 
     return poll
 
@@ -136,7 +137,7 @@ def late_number(pair: Pair) -> None:
 
     def send(request: Any) -> Any:
         number = real(request)
-        assert pair.server.began.wait(DEADLINE_S)
+        assert pair.server.began.wait(COMPLETION_S)
         return number
 
     Handle(pair.client, send_goal_request=send)
@@ -164,7 +165,7 @@ def test_a_response_that_arrives_before_the_request_is_registered_is_not_lost(pa
     )
     assert goal.run(until_late()).message == "did at once"
     assert pair.server.ran == ["at once"]
-    assert heard.get(timeout=DEADLINE_S) == "at once"
+    assert heard.get(timeout=COMPLETION_S) == "at once"
 
 
 def test_rclpy_itself_loses_it(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +176,7 @@ def test_rclpy_itself_loses_it(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> N
 
     def send(request: Any) -> Any:
         number = real(request)
-        assert lost.wait(DEADLINE_S), "rclpy has kept the response"
+        assert lost.wait(COMPLETION_S), "rclpy has kept the response"
         return number
 
     pair.client._client_handle.send_goal_request = send
@@ -308,10 +309,10 @@ def test_a_transition_that_is_not_possible_is_answered(ros_domain: int) -> None:
 
         def changed(number: int = 0, label: str = "") -> bool:
             request = ChangeState.Request(transition=Transition(id=number, label=label))
-            return call(change, request, DEADLINE_S).success
+            return call(change, request, COMPLETION_S).success
 
         def state() -> int:
-            return call(ask, GetState.Request(), DEADLINE_S).current_state.id
+            return call(ask, GetState.Request(), COMPLETION_S).current_state.id
 
         assert not changed(Transition.TRANSITION_ACTIVATE)
         assert not changed(label="no such transition")
@@ -335,4 +336,4 @@ def test_a_service_that_never_responds_can_be_given_up(ros_domain: int) -> None:
             raise UserError("not wanted any more")
 
         with pytest.raises(UserError, match="not wanted any more"):
-            call(node.create_client(GetState, "/nobody"), GetState.Request(), DEADLINE_S, check=give_up)
+            call(node.create_client(GetState, "/nobody"), GetState.Request(), COMPLETION_S, check=give_up)

@@ -22,6 +22,7 @@ IMPORT_ALL = """
 import importlib, pkgutil
 import embodied_iqa
 TRAINING = (
+    "embodied_iqa.base.training.",
     "embodied_iqa.models.panel.training.",
     "embodied_iqa.quality.metrics.training.",
     "embodied_iqa.quality.gate.fitting.networks",
