@@ -123,13 +123,14 @@ def test_the_result_of_a_replaced_target_says_nothing() -> None:
     assert not bench.gripper.read().moving
 
 
-def test_a_refusal_and_a_failure_hold_until_the_arm_is_armed_again() -> None:
+def test_a_refusal_and_a_failure_are_told_once() -> None:
     bench = Bench()
     bench.measure(0.4)
     bench.gripper.move(0.2)
     bench.action.goals[0][1].finish(SimpleNamespace(accepted=False))
     with pytest.raises(InputError, match="refused to move the gripper"):
         bench.gripper.read()
+    assert bench.gripper.read().position == pytest.approx(0.5), "told once: it stops the arm"
     bench.gripper.wait_fresh(0.5)
     bench.gripper.move(0.2)
     bench.accept(1)

@@ -14,11 +14,12 @@ from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from embodied_iqa.arm.robot.foreign.options import CommandKind, Ros2ControlOptions
+from embodied_iqa.arm.robot.foreign.options import ActionGripperOptions, CommandKind, Ros2ControlOptions
 from embodied_iqa.arm.robot.messages import ArmState, StopCause
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
+from embodied_iqa.live.ros.action_gripper import ActionGripper
 from embodied_iqa.live.ros.conversion import header_of, pose_of
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
 
@@ -53,8 +54,8 @@ class Endpoint:
 class Cell:
     """The node of the arm and the driver that it hears, 10 ms a step."""
 
-    def __init__(self, **options: Any) -> None:
-        self.now_ns = 100_000 * MS
+    def __init__(self, gripper: Any = None, **options: Any) -> None:
+        self.now_ns, self.qd_radps = 100_000 * MS, 0.0
         self.lines: list[str] = []
         self.states: list[ArmState] = []
         self.lost: list[str] = []
@@ -70,6 +71,7 @@ class Cell:
             braking_radps2=4.0,
             on_state=self.states.append,
             on_silence=self._note_silence,
+            gripper=gripper,
         )
         self.targets, self.stopper = self._endpoints[self.options.topic], self._endpoints.get(STOP)
 
@@ -119,7 +121,7 @@ class Cell:
         self.now_ns += 10 * MS
         names = list(self.options.joints) if names is None else names
         message = JointState(
-            header=header_of(self.now_ns - age_ms * MS), name=names, velocity=[0.0] * len(names)
+            header=header_of(self.now_ns - age_ms * MS), name=names, velocity=[self.qd_radps] * len(names)
         )
         message.position = HOME[: len(names)].tolist()
         self.send(self.options.joint_states, message)
@@ -195,13 +197,17 @@ def test_a_driver_without_program_and_services_is_commanded_too() -> None:
     assert len(cell.targets.sent) == 2
 
 
-@pytest.mark.parametrize("fault", ["silence", "old", "names", "controller"])
+@pytest.mark.parametrize("fault", ["silence", "old", "names", "controller", "clock"])
 def test_what_is_lost_stops_an_armed_arm(fault: str) -> None:
     cell = Cell().armed()
     cell.move(HOME, HOME + 0.001)
     states = len(cell.states)
     if fault == "silence":
         cell.now_ns += 110 * MS
+        cell.look()
+    elif fault == "clock":  # as far back as the run is long: states and leases would seem to be of the future
+        cell.now_ns -= 10_000 * MS
+        cell.step()
         cell.look()
     elif fault == "old":
         cell.step(age_ms=101)
@@ -217,6 +223,54 @@ def test_what_is_lost_stops_an_armed_arm(fault: str) -> None:
     sent = len(cell.targets.sent)
     cell.move(HOME)
     assert len(cell.targets.sent) == sent, "disarmed"
+
+
+def test_an_arm_that_moves_is_not_armed() -> None:
+    cell = Cell().ready()
+    cell.qd_radps = -0.06
+    cell.step()
+    with pytest.raises(InputError, match=r"the arm moves: .*at most 0.05 rad/s; got '0.06 rad/s'"):
+        cell.arm.rearm("while a planner moves it")
+    cell.move(HOME)
+    assert not cell.targets.sent
+    cell.qd_radps = 0.04
+    cell.step()
+    cell.arm.rearm("test")
+    cell.move(HOME)
+    assert cell.targets.sent
+
+
+def test_a_gripper_that_failed_stops_the_arm_until_it_is_armed_again() -> None:
+    goals: list[Any] = []
+
+    def send(_goal: Any) -> SimpleNamespace:
+        refused = SimpleNamespace(result=lambda: SimpleNamespace(accepted=False))
+        return SimpleNamespace(add_done_callback=lambda react: goals.append(lambda: react(refused)))
+
+    client = SimpleNamespace(send_goal_async=send, server_is_ready=lambda: True)
+    options = Ros2ControlOptions(gripper=ActionGripperOptions(joint="wrist_3_joint", closed=0.7))
+    node = SimpleNamespace(create_subscription=lambda _kind, _topic, take, _qos: takers.append(take))
+    takers: list[Callable[[JointState], None]] = []
+    gripper = ActionGripper(node, options, client, lambda: SimpleNamespace(command=SimpleNamespace()))  # type: ignore[arg-type]
+    cell = Cell(gripper=gripper)
+    node.get_clock = cell.get_clock
+
+    def step() -> None:
+        takers[0](JointState(name=["wrist_3_joint"], position=[0.0]))
+        cell.step()
+
+    takers[0](JointState(name=["wrist_3_joint"], position=[0.0]))
+    cell.armed()
+    gripper.move(0.5)
+    goals[-1]()
+    step()
+    assert "refused to move the gripper" in cell.arm.problem
+    assert len(cell.stopper.sent) == 1
+    step()
+    assert cell.arm.problem == "", "a failure that stays would keep the arm from being armed ever again"
+    cell.arm.rearm("test")
+    step()
+    assert cell.arm.problem == ""
 
 
 def test_an_ended_program_is_a_fault_of_its_own() -> None:

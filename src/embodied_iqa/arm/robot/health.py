@@ -45,11 +45,11 @@ def why_not_armed(
 def _measured_fault(
     state: ControllerState, options: ControllerOptions, now_ns: int
 ) -> tuple[StopCause, str] | None:
-    measured = state.measured
-    if measured is None or now_ns - state.seen_ns > options.state_timeout_ns:
-        age_ms = (now_ns - state.seen_ns) / 1e6
-        reason = "no measured state yet" if measured is None else f"no measured state for {age_ms:.0f} ms"
-        return StopCause.STATE_LOST, reason
+    measured, age_ns = state.measured, now_ns - state.seen_ns
+    if measured is None or abs(age_ns) > options.state_timeout_ns:
+        since = "for" if age_ns > 0 else "since the clock was set back by"
+        age = "yet" if measured is None else f"{since} {abs(age_ns) / 1e6:.0f} ms"
+        return StopCause.STATE_LOST, f"no measured state {age}"
     return _reported_fault(measured)
 
 

@@ -63,12 +63,14 @@ class ActionGripper:
         """Return the newest measured state.
 
         Raises:
-            InputError: Its joint is not measured, or its action has failed.
+            InputError: Its joint is not measured; or its action has failed, which is raised once: it stops
+                the arm, which can then be armed again.
         """
         if self._position is None or self._now_ns() - self._seen_ns > self._age_ns:
             raise InputError("the gripper is not measured", expected=f"{self._options.joint} in joint states")
-        if self._problem:
-            raise InputError(self._problem)
+        problem, self._problem = self._problem, ""
+        if problem:
+            raise InputError(problem)
         return GripperState(self._position, moving=self._moving, object_held=self._held)
 
     def move(self, position: float) -> None:

@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from embodied_iqa.arm.robot.foreign.commands import BrakingStream, TrajectoryPoint
 from embodied_iqa.arm.robot.foreign.joint_states import JointReader, Periods
 from embodied_iqa.arm.robot.foreign.options import CommandKind, Ros2ControlOptions
-from embodied_iqa.arm.robot.foreign.tool_pose import ToolPoseCheck
+from embodied_iqa.arm.robot.foreign.tool_pose import STILL_RADPS, ToolPoseCheck
 from embodied_iqa.arm.robot.messages import ArmState, GripperState, RobotFault, StopCause
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics.models import ArmModel
@@ -160,10 +160,18 @@ class Ros2ControlArm:
         """Arm: accept joint targets.
 
         Raises:
-            InputError: The arm is unavailable, its program could not be stopped, or the gripper is silent.
+            InputError: The arm is unavailable or moves, its program could not be stopped, or the gripper is
+                silent.
         """
         if self._problem:
             raise InputError(self._problem)
+        speed_radps = 0.0 if self._state is None else float(np.abs(self._state.qd_radps).max())
+        if speed_radps > STILL_RADPS:
+            raise InputError(
+                "the arm moves: it still brakes, or somebody else commands it",
+                expected=f"at most {STILL_RADPS:g} rad/s",
+                got=f"{speed_radps:.2f} rad/s",
+            )
         if self._stopper is not None and not self._stopper.service_is_ready():
             raise InputError(
                 f"nobody offers {self._options.stop_service}, which stops the robot's program at a fault",

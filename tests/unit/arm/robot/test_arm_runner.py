@@ -155,6 +155,15 @@ def test_an_armed_arm_that_is_silent_is_stopped(arm: Arm) -> None:
     assert arm.runner.watch(arm.now_ns + 2 * timeout_ns) is None, "it is stopped"
 
 
+def test_an_arm_is_not_armed_at_a_pose_of_before_the_clock_was_set_back(arm: Arm) -> None:
+    arm.runner.watch(arm.now_ns, "the driver is lost")
+    moved_rad, earlier_ns = arm.measured.q_rad + 0.1, arm.now_ns - 10_000 * MILLISECOND_NS
+    tick = arm.runner.arm(replace(arm.measured, q_rad=moved_rad, stamp_ns=earlier_ns))
+    assert not arm.runner.state.is_armed
+    assert tick.q_target_rad is None
+    assert "no measured state since the clock was set back by 10000 ms" in arm.runner.state.reason
+
+
 def test_an_arm_that_is_known_to_be_lost_is_stopped_at_once(arm: Arm) -> None:
     tick = arm.runner.watch(arm.now_ns, "the connection is lost")
     assert tick is not None

@@ -67,6 +67,8 @@ class JointReader:
         if self._stamp_ns < 0:
             return "no joint states yet"
         age_ns = now_ns - self._stamp_ns
+        if age_ns < -self._age_ns:  # no state could be newer than the last, and none would be missed
+            return f"the clock was set back by {-age_ns / MILLISECOND_NS:.0f} ms"
         return "" if age_ns <= self._age_ns else f"no joint state for {age_ns / MILLISECOND_NS:.0f} ms"
 
     def restart(self) -> None:

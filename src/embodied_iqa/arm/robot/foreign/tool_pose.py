@@ -16,7 +16,7 @@ from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
 Array = NDArray[np.float64]
 
 _APART_NS: Final = 20 * MILLISECOND_NS
-_STILL_RADPS: Final = 0.05
+STILL_RADPS: Final = 0.05
 """Within 20 ms, an arm that turns slower than this moves its tool by about a millimetre."""
 _AGAIN_NS: Final = SECOND_NS
 _TURNED: Final = np.diag([-1.0, -1.0, 1.0, 1.0])
@@ -61,7 +61,7 @@ class ToolPoseCheck:
 
     def take_state(self, measured: ArmState, stamp_ns: int) -> None:
         """Compare the newest pose with joint angles of the same time, once a second and while it deviates."""
-        if self._pose is None or np.abs(measured.qd_radps).max() > _STILL_RADPS:
+        if self._pose is None or np.abs(measured.qd_radps).max() > STILL_RADPS:
             return
         T_base_tool, pose_ns = self._pose
         is_due = self.problem != "" or stamp_ns - self._checked_ns >= _AGAIN_NS

@@ -71,6 +71,8 @@ def test_a_repeated_state_says_nothing_and_does_not_end_the_silence() -> None:
     assert joints.take(OPTIONS.joints, values, NOW_NS, NOW_NS + 90 * MS) is None
     assert joints.why_silent(NOW_NS + 100 * MS) == ""
     assert joints.why_silent(NOW_NS + 101 * MS) == "no joint state for 101 ms"
+    assert joints.why_silent(NOW_NS - 100 * MS) == ""
+    assert joints.why_silent(NOW_NS - 101 * MS) == "the clock was set back by 101 ms"
 
 
 @pytest.mark.parametrize("rate_hz", [50.0, 100.0, 125.0, 500.0, 997.0])
