@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,18 @@ from live_process import COMPLETION_S
     ],
 )
 def test_a_wrong_parameter_ends_the_node(ros_domain: int, node: str, argument: str, words: list[str]) -> None:
-    command = [sys.executable, "-m", f"embodied_iqa.live.nodes.{node}", "--ros-args", "-p", argument]
+    refused(ros_domain, node, ["-p", argument], words)
+
+
+def test_a_slip_in_a_section_for_all_nodes_ends_the_node(ros_domain: int, tmp_path: Path) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text("/**: {ros__parameters: {limits.tool_speed_mp: 0.05, source: none, of_others: 1}}\n")
+    words = [f"section /** of {path}", "'limits.tool_speed_mp'", "available: limits.tool_speed_mps"]
+    refused(ros_domain, "arm_node", ["--params-file", str(path)], words)
+
+
+def refused(ros_domain: int, node: str, arguments: list[str], words: list[str]) -> None:
+    command = [sys.executable, "-m", f"embodied_iqa.live.nodes.{node}", "--ros-args", *arguments]
     environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain)}
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=COMPLETION_S, check=False

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 
 from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
-from embodied_iqa.runs.graph.node_sections import OF_ROS
+from embodied_iqa.runs.graph.node_sections import OF_ROS, refuse_near
+from embodied_iqa.runs.graph.node_table import nodes_with
 from embodied_iqa.runs.graph.parameter_files import settings_of
 
 if TYPE_CHECKING:
@@ -38,9 +39,12 @@ def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
     for where, values in settings_of(name, sys.argv, names):
         check_values(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
         kept |= values.keys()
-    others = {one for _, values in settings_of(name, sys.argv) for one in _ours(values)} - kept
-    for one in others:  # of a section for many nodes
-        node.undeclare_parameter(one)
+    for where, values in settings_of(name, sys.argv):
+        for one in _ours(values).keys() - kept:  # of a section for many nodes
+            if not nodes_with(one):
+                refuse_near(where, one, names)  # a misspelt limit must not be left out without a word
+            if node.has_parameter(one):
+                node.undeclare_parameter(one)
     overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}
     for name, value in overrides.items():
         if isinstance(value, bool) and (own := named(known, name)) and issubclass(own.kind, StrEnum):

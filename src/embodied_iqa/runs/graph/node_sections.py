@@ -48,6 +48,18 @@ def values_by_node(
     return found
 
 
+def refuse_near(place: str, name: str, known: Collection[str]) -> None:
+    """Refuse a parameter that is none of the known ones, but nearly.
+
+    Raises:
+        UsageError: It is; the message names those that it resembles.
+    """
+    if get_close_matches(name, known, 1, _ALIKE):
+        raise UsageError(
+            f"{place}: no node has the parameter", got=name, available=get_close_matches(name, known)
+        )
+
+
 def _is_for(section: Section, node: str, namespace: str) -> bool:
     return section.node == f"/{node}" or section.applies_to(f"{namespace}/{node}")
 
@@ -70,10 +82,7 @@ def _refuse_slip(section: Section, nodes: Mapping[str, Collection[str]], namespa
     if section.is_for_many:
         known = {parameter for names in nodes.values() for parameter in names}
         for one in section.places.keys() - known:
-            if get_close_matches(one, known, 1, _ALIKE):
-                raise UsageError(
-                    f"{place}: no node has the parameter", got=one, available=get_close_matches(one, known)
-                )
+            refuse_near(place, one, known)
     elif name not in nodes:
         if get_close_matches(name, nodes, 1, _ALIKE):
             raise UsageError(f"{place}: unknown node", got=name, available=nodes)
