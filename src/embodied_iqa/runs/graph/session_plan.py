@@ -20,6 +20,7 @@ from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
 from embodied_iqa.runs.graph.camera_sources import CameraKind
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.trial.run_folder import slug, task_slug
+from embodied_iqa.runs.trial.start_patience import longest_start_s
 from embodied_iqa.world.tasks.instruction import parse_instruction
 from embodied_iqa.world.tasks.sentence import check_sentence
 
@@ -121,10 +122,13 @@ class SessionPlan:
         return self.run_deadline_s + max(0.0, self.graph.trial_node.run_limit_s - _USUAL_RUN_S)
 
     def deadline_s(self, folder: TaskFolder) -> float:
-        """Longest time of a task, real time; an attended run waits for two answers of a person."""
+        """Longest time of a task with the start of its nodes, real time.
+
+        An attended run waits for two answers of a person.
+        """
         trial = self.graph.trial_node
         person_s = 2 * trial.person_limit_s if trial.attended else 0.0
-        return (self.longest_run_s + person_s) * folder.runs
+        return longest_start_s(trial.start_deadline_s) + (self.longest_run_s + person_s) * folder.runs
 
     def folders(self, run_folder: Path) -> tuple[TaskFolder, ...]:
         """Return the folder of each task: the run folder itself for the only one, else one folder each."""

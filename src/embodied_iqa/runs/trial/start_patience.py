@@ -12,6 +12,11 @@ _MOST: Final = 5.0
 """The start takes at most so many times the deadline of one stage."""
 
 
+def longest_start_s(deadline_s: float) -> float:
+    """Return how long a start may take (s) whose stages may take ``deadline_s`` each."""
+    return _MOST * deadline_s
+
+
 class StartPatience:
     """The deadline of a start, which every stage that a node reaches for the first time restarts.
 
@@ -28,7 +33,7 @@ class StartPatience:
     def __init__(
         self, nodes: Iterable[str], deadline_s: float, ready: str = "active", clock: Clock = MONOTONIC
     ) -> None:
-        self.limit_s = _MOST * deadline_s
+        self.limit_s = longest_start_s(deadline_s)
         self._deadline_s, self._ready, self._clock = deadline_s, ready, clock
         self._stages = dict.fromkeys(nodes, "not started")
         self._reached: set[tuple[str, str]] = set()

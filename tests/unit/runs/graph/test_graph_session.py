@@ -25,6 +25,7 @@ from embodied_iqa.runs.graph.session_plan import (
     check_subjects,
     check_tasks,
 )
+from embodied_iqa.runs.trial.start_patience import StartPatience
 
 
 def test_tasks_get_their_plain_form() -> None:
@@ -96,6 +97,14 @@ def test_the_session_waits_longer_than_its_longest_run() -> None:
         assert plan.deadline_s(folder) >= limit_s + 150.0
 
 
+def test_the_session_waits_longer_than_the_longest_start_and_a_run() -> None:
+    graph = resolve(overrides={"trial_node.start_deadline_s": 400.0})
+    plan = SessionPlan(("pick the red cube",), 1, (), graph)
+    (folder,) = plan.folders(Path("runs/x"))
+    longest_start_s = StartPatience((), graph.trial_node.start_deadline_s).limit_s
+    assert plan.deadline_s(folder) == longest_start_s + plan.longest_run_s
+
+
 def test_distortions_carry_the_seed() -> None:
     assert parse_distortion("2:1", seed=4) == DistortionSpec("02", 1, seed=4)
 
@@ -128,7 +137,7 @@ def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obey
     folders = plan.folders(root)
     assert [folder.distortions for folder in folders] == [(lens,), (lens,), (lens, DEFAULT_BURST)]
     assert [folder.runs for folder in folders] == [2, 2, 3]
-    assert plan.deadline_s(folders[2]) == 3 * plan.run_deadline_s
+    assert plan.deadline_s(folders[2]) - plan.deadline_s(folders[1]) == plan.run_deadline_s
 
     guarded = plan.guarded
     assert guarded is not None
