@@ -10,6 +10,8 @@ import numpy as np
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import RearmArm
 from geometry_msgs.msg import PoseStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -130,42 +132,52 @@ class Gate:
         self.granted += 1
 
 
+class Cell:
+    """arm_node beside the driver, and what commands it."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self._graph = graph
+        self.statuses = graph.subscribe(ArmStatus, "/arm/status", EVENT)
+        graph.activate("arm_node")
+        self.controller, self.gate = Controller(graph), Gate(graph)
+        self._chunks = graph.publisher(ActionChunk, "/vla/actions", EVENT)
+        self._sequence = 0
+
+    def arm(self) -> None:
+        graph = self._graph
+        graph.wait(lambda: graph.call(RearmArm, "/arm/rearm", reason="test").success, "an armed arm")
+
+    def send(self, step_m: float) -> None:
+        """Send a chunk decided on a frame of now, since the last one has ended."""
+        self._sequence += 1
+        granted = self.gate.granted
+        self._graph.wait(lambda: self.gate.granted > granted, "a frame that shows the arm at rest")
+        increments = np.zeros((4, 7))
+        increments[:, 2] = step_m  # along the tool, which points down
+        message = chunk_to_msg(Chunk(ChunkStatus.ACT, increments, ""))
+        message.header, message.view, message.sequence = self.gate.last.header, "top", self._sequence
+        self._chunks.publish(message)
+
+    def has(self, **wanted: Any) -> bool:
+        last = self.statuses.last
+        return last is not None and all(getattr(last, name) == value for name, value in wanted.items())
+
+    def finish(self, step_m: float) -> None:
+        self.send(step_m)
+        done = {"has_completed": True, "completed_sequence": self._sequence}
+        self._graph.wait(lambda: self.has(**done), "the end of a chunk")
+        assert self.statuses.last.completed_whole, self.statuses.last.reason
+
+
 def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> None:
     with RosGraph(ros_domain, tmp_path, ["arm_node"], PARAMETERS) as graph:
-        statuses = graph.subscribe(ArmStatus, "/arm/status", EVENT)
-        graph.activate("arm_node")
-        controller, gate = Controller(graph), Gate(graph)
-        chunks = graph.publisher(ActionChunk, "/vla/actions", EVENT)
-        sequence = 0
+        cell = Cell(graph)
+        controller, gate, statuses, has = cell.controller, cell.gate, cell.statuses, cell.has
 
-        def arm() -> None:
-            graph.wait(lambda: graph.call(RearmArm, "/arm/rearm", reason="test").success, "an armed arm")
-
-        def send(step_m: float) -> None:
-            """Send a chunk decided on a frame of now, since the last one has ended."""
-            nonlocal sequence
-            sequence += 1
-            granted = gate.granted
-            graph.wait(lambda: gate.granted > granted, "a frame that shows the arm at rest")
-            increments = np.zeros((4, 7))
-            increments[:, 2] = step_m  # along the tool, which points down
-            message = chunk_to_msg(Chunk(ChunkStatus.ACT, increments, ""))
-            message.header, message.view, message.sequence = gate.last.header, "top", sequence
-            chunks.publish(message)
-
-        def has(**wanted: Any) -> bool:
-            last = statuses.last
-            return last is not None and all(getattr(last, name) == value for name, value in wanted.items())
-
-        def finish(step_m: float) -> None:
-            send(step_m)
-            graph.wait(lambda: has(has_completed=True, completed_sequence=sequence), "the end of a chunk")
-            assert statuses.last.completed_whole, statuses.last.reason
-
-        arm()
+        cell.arm()
         height_m = flange_pose(ArmModel.UR5E.geometry, HOME)[2, 3]
         for expected_m, step_m in ((-0.04, 0.01), (-0.08, 0.01), (-0.04, -0.01)):
-            finish(step_m)
+            cell.finish(step_m)
 
             def is_there(expected_m: float = expected_m) -> bool:
                 here_m = flange_pose(ArmModel.UR5E.geometry, controller.q)[2, 3]
@@ -174,7 +186,7 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
             graph.wait(is_there, f"the tool at {expected_m} m")
         assert all(controller.ends_at_rest)
 
-        send(0.03)
+        cell.send(0.03)
         graph.wait(lambda: has(state=ArmStatus.STATE_EXECUTING), "a moving arm")
         gate.is_open = False
         graph.wait(lambda: has(state=ArmStatus.STATE_HOLDING, held_by_gate=True), "a held arm")
@@ -190,4 +202,22 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
         assert "no joint state for" in answer.message
         controller.silent = False
         gate.is_open = True
-        arm()
+        cell.arm()
+
+
+def test_an_arm_whose_node_is_deactivated_stops_and_does_not_go_on(ros_domain: int, tmp_path: Path) -> None:
+    with RosGraph(ros_domain, tmp_path, ["arm_node"], PARAMETERS) as graph:
+        cell = Cell(graph)
+        cell.arm()
+        cell.send(0.03)
+        graph.wait(lambda: cell.has(state=ArmStatus.STATE_EXECUTING), "a moving arm")
+        deactivate = Transition(id=Transition.TRANSITION_DEACTIVATE)
+        assert graph.call(ChangeState, "/arm_node/change_state", transition=deactivate).success
+        stopped = {"state": ArmStatus.STATE_STOPPED, "reason": "arm_node was deactivated"}
+        graph.wait(lambda: cell.has(**stopped), "a stopped arm")
+        graph.wait(lambda: cell.controller.stops == 1, "a stopped program")
+        graph.activate("arm_node")
+        sent, told = len(cell.controller.ends_at_rest), len(cell.statuses)
+        graph.wait(lambda: len(cell.statuses) >= told + 5, "an arm that is active again")
+        assert cell.has(**stopped), "its leases are fresh, and it does not go on"
+        assert len(cell.controller.ends_at_rest) == sent

@@ -7,6 +7,7 @@ from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import RearmArm, StopArm
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from embodied_iqa.arm.robot.arm import Arm
@@ -34,6 +35,7 @@ _STATES = {
     ArmMode.HOLDING: ArmStatus.STATE_HOLDING,
     ArmMode.STOPPED: ArmStatus.STATE_STOPPED,
 }
+_DEACTIVATED = "arm_node was deactivated"
 
 
 class ArmNode(ManagedNode[ArmParameters]):
@@ -102,6 +104,13 @@ class ArmNode(ManagedNode[ArmParameters]):
         """Compile the kinematics now rather than at the first goal; try a refused arm again."""
         self._controller.warm_up()
         self._arm.retry()
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop the arm: what it has begun is not continued when the node is activated again."""
+        self._watch(_DEACTIVATED)
+        if self._runner.state.run is not None:  # it brakes for a stop that came before
+            self._arm.stop(_DEACTIVATED)
+        return super().on_deactivate(state)
 
     def health(self) -> Health:
         """Return what the arm does and why."""
