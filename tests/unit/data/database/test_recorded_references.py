@@ -8,10 +8,25 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.database.sources.candidate import fingerprint_of
 from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.recording.bag_camera import BagCamera
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.world.tasks.task_files import load_task_file
 from trial_recording import TASK, image, stamp_ns, write_trial
+
+LISTED = """\
+format: embodied-iqa-tasks
+version: 1
+pictures:
+- picture: a.png
+  main_object: mug
+  tasks: [{rank: 1, text: pick up the mug}]
+- bag: b.mcap
+  stamp_ns: 7
+  view: top
+  tasks: [{rank: 1, text: push the red cube}]
+"""
 
 
 def test_decisions_of_a_trial_become_references(tmp_path: Path) -> None:
@@ -43,6 +58,13 @@ def test_frames_that_a_task_file_lists(tmp_path: Path) -> None:
     tasks.write_text(f"{head},trial.mcap,{stamp_ns(0, 1) + 1},top,1,lift it,pick\n", encoding="utf-8")
     with pytest.raises(InputError, match="no frame: camera top has none"):
         RecordingSource(recording, tasks).read(0)
+
+
+def test_the_fingerprint_of_a_task_file_is_that_of_databases_built_before(tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks.yaml"
+    tasks.write_text(LISTED, encoding="utf-8")
+    items = load_task_file(tasks, files_exist=False)
+    assert fingerprint_of(items) == fingerprint_of(items[::-1]) == "b56177547c285ffa9168ebd5f51e16af"
 
 
 def test_references_in_order_are_read_in_one_pass_and_found_in_any_order(

@@ -88,8 +88,14 @@ class ReferenceSource(Protocol):
 
 def fingerprint_of(items: Iterable[ImageTasks]) -> str:
     """Return a hash of a task file's entries, independent of their order and lines."""
-    texts = sorted(repr(replace(item, line=0)) for item in items)
+    texts = sorted(_written(item) for item in items)
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
+
+
+def _written(item: ImageTasks) -> str:
+    # stored fingerprints hash this text, from the time when images were called pictures
+    text = repr(replace(item, line=0)).replace(", labels=ImageLabels(", ", labels=PictureLabels(")
+    return f"PictureTasks{text.removeprefix(ImageTasks.__name__)}"
 
 
 @cache

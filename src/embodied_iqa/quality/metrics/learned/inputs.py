@@ -44,6 +44,10 @@ class InputKind(StrEnum):
     SQUARE = "square"
     """The central square of the distorted image, resized."""
 
+    def __repr__(self) -> str:
+        # stored records of trainings hash this text, from the time when images were called pictures
+        return f"<{type(self).__name__}.{self.value.upper()}: {self.value!r}>"
+
     @property
     def is_image(self) -> bool:
         """Whether it is ``(H, W, 3)`` uint8, else ``(D,)`` float32."""

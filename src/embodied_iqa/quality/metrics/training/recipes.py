@@ -185,8 +185,8 @@ RECIPES: Final = MappingProxyType(
                 Architecture.VECTOR, NetworkInput(InputKind.DIFFERENCES), 80, 20, 256, 2e-3, 0.05, steps=2500,
             ),
             MetricRecipe(
-                "cnniqa",
-                "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized image.",
+                "cnniqa",  # stored records of trainings hash the summaries: not a word of them changes
+                "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized picture.",
                 Architecture.CNNIQA, _SMALL_IMAGE, 30, 8, 64, 1e-3, 0.01, steps=4000, fewest_epochs=8,
             ),
             MetricRecipe(

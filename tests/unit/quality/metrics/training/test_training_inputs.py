@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from embodied_iqa.quality.metrics.training.loop import MetricEpoch, make_network
 from embodied_iqa.quality.metrics.training.measuring import MeasuredInputs, measure_inputs
 from embodied_iqa.quality.metrics.training.metric_training import INPUTS_FOLDER, RecipeTraining
 from embodied_iqa.quality.metrics.training.miqa_networks import FLIPS, RegionAware, region_features
-from embodied_iqa.quality.metrics.training.recipes import MetricRecipe
+from embodied_iqa.quality.metrics.training.recipes import RECIPES, MetricRecipe
 from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
 from tiny_miqa import CROP_PX, SIZE, SQUARE_PX, encoder_file, tiny
 
@@ -186,3 +187,8 @@ def test_a_training_uses_the_drawn_part_and_leaves_no_store(tmp_path: Path) -> N
     training.train(samples(again), out, 0)
     assert again.seen == []
     assert not (out / INPUTS_FOLDER).exists()
+
+
+def test_recipes_have_the_text_that_the_records_of_finished_trainings_hash() -> None:
+    text = repr([sorted(asdict(recipe).items()) for recipe in RECIPES.values()])
+    assert sha256(text.encode()).hexdigest()[:16] == "ed4e1ef3a1f37b9c"
