@@ -146,7 +146,7 @@ def _row(card: VisionCard, taken_ms: float) -> Row:
         f"{width}x{height}",
         card.network["parameters"],
         str(card.training["augmentation"]),
-        int(card.training["images"]),
+        int(card.training["pictures"]),
         *(card.performance[name] for name in names if name in card.performance),
         taken_ms,
         float(card.training["minutes"]),

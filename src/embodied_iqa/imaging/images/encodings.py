@@ -127,7 +127,7 @@ def rgb_of(image: RawImage) -> NDArray[np.uint8]:
     """
     encoding = ENCODINGS.get(image.encoding)
     if image.encoding in DEPTHS:
-        raise InputError("a depth image is no image", expected="an encoding of colour", got=image.encoding)
+        raise InputError("a depth image has no colour", expected="an encoding of colour", got=image.encoding)
     if encoding is None:
         raise InputError("unknown image encoding", got=image.encoding, available=ENCODINGS)
     if encoding.even and image.width_px % 2:

@@ -31,7 +31,7 @@ _SUFFIXES: Final = (".png", ".JPEG", ".jpg", ".jpeg")
 
 @dataclass(frozen=True, slots=True)
 class MiqaImages:
-    """Distorted images of a task by their path below ``images/``; a `ImageSet`.
+    """Distorted images of a task by their path below ``images/``; an `ImageSet`.
 
     The name of a reference gives its clean image.
 

@@ -122,7 +122,7 @@ def test_depth_is_in_millimetres(order: int, byte_order: str) -> None:
 @pytest.mark.parametrize(
     ("encoding", "size", "step", "said"),
     [
-        ("16UC1", (2, 2), 4, "a depth image is no image"),
+        ("16UC1", (2, 2), 4, "a depth image has no colour"),
         ("bayer_rggb16", (2, 2), 4, "unknown image encoding"),
         ("yuv422", (2, 3), 6, "odd width of a yuv422 image"),
         ("bayer_rggb8", (2, 4), 4, "at least 3 x 3"),

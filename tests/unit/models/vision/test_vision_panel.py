@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -13,12 +14,14 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.average_precision import dataset_average_precision
 from embodied_iqa.models.vision.backends.panel import LEAST_SCORE, MODELS, PanelDetector, load_vision_panel
+from embodied_iqa.models.vision.backends.panel_card import load_card
 from embodied_iqa.models.vision.model import VisionModel
 from embodied_iqa.models.vision.predictions import Classification, Instances, VisionTask
 from embodied_iqa.models.vision.reference import load_vision_models
 from embodied_iqa.models.vision.samples.rendered import VisionSample, rendered_sample
 
 MOST_BYTES = 25_000_000
+PAGE_SCRIPT = Path(__file__).parents[4] / "scripts" / "write_vision_panel_page.py"
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +127,17 @@ def test_broken_members_are_reported(tmp_path: Path) -> None:
         stream.write(b"\0")
     with pytest.raises(InputError, match="the network of cls-plain-48 is not the one of its card"):
         load_vision_panel(tmp_path)
+
+
+def test_the_results_page_has_a_row_of_each_card(panel: list[VisionModel]) -> None:
+    spec = importlib.util.spec_from_file_location("vision_panel_page", PAGE_SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    cards = [load_card(path) for path in sorted(MODELS.glob("*.json"))]
+    assert len(cards) == len(panel)
+    for card in cards:
+        row = vars(script)["_row"](card, 1.0)
+        assert row[0] == card.name
+        assert row[5] == card.training["pictures"]

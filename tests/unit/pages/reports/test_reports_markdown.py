@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage
-from embodied_iqa.pages.reports.kit.markdown import titled_table, write_section
+from embodied_iqa.pages.reports.kit.markdown import IMAGES, titled_table, write_section
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
 
+RESULTS = Path(__file__).parents[4] / "docs" / "results"
 TABLE = Table(
     "hits", "Hits", (Column("Subject"), Column("Share", 1)), (("one", 12.34), ("two", None)), "In %."
 )
@@ -89,13 +91,24 @@ def test_a_page_without_the_section_is_left_alone(tmp_path: Path, text: str) -> 
 
 
 def test_the_image_of_a_chapter_is_linked_where_there_is_one(tmp_path: Path) -> None:
-    (tmp_path / "pictures").mkdir()
-    (tmp_path / "pictures" / "static-hits.webp").touch()
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "static-hits.webp").touch()
     file = tmp_path / "page.md"
     write_section(file, "static", replace(PAGE, command="embodied-iqa evaluate static"))
     text = file.read_text(encoding="utf-8")
     assert "The paper: Half.\n\n![Who hits?](images/static-hits.webp)\n\n**Hits.**" in text
     assert "```\nembodied-iqa evaluate static\n```" in text
+
+
+def test_pages_of_the_guide_find_their_images() -> None:
+    marked = re.compile(r"<!-- begin ([\w-]+): written")
+    figures = re.compile(r"\(([\w-]+)/([\w-]+)\.webp\)")
+    found = set()
+    for page in RESULTS.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        sections = tuple(f"{name}-" for name in marked.findall(text))
+        found |= {folder for folder, name in figures.findall(text) if name.startswith(sections)}
+    assert found == {IMAGES}
 
 
 def test_published_rows_of_a_long_table_are_folded_apart() -> None:

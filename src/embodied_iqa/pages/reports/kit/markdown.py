@@ -15,7 +15,7 @@ from embodied_iqa.pages.reports.kit.chapters import ChapterPage
 from embodied_iqa.pages.reports.kit.page import Chapter
 from embodied_iqa.pages.reports.kit.table import Table
 
-IMAGES: Final = "pictures"
+IMAGES: Final = "images"
 """Folder beside a Markdown page: ``<section>-<anchor>.webp`` stands above the tables of that chapter."""
 _LONG: Final = 12
 """Tables with more rows are folded."""

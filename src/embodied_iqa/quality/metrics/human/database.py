@@ -39,7 +39,7 @@ class HumanPair:
 
 @dataclass(frozen=True, slots=True)
 class HumanDatabase:
-    """A database of human opinions; a `ImageSet`.
+    """A database of human opinions; an `ImageSet`.
 
     Attributes:
         name: Short name.

@@ -131,7 +131,7 @@ def _stored(environment: Environment, episode: Episode, seen: Observation, folde
 
 @dataclass(frozen=True, slots=True)
 class PlannerImages:
-    """Clean and distorted images by name, such as ``base-007-2`` and ``base-007-2|12:3``; a `ImageSet`.
+    """Clean and distorted images by name, such as ``base-007-2`` and ``base-007-2|12:3``; an `ImageSet`.
 
     Attributes:
         folder: Of `store_images`.
