@@ -21,6 +21,7 @@ _JPEG: Final = b"\xff\xd8"
 _JPEG_END: Final = b"\xff\xd9"
 _SCAN: Final = 0xDA
 _HUFFMAN: Final = 0xC4
+_PROGRESSIVE: Final = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 _LOST_BLOCK: Final = bytes(512)
 """Of a disk: the least that is lost at once."""
 _IHDR: Final = struct.Struct(">4sIIBB")
@@ -58,13 +59,14 @@ def is_deep(data: bytes) -> bool:
 def jpeg_damage(data: bytes) -> str:
     """Return what is missing of the image data of a JPEG file; nothing where it seems whole."""
     tables: dict[int, int] = {}
-    start = _jpeg_scan(data, tables)
+    start, progressive = _jpeg_scan(data, tables)
     if start is None:
         return ""
     end = data.rfind(_JPEG_END, start)
     if end < 0:
         return "no end marker FF D9" + (", the data ends in zeros" if data.endswith(bytes(16)) else "")
-    if data.find(_LOST_BLOCK, start, end) >= 0 and not _zeros_are_flat(tables):
+    # of a progressive file, the bits that refine flat areas may all be zeros
+    if not progressive and data.find(_LOST_BLOCK, start, end) >= 0 and not _zeros_are_flat(tables):
         return f"{len(_LOST_BLOCK)} zero bytes or more amid the image data"
     return ""
 
@@ -74,23 +76,27 @@ def _zeros_are_flat(tables: Mapping[int, int]) -> bool:
     return all(symbol & (0x0F if table & 0x10 else 0xFF) == 0 for table, symbol in tables.items())
 
 
-def _jpeg_scan(data: bytes, tables: dict[int, int]) -> int | None:
-    """Return where the image data begins; None without any. Add what zero bits mean in each Huffman table."""
-    at = len(_JPEG)
+def _jpeg_scan(data: bytes, tables: dict[int, int]) -> tuple[int | None, bool]:
+    """Return where the image data begins, None without any, and whether it comes in ever finer scans.
+
+    Add what zero bits mean in each Huffman table.
+    """
+    at, progressive = len(_JPEG), False
     while at + 4 <= len(data):
         if data[at] != 0xFF or data[at + 1] in {0x00, 0x01, 0xFF} or 0xD0 <= data[at + 1] <= 0xD9:
             at += 1
             continue
         marker, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
         if marker == _SCAN:
-            return at + 2 + size
+            return at + 2 + size, progressive
+        progressive |= marker in _PROGRESSIVE
         if marker == _HUFFMAN:
             table = at + 4
             while table + 18 <= min(at + 2 + size, len(data)):
                 tables[data[table]] = data[table + 17]
                 table += 17 + sum(data[table + 1 : table + 17])
         at += 2 + size
-    return None
+    return None, progressive
 
 
 def _png_bytes(data: bytes) -> int:

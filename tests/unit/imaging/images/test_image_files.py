@@ -70,6 +70,16 @@ def test_a_lost_block_amid_the_data_is_damage(share: float) -> None:
         decode_rgb(data[:cut] + bytes(512) + data[cut + 512 :], "it")
 
 
+@pytest.mark.parametrize("quality", [85, 90, 95])
+def test_a_progressive_file_with_a_flat_band_is_whole(quality: int) -> None:
+    rough = np.random.default_rng(0).integers(0, 256, (68, 120, 3), np.uint8)
+    rgb = cv2.resize(rough, (1920, 1088), interpolation=cv2.INTER_LINEAR)
+    rgb[:160] = 128
+    data = jpeg(rgb, quality=quality, progressive=True)
+    assert bytes(512) in data, "the bits that refine the band"
+    assert jpeg_damage(data) == ""
+
+
 def test_deep_images_are_taken_at_full_scale_only() -> None:
     gray = SCENE[..., 0].astype(np.uint16)
 
