@@ -51,7 +51,7 @@ def answer(view: View, observation: VlaObservation, *, refuses: bool) -> dict[st
 
 def served(view: View, *, refuses: bool = False) -> ServedSubject:
     return ServedSubject(
-        replace(PixelVla.info, name=f"{view}-vla", views=(view,)),
+        replace(PixelVla().info, name=f"{view}-vla", views=(view,)),
         Role.VLA,
         "",
         lambda message: observation_from(message, (view,)),

@@ -246,7 +246,7 @@ class Policy:
 
     def served(self) -> ServedSubject:
         return ServedSubject(
-            PixelVla.info,
+            PixelVla().info,
             Role.VLA,
             "",
             lambda message: observation_from(message, VIEWS),

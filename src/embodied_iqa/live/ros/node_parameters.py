@@ -34,15 +34,17 @@ def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
         UsageError: An override has an unknown name or a wrong value.
     """
     known = parameters_of(config_class)
-    name, names = node.get_fully_qualified_name(), {parameter.name for parameter in known}
+    name = node.get_fully_qualified_name()
     kept: set[str] = set()
-    for where, values in settings_of(name, sys.argv, names):
+    for where, values in settings_of(name, sys.argv, lambda one: named(known, one) is not None):
         check_values(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
         kept |= values.keys()
     for where, values in settings_of(name, sys.argv):
         for one in _ours(values).keys() - kept:  # of a section for many nodes
             if not nodes_with(one):
-                refuse_near(where, one, names)  # a misspelt limit must not be left out without a word
+                refuse_near(
+                    where, one, [each.name for each in known]
+                )  # a misspelt limit must not be left out without a word
             if node.has_parameter(one):
                 node.undeclare_parameter(one)
     overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.config import Parameter, named
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.runs.graph.parameter_files import Section, read_sections, refuse_conflict
 
@@ -17,7 +18,7 @@ _ALIKE: Final = 0.85
 
 
 def values_by_node(
-    path: Path, nodes: Mapping[str, Collection[str]], namespace: str = ""
+    path: Path, nodes: Mapping[str, Collection[Parameter]], namespace: str = ""
 ) -> dict[str, dict[str, object]]:
     """Return what a file sets for each node of the graph.
 
@@ -64,13 +65,13 @@ def _is_for(section: Section, node: str, namespace: str) -> bool:
     return section.node == f"/{node}" or section.applies_to(f"{namespace}/{node}")
 
 
-def _of_node(section: Section, known: Collection[str]) -> Iterator[tuple[str, object]]:
+def _of_node(section: Section, known: Collection[Parameter]) -> Iterator[tuple[str, object]]:
     for name, value in section.values().items():
-        if name in known or (not section.is_for_many and not name.startswith(OF_ROS)):
+        if named(known, name) or (not section.is_for_many and not name.startswith(OF_ROS)):
             yield name, value
 
 
-def _refuse_slip(section: Section, nodes: Mapping[str, Collection[str]], namespace: str) -> None:
+def _refuse_slip(section: Section, nodes: Mapping[str, Collection[Parameter]], namespace: str) -> None:
     """Refuse what nobody can have meant.
 
     Raises:
@@ -80,9 +81,11 @@ def _refuse_slip(section: Section, nodes: Mapping[str, Collection[str]], namespa
     place = section.place.in_file(str(section.path))
     owner, _, name = section.node.rpartition("/")
     if section.is_for_many:
-        known = {parameter for names in nodes.values() for parameter in names}
-        for one in section.places.keys() - known:
-            refuse_near(place, one, known)
+        parameters = [parameter for known in nodes.values() for parameter in known]
+        known = {parameter.name for parameter in parameters}
+        for one in section.places:
+            if named(parameters, one) is None:
+                refuse_near(place, one, known)
     elif name not in nodes:
         if get_close_matches(name, nodes, 1, _ALIKE):
             raise UsageError(f"{place}: unknown node", got=name, available=nodes)

@@ -88,7 +88,7 @@ GRAPH: Final = (
 
 _CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
 """Parameter class of each node."""
-_NAMES: Final = {node: {known.name for known in parameters_of(kind)} for node, kind in _CLASSES.items()}
+_PARAMETERS: Final = {node: parameters_of(kind) for node, kind in _CLASSES.items()}
 
 
 def resolve(
@@ -118,7 +118,7 @@ def resolve(
     """
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     for path in (shared_file(_DEFAULT_FILE), *files):
-        _merge(merged, values_by_node(path, _NAMES, namespace))
+        _merge(merged, values_by_node(path, _PARAMETERS, namespace))
         _locate_calibration(merged["gate_node"], path.parent)
     _merge(merged, _overrides_by_node(overrides or {}))
     _locate_calibration(merged["gate_node"], Path())
@@ -150,7 +150,7 @@ def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[
 
 def nodes_with(parameter: str) -> tuple[str, ...]:
     """Return the names of the nodes that have a parameter of this name."""
-    return tuple(node for node, names in _NAMES.items() if parameter in names)
+    return tuple(node for node, known in _PARAMETERS.items() if any(one.name == parameter for one in known))
 
 
 def write_parameters(graph: GraphParameters, path: Path, namespace: str = "") -> None:

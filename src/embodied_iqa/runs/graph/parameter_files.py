@@ -10,7 +10,7 @@ What a file sets for nodes of others is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -135,7 +135,7 @@ def parameter_files(arguments: Sequence[str]) -> tuple[Path, ...]:
 
 
 def settings_of(
-    node: str, arguments: Sequence[str], known: Collection[str] | None = None
+    node: str, arguments: Sequence[str], known: Callable[[str], bool] | None = None
 ) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yield the parameters that the arguments of a node set, and where each group is from.
 
@@ -144,7 +144,7 @@ def settings_of(
     Args:
         node: Name of the node with its namespace.
         arguments: The words of the command line.
-        known: The parameters of the node: of a section for many, others are left out. None leaves out none.
+        known: Whether the node has a parameter: others of a section for many are left out. None: all stay.
 
     Raises:
         UserError: As for `read_sections`.
@@ -154,7 +154,7 @@ def settings_of(
             if section.applies_to(node):
                 values = section.values()
                 if section.is_for_many and known is not None:
-                    values = {name: value for name, value in values.items() if name in known}
+                    values = {name: value for name, value in values.items() if known(name)}
                 yield f"section {section.node} of {path}", values
     for word, value in _ros_options(arguments):
         name, separator, text = value.partition(":=")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.graph.namespaces import parse_namespace, ros_arguments_of
 from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write_parameters
 from embodied_iqa.runs.graph.parameter_files import settings_of
@@ -47,6 +48,18 @@ def test_a_section_for_all_gives_each_node_what_it_knows(path: Path):
     assert graph.gate_node.views == graph.camera_node.views == graph.trial_node.views == ("top", "wrist")
 
 
+def test_a_section_for_all_may_set_what_each_view_has(path: Path):
+    pose = "1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0.5, 0, 0, 0, 1"
+    path.write_text(
+        '/**:\n  ros__parameters:\n    realsense.serial_top: "0123"\n'
+        f"    hand_eye.T_flange_camera_wrist: [{pose}]\n",
+        encoding="utf-8",
+    )
+    camera = resolve((path,)).camera_node
+    assert camera.realsense.serial == {View.TOP: "0123"}
+    assert camera.hand_eye.T_flange_camera == {View.WRIST: tuple(map(float, pose.split(",")))}
+
+
 def test_two_sections_of_one_node_conflict_also_in_a_namespace(path: Path):
     with pytest.raises(InputError, match=r"is set by section /cell1/arm_node and, in line 1, by section"):
         speed(path, f"arm_node: {{{SLOW}}}\n/cell1/arm_node: {{{SLOW}}}\n", "/cell1")
@@ -55,7 +68,7 @@ def test_two_sections_of_one_node_conflict_also_in_a_namespace(path: Path):
 def test_a_node_takes_of_a_section_for_all_what_it_knows(path: Path):
     path.write_text("/**: {ros__parameters: {a: 1, b: 2}}\nx: {ros__parameters: {c: 3}}\n")
     arguments = ["x", "--ros-args", "--params-file", str(path)]
-    found = [dict(values) for _, values in settings_of("/x", arguments, {"a"})]
+    found = [dict(values) for _, values in settings_of("/x", arguments, "a".__eq__)]
     assert found == [{"a": 1}, {"c": 3}]
 
 

@@ -95,13 +95,13 @@ def test_images_are_of_the_beginning_and_of_a_later_state_and_are_read_again(
     stored: tuple[Path, StoredImages], episodes: list[Episode]
 ) -> None:
     folder, images = stored
-    assert [one.name for one in images.images] == ["base-000-0", "base-000-1", "base-001-0", "base-001-2"]
+    assert [one.name for one in images.pictures] == ["base-000-0", "base-000-1", "base-001-0", "base-001-2"]
     first = read_image(folder / "base-000-0.png")
     with Environment() as environment:
         seen = environment.reset(episodes[0]).front
         assert seen is not None
         np.testing.assert_array_equal(first, seen.rgb)
-        assert {thing.name for thing in images.images[0].things} == {
+        assert {thing.name for thing in images.pictures[0].things} == {
             name for goal in episodes[0].goals for name in (goal.target, goal.destination)
         }
     assert store_images(episodes[:2], folder) == images
