@@ -40,7 +40,7 @@ def reference_images(store: DatabaseStore) -> Iterator[ImageFile]:
         yield _stored(store, row["reference_id"], row["picture"])
 
 
-def distorted_pictures(store: DatabaseStore, pair_ids: Iterable[str]) -> Iterator[ImageFile]:
+def distorted_images(store: DatabaseStore, pair_ids: Iterable[str]) -> Iterator[ImageFile]:
     """Yield the images of these pairs, in their order; consecutive ones of a reference read it once.
 
     Raises:

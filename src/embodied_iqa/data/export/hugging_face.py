@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from embodied_iqa.base.progress import track
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.data.export.exported_images import ImageFile, distorted_pictures, reference_images
+from embodied_iqa.data.export.exported_images import ImageFile, distorted_images, reference_images
 from embodied_iqa.data.export.opinions import PairOpinions
 from embodied_iqa.data.export.plain import opinion_columns
 
@@ -58,7 +58,7 @@ def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path
     """Write the export into an empty folder; return the text of its README."""
     pair_ids = opinions.pairs.pair_ids.tolist()
     pairs = pa.table(opinion_columns(opinions))
-    files = track(distorted_pictures(store, pair_ids), "pairs", len(pair_ids))
+    files = track(distorted_images(store, pair_ids), "pairs", len(pair_ids))
     _write_images(folder / "pairs", pairs, files)
     references = store.references().sort_by("reference_id").drop_columns(["cameras", "picture"])
     files = track(reference_images(store), "references", references.num_rows)

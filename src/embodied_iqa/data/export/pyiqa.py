@@ -11,7 +11,7 @@ import numpy as np
 from embodied_iqa.base.progress import track
 from embodied_iqa.data.database.splits import split_columns
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.data.export.exported_images import ImageFile, distorted_pictures, reference_images
+from embodied_iqa.data.export.exported_images import ImageFile, distorted_images, reference_images
 from embodied_iqa.data.export.opinions import PairOpinions
 from embodied_iqa.data.export.plain import write_csv
 
@@ -48,7 +48,7 @@ def fill_pyiqa(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> st
     pairs, references = opinions.pairs.pair_ids.tolist(), opinions.pairs.reference_ids.tolist()
     files = track(reference_images(store), "references", len(set(references)))
     reference_names = _write(files, folder / _REFERENCES)
-    files = track(distorted_pictures(store, pairs), "pairs", len(pairs))
+    files = track(distorted_images(store, pairs), "pairs", len(pairs))
     pair_names = _write(files, folder / _PAIRS)
     splits = split_columns(references)
     left_out = []

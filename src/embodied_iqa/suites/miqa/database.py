@@ -63,7 +63,7 @@ class MiqaDatabase:
         return _rows(file, file.stat().st_mtime_ns if file.is_file() else 0)
 
     def images(self, task: VisionTask) -> MiqaImages:
-        """Return the images; `MiqaRow.image` names them."""
+        """Return the images; `MiqaRow.picture` names them."""
         return MiqaImages(self.path, task)
 
     def values(self, task: VisionTask) -> ModelMeasures:

@@ -65,7 +65,7 @@ def _unit(image: Tensor) -> Tensor:
 def export_member(network: Network, views: int, picture_px: tuple[int, int], path: Path) -> None:
     """Write the network as ONNX, atomically.
 
-    Inputs: ``words`` ``(R, 32)`` int64 for any number of tasks, and ``image_0`` (``image_1``)
+    Inputs: ``words`` ``(R, 32)`` int64 for any number of tasks, and ``picture_0`` (``picture_1``)
     ``(1, H, W, 3)`` uint8. Outputs of a VLA: ``plan`` ``(R, K, 6)``, ``more`` ``(R, K)`` and ``seen``
     ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 28)`` int64. Of both:
     ``features_0`` (``features_1``) ``(1, C, rows, columns)``, what the encoder of each view sees before any
