@@ -6,11 +6,14 @@ import multiprocessing
 import os
 import shutil
 import signal
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.models.panel.image_formats import SMALL_WHOLE
@@ -67,6 +70,23 @@ def test_a_killed_worker_costs_no_training(drawn: Path, tmp_path: Path) -> None:
         epochs = [(done, total) for stage, done, total in bars.shown if stage == MEMBER]
         assert epochs == sorted(set(epochs))
         assert epochs[-1][0] == epochs[-1][1]
+
+
+def test_members_are_reported_as_they_end_and_returned_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member that fails at once must not be noticed only when those before it are trained."""
+    names = list(RECIPES)[:3]
+
+    def last_first(jobs: Sequence[Callable[[], object]], _: EngineOptions) -> Iterator[object]:
+        return (job() for job in reversed(jobs))
+
+    monkeypatch.setattr(module, "run_jobs", last_first)
+    monkeypatch.setattr(module, "_draw", lambda *_: None)
+    monkeypatch.setattr(module, "_train", lambda _, name: SimpleNamespace(name=name))
+    plan = PanelPlan((*names, names[0]), tmp_path, quick=True, workers=2, scenes=SCENES, epochs=4)
+    cards = train_panel(plan, Bars())
+    assert [card.name for card in cards] == names, "a member that is named twice is trained once"
 
 
 def test_one_training_works_in_a_folder(drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

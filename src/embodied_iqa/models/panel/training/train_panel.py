@@ -91,12 +91,14 @@ def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
         InputError: A checkpoint in the folder is broken, another training works in it, or workers are killed
             repeatedly.
     """
-    recipes = [_recipe(plan, name) for name in plan.members]
+    recipes = [_recipe(plan, name) for name in dict.fromkeys(plan.members)]
     jobs = [partial(_train, plan, recipe.name) for recipe in recipes]
     with JobFolder(plan.out, "training of the panel").locked():
         _draw(plan, max(recipe.scenes for recipe in recipes), bars)
         with _shown(plan, recipes, bars):  # a worker that is killed costs the epoch that it trained
-            return list(run_jobs(jobs, EngineOptions(workers=plan.workers), in_order=True))
+            # As they end: in order, a failure and idle workers would wait for the members before them.
+            cards = {card.name: card for card in run_jobs(jobs, EngineOptions(workers=plan.workers))}
+    return [cards[recipe.name] for recipe in recipes]
 
 
 def _recipe(plan: PanelPlan, name: str) -> Recipe:
