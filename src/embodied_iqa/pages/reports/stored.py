@@ -52,7 +52,10 @@ def _holds(*names: str) -> Callable[[Path], bool]:
 
 def _is_miqa(folder: Path) -> bool:
     file = folder / EVALUATION_FILE
-    return file.is_file() and "metrics" in load_json(file, "an evaluation")
+    if not file.is_file():
+        return False
+    tree = load_json(file, "an evaluation")
+    return isinstance(tree, dict) and "metrics" in tree
 
 
 def _database(folder: Path, out: Path, all_views: bool, seed: int) -> ChapterPage:  # noqa: FBT001 - a row of a table

@@ -138,3 +138,11 @@ def test_options_that_mean_nothing_here_are_refused(
 ) -> None:
     assert main(["report", str(tmp_path), *options]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_an_evaluation_that_is_no_map_is_an_error_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "evaluation.json").write_text("5")
+    assert main(["report", str(tmp_path)]) == InputError.exit_code
+    assert "expected a mapping" in capsys.readouterr().err
