@@ -80,7 +80,10 @@ def test_a_covered_image_is_held_and_the_policy_is_not_asked():
         ({"observation/extra": scene_image(1)}, "observation/extra has no --camera"),
         ({"videos": [scene_image(1)]}, "videos/0 has no --camera"),
         ({"grey": scene_image(1)[:, :, 0]}, "grey has no --camera"),
+        ({"grey": scene_image(1)[:, :, 0] / np.float32(255)}, "grey has no --camera"),
+        ({"flat": scene_image(1).ravel().astype(np.int16)}, "flat has no --camera"),
         ({"jpeg": bytes(2000)}, "jpeg has no --camera"),
+        ({"base64": "A" * 2000}, "base64 has no --camera"),
         ({"many": [[0] * 200] * 200}, "too many values"),
     ],
 )
@@ -179,6 +182,15 @@ def test_the_last_answer_is_repeated_until_it_is_too_old():
     clock.advance(0.001)  # the age is that of the passed observation: a hold does not renew it
     with pytest.raises(HeldError, match="no answer was released"):
         session.respond(bad())
+
+
+def test_the_last_answer_is_not_repeated_for_another_prompt():
+    session = gated(Policy(), hold=HoldOptions(HoldKind.LAST))
+    session.respond({**observation(), "prompt": "pick the red cube"})
+    for seen in ({**bad(), "prompt": "press the blue button"}, {**bad(), "language": "press"}):
+        with pytest.raises(HeldError, match=r"another text at (prompt|language)"):
+            session.respond(seen)
+    assert np.array_equal(session.respond(bad())["actions"], np.full((4, 8), 1.0))
 
 
 def test_always_asks_but_releases_nothing_more():

@@ -19,6 +19,7 @@ from embodied_iqa.quality.gate.proxy.hold_answers import (
     Released,
     held_answer,
     shape_of,
+    texts_of,
 )
 from embodied_iqa.quality.gate.proxy.observed_images import (
     ProxyCamera,
@@ -127,7 +128,7 @@ class GatedPolicy:
             answer = self._policy(observation)
             self._shape = shape_of(answer) or self._shape
         if released:
-            self._last = Released(answer, self._stamp_ns)
+            self._last = Released(answer, self._stamp_ns, texts_of(values))
         else:
             answer = self._held(values, judged)
         return {**answer, GATE: self._report(judged, released=released, judging_ms=judging_ms)}

@@ -33,7 +33,7 @@ class HoldKind(StrEnum):
     ZERO = "zero"
     """No change in every row: for deltas and velocities."""
     LAST = "last"
-    """The newest answer that was released."""
+    """The newest answer that was released, if it is to the same prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,12 @@ class Released:
     Attributes:
         answer: The answer.
         stamp_ns: When its observation came, on the clock of the session.
+        texts: Of its observation, see `texts_of`.
     """
 
     answer: Mapping[str, Any]
     stamp_ns: int
+    texts: Mapping[str, list[str]]
 
 
 def shape_of(answer: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -80,6 +82,12 @@ def shape_of(answer: Mapping[str, Any]) -> tuple[int, int] | None:
     if not isinstance(actions, np.ndarray) or actions.ndim != _ROWS or actions.dtype.kind not in "iuf":
         return None
     return actions.shape[0], actions.shape[1]
+
+
+def texts_of(values: Mapping[str, list[Any]]) -> dict[str, list[str]]:
+    """Return the texts of an observation by key, such as the prompt."""
+    texts = {key: [value for value in found if isinstance(value, str)] for key, found in values.items()}
+    return {key: found for key, found in texts.items() if found}
 
 
 def held_answer(
@@ -106,6 +114,10 @@ def held_answer(
     if options.kind is HoldKind.LAST:
         if last is None or now_ns - last.stamp_ns > options.last_s * SECOND_NS:
             raise InputError(f"no answer was released within {options.last_s:g} s")
+        asked = texts_of(values)
+        if asked != last.texts:  # another task: the arm must not go on with the one before
+            other = [key for key in {**asked, **last.texts} if asked.get(key) != last.texts.get(key)]
+            raise InputError(f"the last released answer is to another text at {other[0]}")
         return dict(last.answer)
     if shape is None:
         raise InputError("the policy has not answered yet, the shape of its actions is not known")

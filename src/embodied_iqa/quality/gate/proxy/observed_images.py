@@ -17,7 +17,7 @@ _TURNED: Final = "rot180"
 _CHANNELS: Final = 3
 _MOST_PX: Final = 8192
 _IMAGE_BYTES: Final = 1024
-"""No state of a robot is as long."""
+"""No state of a robot has as many numbers, no prompt as many characters."""
 _MOST_VALUES: Final = 20_000
 """Values of an observation besides the elements of arrays."""
 
@@ -115,12 +115,10 @@ def unjudged(values: Mapping[str, list[Any]], known: Collection[str]) -> str | N
 
 
 def _looks_like_an_image(value: object) -> bool:
-    """Return whether this may be an image: pixels of any layout, or an encoded file."""
-    if isinstance(value, bytes):
+    """Return whether this may be an image: pixels of any layout, or an encoded file, also as text."""
+    if isinstance(value, bytes | str):
         return len(value) >= _IMAGE_BYTES
-    if not isinstance(value, np.ndarray):
-        return False
-    return value.ndim >= _CHANNELS or (value.dtype == np.uint8 and value.size >= _IMAGE_BYTES)
+    return isinstance(value, np.ndarray) and (value.ndim >= _CHANNELS or value.size >= _IMAGE_BYTES)
 
 
 def _walk(path: str, value: object) -> Iterator[tuple[str, Any]]:
