@@ -370,6 +370,17 @@ def test_a_server_that_closes_every_time_is_given_up(clock: ManualClock):
             client.infer(OBSERVATION)
 
 
+def test_a_closed_client_asks_no_more(clock: ManualClock):
+    """The gate's proxy closes it when its own client has left, perhaps before the policy was asked."""
+    asked: list[dict] = []
+    with reference_server({}, lambda seen: asked.append(seen) or {}) as port:
+        client = client_of(port, clock)
+        client.connect()
+        client.close()
+        assert "was closed" in fails(lambda: client.infer(OBSERVATION), WireError, clock)
+    assert asked == []
+
+
 def test_a_server_that_changes_its_policy_is_refused(clock: ManualClock):
     greetings = iter([{"policy": 1}, {"policy": 2}])
 

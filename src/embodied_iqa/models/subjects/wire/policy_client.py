@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.models.subjects.wire.deadline import Deadline, retrying
-from embodied_iqa.models.subjects.wire.errors import ProtocolError, ServerError, one_line
+from embodied_iqa.models.subjects.wire.errors import ConnectionLostError, ProtocolError, ServerError, one_line
 from embodied_iqa.models.subjects.wire.msgpack_arrays import pack, unpack
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.models.subjects.wire.websocket import Websocket
@@ -89,7 +89,7 @@ class PolicyClient:
             self._connection = None
 
     def close(self) -> None:
-        """Close the connection and end the pauses between attempts."""
+        """Close the connection for good; a request in another thread ends, and asks the server no more."""
         self._stop.set()
         self.drop()
 
@@ -121,6 +121,7 @@ class PolicyClient:
 
     def _open(self, deadline: Deadline) -> dict[str, Any]:
         self.drop()
+        self._require_open()
         connection = Websocket.connect(
             self._address, deadline, most_bytes=self._limits.most_bytes, headers=self._headers
         )
@@ -131,8 +132,14 @@ class PolicyClient:
             connection.close()
             raise
         self._first, self._connection = message, connection
+        self._require_open()  # again: `close` may have found no connection a moment ago
         self._numbered = metadata.get("protocol") == OWN_PROTOCOL
         return metadata
+
+    def _require_open(self) -> None:
+        if self._stop.is_set():
+            self.drop()
+            raise ConnectionLostError(f"the connection to {self._address} was closed")
 
     def _first_message(self, message: bytes | str) -> bytes:
         if isinstance(message, str):
