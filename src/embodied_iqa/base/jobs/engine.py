@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -12,7 +13,7 @@ from enum import StrEnum
 from itertools import chain, islice
 from typing import Any, Final, Self, TypeVar
 
-from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError, InternalError, UsageError, first_line
 from embodied_iqa.base.kept import keep_open, keep_open_in_worker
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.workers import Workers, one_thread_each
@@ -200,7 +201,21 @@ def _call(job: Callable[[], _Result]) -> _Result:
 
     cv2.setNumThreads(1)
     keep_open_in_worker()
-    return job()
+    try:
+        return job()
+    except Exception as error:
+        if _can_be_sent(error):
+            raise
+        raise InternalError(f"{type(error).__name__}: {first_line(error)}") from error
+
+
+def _can_be_sent(error: Exception) -> bool:
+    """Return whether an error survives pickling; one that does not ends the pool, as if it were killed."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - what this process has written
+    except Exception:  # noqa: BLE001 - the error of another library may raise anything
+        return False
+    return True
 
 
 def _connect(ray: Any, options: EngineOptions) -> None:

@@ -23,6 +23,18 @@ def no_space(number: int) -> int:
     return number
 
 
+class TwoPartError(Exception):
+    """Like errors of other libraries: it cannot be made of its message again."""
+
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(f"{what} at {where}")
+
+
+def fail_oddly(number: int) -> int:
+    """Fail with an error that cannot be unpickled."""
+    raise TwoPartError(f"job {number}", "home")
+
+
 def sign(folder: Path, number: int) -> int:
     """Leave a file that says which worker did the job."""
     (folder / f"{os.getpid()}-{number}").touch()

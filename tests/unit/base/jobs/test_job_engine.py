@@ -8,9 +8,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from engine_jobs import die_once, no_space, sign, wait_for
+from engine_jobs import die_once, fail_oddly, no_space, sign, wait_for
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, InternalError, UsageError
 from embodied_iqa.base.jobs.engine import Engine, EngineKind, EngineOptions, run_jobs
 from embodied_iqa.base.kept import kept_things, lent
 
@@ -43,6 +43,12 @@ def test_what_a_worker_says_arrives_in_its_words(kind: EngineKind) -> None:
     with pytest.raises(InputError) as raised:
         list(run_jobs(jobs, EngineOptions(kind, 2)))
     assert str(raised.value) == "cannot write /db/part: No space left on device; expected room; got 0"
+
+
+def test_an_error_that_cannot_be_sent_is_not_taken_for_a_killed_worker() -> None:
+    jobs = [functools.partial(fail_oddly, number) for number in range(2)]
+    with pytest.raises(InternalError, match=r"TwoPartError: job \d at home"):
+        list(run_jobs(jobs, EngineOptions(workers=2)))
 
 
 @pytest.mark.parametrize("in_order", [False, True])
