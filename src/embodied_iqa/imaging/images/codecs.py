@@ -116,7 +116,7 @@ def _damage(data: bytes) -> str:
         "BMP": len(data) >= int.from_bytes(data[2:6], "little"),
     }
     if name == "JPEG" and (damage := jpeg_damage(data)):
-        return f"is a {'truncated' if 'no end' in damage else 'damaged'} JPEG file: {damage}"
+        return f"is a {'truncated' if 'no end' in damage else 'damaged'} JPEG file ({damage})"
     if name in ends:
         return f"is a damaged {name} file" if ends[name] else f"is a truncated {name} file"
     return f"is a truncated or damaged {name} file"
