@@ -80,9 +80,9 @@ class TrialReader:
         return self._depth_topics
 
     def camera_topic(self, topic: str) -> str:
-        """Return a topic of raw images, or where there is only that its compressed copy."""
+        """Return a topic of raw images, or where only its compressed copy has any that."""
         copy = topic + _COMPRESSED
-        return copy if topic not in self.topics and copy in self.topics else topic
+        return copy if copy in self.topics and not self._has_messages(topic, copy) else topic
 
     def compression(self) -> str:
         """Return what ``ros2 bag`` compressed, "files" or "messages"; empty for neither."""

@@ -127,6 +127,31 @@ def test_a_repaired_part_takes_the_place_of_the_damaged_one(tmp_path: Path) -> N
     assert indices_in(folder) == list(range(9))
 
 
+def test_a_repaired_part_takes_the_place_of_one_that_was_compressed(tmp_path: Path) -> None:
+    folder = split(tmp_path / "bag", range(3), range(3, 9))
+    damaged = folder / "bag_1.mcap"
+    packed = folder / "bag_1.mcap.zstd"
+    packed.write_bytes(zstandard.compress(damaged.read_bytes()[:-200]))
+    damaged.unlink()
+    assert main(["recover", str(packed)]) == 0
+    assert (folder / "bag_1.recovered.mcap").is_file()
+    assert indices_in(folder) == list(range(9))
+
+
+def test_the_compressed_copy_of_a_topic_without_messages_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "bag.mcap"
+    with TrialWriter(path, types=type_store()) as writer:
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        writer.add_channel(COMPRESSED_TOPIC, COMPRESSED_TYPE)
+        for index in range(3):
+            writer.write(COMPRESSED_TOPIC, compressed(1_000 + index, index), 1_000 + index)
+    assert [np.array_equal(frame.rgb, pixels(k)) for k, frame in enumerate(open_frames(path, (), {}))] == [
+        True,
+        True,
+        True,
+    ]
+
+
 def test_messages_that_ros2_bag_compressed_are_read(tmp_path: Path) -> None:
     write_images(tmp_path / "bag.mcap", range(4), zstandard.ZstdCompressor().compress)
     assert indices_in(tmp_path / "bag.mcap") == [0, 1, 2, 3]

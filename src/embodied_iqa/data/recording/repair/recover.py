@@ -63,7 +63,7 @@ class RecoveryReport:
 
 def recovered_name(path: Path) -> Path:
     """Return the default place of a recording's recovered copy: `<stem>.recovered.mcap` beside it."""
-    return path.with_name(f"{path.stem}.recovered.mcap")
+    return path.with_name(f"{Path(path.name.removesuffix('.zstd')).stem}.recovered.mcap")
 
 
 def readable_file(path: Path) -> Path:
