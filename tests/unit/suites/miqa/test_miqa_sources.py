@@ -165,6 +165,10 @@ _GOOD = {"id": 8, "image_id": 1, "category_id": 5, "bbox": [10, 10, 20, 10], "se
         ({"bbox": [30, 20, 5, 5]}, "its box and its mask do not meet"),
         ({"segmentation": [[10, 10, 30, 10]]}, "its mask has no area"),
         ({"segmentation": [[10, 10, 30, 10, 20, 10]]}, "its mask has no area"),
+        (
+            {"bbox": [15, 15, 1, 1], "segmentation": [[15.2, 15.2, 15.4, 15.2, 15.4, 15.4]]},
+            "a pixel whose centre",
+        ),
         ({"segmentation": [["a"]]}, "a polygon has another form"),
         ({"segmentation": []}, "has no mask, but others of the image have one"),
         ({"bbox": None, "segmentation": {"size": "large", "counts": []}}, "its mask has a wrong size"),

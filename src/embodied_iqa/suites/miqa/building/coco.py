@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ CROP_PX: Final = 224
 """Side of the images that classifiers see, cut around the largest object [px]."""
 
 _MOST_PIXELS: Final = 1 << 28
+_MOST_CHECKED: Final = 1 << 25
 
 _Box = tuple[float, float, float, float]
 """Left, top, right and bottom [px]."""
@@ -253,6 +255,8 @@ def _object(row: Any, name: str, labels: dict[int, str], size_px: tuple[int, int
     segmentation = row.get("segmentation")
     box = _box(row["bbox"]) if row.get("bbox") else None
     extent = _extent(segmentation, box)
+    if extent is not None and not isinstance(segmentation, dict):
+        _check_thin(segmentation, size_px or (math.ceil(extent[2]) + 1, math.ceil(extent[3]) + 1))
     box = box or extent
     if box is None:
         return _Object(name, label, None, None, False)
@@ -299,6 +303,20 @@ def _extent(segmentation: Any, box: _Box | None) -> _Box | None:
     if not (high > low).all():
         raise InputError("its mask has no area", expected="polygons with an area")
     return float(low[0]), float(low[1]), float(high[0]), float(high[1])
+
+
+def _check_thin(polygons: Any, size_px: tuple[int, int]) -> None:
+    """Raise InputError where polygons are so thin that no pixel's centre is inside; others are not filled."""
+    area = perimeter = 0.0
+    for ring in rings_of(polygons):
+        (x, y), (x_next, y_next) = ring.T, np.roll(ring, -1, axis=0).T
+        area += abs(float((x * y_next - x_next * y).sum())) / 2
+        perimeter += float(np.hypot(x_next - x, y_next - y).sum())
+    width_px, height_px = size_px
+    if area > perimeter or min(size_px) < 1 or width_px * height_px > _MOST_CHECKED:
+        return
+    if not mask_of(polygons, height_px, width_px).any():
+        raise InputError("its mask has no area", expected="a pixel whose centre lies inside")
 
 
 def _run_size(segmentation: dict[str, Any]) -> tuple[int, int]:
