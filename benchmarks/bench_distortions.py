@@ -91,7 +91,7 @@ def show(records: list[dict[str, Any]], size: str) -> None:
     table = Table("type", *(f"level {level}" for level in LEVELS), "memory", title=f"{size}: ms on one core")
     for record in records:
         cells = [f"{value:.1f}" for value in record["processor_ms"]]
-        table.add_row(f"{record['id']} {record['name']}", *cells, f"{record['peak_images']:.1f} x")
+        table.add_row(f"{record['id']} {record['name']}", *cells, f"{record['peak_pictures']:.1f} x")
     Console(width=110).print(table)
     of_paper = [record for record in records if ":" not in record["id"]]
     for clock in ("wall_ms", "processor_ms"):

@@ -87,7 +87,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
 
     def health(self) -> Health:
         """Return the number of published images."""
-        return Health(message=str(self.error or "ok"), values={"pictures": self._images})
+        return Health(message=str(self.error or "ok"), values={"images": self._images})
 
     def end(self) -> None:
         """End the playback's thread."""
