@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -72,12 +73,14 @@ def observation(top: int = 100, wrist: int = 101) -> dict[str, Any]:
 
 @contextmanager
 def proxying(
-    made: GateSetting, policy_port: int, *, answer_s: float = PATIENCE_S, **limits: Any
+    made: GateSetting, policy_port: int, *, answer_s: float = PATIENCE_S, threads: int = 8, **limits: Any
 ) -> Iterator[int]:
-    """Run a proxy in a thread while the block runs; gives its port."""
+    """Run a proxy in a thread, with further ones that connect to the policy, in a block; gives its port."""
     place = PolicyPlace(Address("127.0.0.1", policy_port), WireLimits(connect_s=1.0, answer_s=answer_s))
     proxy = GateProxy(made, place, ServingOptions(port=0, most_waiting=1, **limits))
     loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
+    connecting = ThreadPoolExecutor(threads)
+    loop.set_default_executor(connecting)
     stop = asyncio.Event()
 
     async def run():
@@ -96,3 +99,4 @@ def proxying(
         thread.join(PATIENCE_S)
         assert not thread.is_alive()
         loop.close()
+        connecting.shutdown()

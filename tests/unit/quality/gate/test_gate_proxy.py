@@ -163,6 +163,26 @@ def test_a_policy_that_is_gone_is_an_error_and_never_an_action():
             late.recv(PATIENCE_S)
 
 
+def test_clients_that_left_are_not_connected_to_a_policy_that_hangs():
+    """Else their attempts pile up, and the next client waits behind all of them."""
+    begun, well, clients = [], threading.Event(), 60
+
+    def hang(connection: socket.socket, stop: threading.Event) -> None:
+        begun.append(connection)
+        if well.is_set():
+            greet(connection, METADATA)
+        stop.wait()
+
+    with raw_server(hang) as policy_port, proxying(setting(), policy_port, threads=2) as port:
+        address = f"ws://127.0.0.1:{port}"
+        for _ in range(clients):
+            websockets.sync.client.connect(address, compression=None).close()
+        well.set()
+        with websockets.sync.client.connect(address, compression=None) as late:
+            assert msgpack_numpy.unpackb(late.recv(PATIENCE_S))["name"] == "pi0"
+        assert len(begun) < clients
+
+
 def test_a_policy_that_dies_over_a_question_is_an_error():
     """Each connection is greeted and breaks at its first question; no answer of the proxy is an action."""
     asked = []

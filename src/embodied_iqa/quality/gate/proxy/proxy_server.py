@@ -146,9 +146,11 @@ class GateProxy:
     async def _converse(self, connection: ServerConnection) -> None:
         with closing(self._place.client()) as policy:  # whoever waits for the policy gets an error, and ends
             try:
-                metadata = await asyncio.to_thread(policy.connect)
+                metadata = await _metadata_of(policy, connection)
             except WireError as error:
                 await connection.close(CloseCode.TRY_AGAIN_LATER, one_line(str(error))[:_LONGEST_REASON])
+                return
+            if metadata is None:
                 return
             session = _Session(self._setting, policy, metadata)
             queue: SubjectQueue = InferenceQueue("gate proxy", session.answer, limit=1)
@@ -156,3 +158,19 @@ class GateProxy:
                 await Conversation(connection, session, queue, self._options).hold(self._listener)
             finally:
                 queue.close(0.0)
+
+
+async def _metadata_of(policy: PolicyClient, client: ServerConnection) -> dict[str, Any] | None:
+    """Connect to the policy; None where the client leaves before: attempts for it must not pile up.
+
+    Raises:
+        WireError: No policy server answers.
+    """
+    connecting = asyncio.ensure_future(asyncio.to_thread(policy.connect))
+    left = asyncio.ensure_future(client.wait_closed())
+    try:
+        await asyncio.wait({connecting, left}, return_when=asyncio.FIRST_COMPLETED)
+        return connecting.result() if connecting.done() else None
+    finally:
+        left.cancel()
+        connecting.cancel()  # takes one that has not started out of the threads' queue
