@@ -84,6 +84,9 @@ def test_a_covered_image_is_held_and_the_policy_is_not_asked():
         ({"flat": scene_image(1).ravel().astype(np.int16)}, "flat has no --camera"),
         ({"jpeg": bytes(2000)}, "jpeg has no --camera"),
         ({"base64": "A" * 2000}, "base64 has no --camera"),
+        ({"pixels": scene_image(1)[:, :, 0].tolist()}, "pixels has no --camera"),
+        ({"a": {"rows": list(scene_image(1)[:, :, 0])}}, "a/rows has no --camera"),
+        ({"parts": [bytes(600), bytes(600)]}, "parts has no --camera"),
         ({"many": [[0] * 200] * 200}, "too many values"),
     ],
 )
@@ -133,6 +136,11 @@ def test_images_are_read_by_nested_keys_in_planes_and_upside_down():
 def test_an_ignored_image_passes_without_a_judgement():
     seen = {**observation(), "observation/extra": np.zeros((9, 9, 3), np.uint8)}
     assert gated(Policy(), ignored=frozenset({"observation/extra"})).respond(seen)[GATE]["verdict"] == "PASS"
+
+
+def test_an_ignored_list_and_short_ones_pass():
+    seen = {**observation(), "pixels": [[0] * 64] * 64, "history": [[0.0] * 14] * 50, "0": bytes(600)}
+    assert gated(Policy(), ignored=frozenset({"pixels"})).respond(seen)[GATE]["verdict"] == "PASS"
 
 
 def test_shadow_reports_and_never_holds():

@@ -16,7 +16,7 @@ from embodied_iqa.imaging.images.frame import View, parse_view
 _TURNED: Final = "rot180"
 _CHANNELS: Final = 3
 _MOST_PX: Final = 8192
-_IMAGE_BYTES: Final = 1024
+_IMAGE_SIZE: Final = 1024
 """No state of a robot has as many numbers, no prompt as many characters."""
 _MOST_VALUES: Final = 20_000
 """Values of an observation besides the elements of arrays."""
@@ -108,17 +108,31 @@ def unjudged(values: Mapping[str, list[Any]], known: Collection[str]) -> str | N
         values: The observation, see `values_of`.
         known: Keys of the cameras, and those of what may pass without a judgement.
     """
+    sizes: dict[str, int] = {}
     for key, found in values.items():
-        if key not in known and any(_looks_like_an_image(value) for value in found):
+        whole = _list_of(key)
+        if key in known or whole in known:
+            continue
+        if any(isinstance(value, np.ndarray) and value.ndim >= _CHANNELS for value in found):
             return key
+        sizes[whole] = sizes.get(whole, 0) + sum(map(_size, found))
+        if sizes[whole] >= _IMAGE_SIZE:
+            return whole
     return None
 
 
-def _looks_like_an_image(value: object) -> bool:
-    """Return whether this may be an image: pixels of any layout, or an encoded file, also as text."""
+def _list_of(key: str) -> str:
+    """Return the key of the outermost list that holds a value; that of the value itself outside of lists."""
+    parts = key.split("/")
+    first = next((place for place, part in enumerate(parts) if part.isdecimal()), 0)
+    return "/".join(parts[:first]) or key
+
+
+def _size(value: object) -> int:
+    """Return the number of bytes, characters or numbers of a value: pixels of any layout, encoded or not."""
     if isinstance(value, bytes | str):
-        return len(value) >= _IMAGE_BYTES
-    return isinstance(value, np.ndarray) and (value.ndim >= _CHANNELS or value.size >= _IMAGE_BYTES)
+        return len(value)
+    return value.size if isinstance(value, np.ndarray) else 1
 
 
 def _walk(path: str, value: object) -> Iterator[tuple[str, Any]]:
