@@ -81,7 +81,9 @@ def _place(arguments: argparse.Namespace) -> PolicyPlace:
         usable = bool(parts.hostname) and parts.scheme in {"openpi", "openpi+wss"} and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or parts.username is not None or parts.query or parts.path.strip("/"):
+    if "@" in text:  # not repeated: it may hold a password
+        raise UsageError("--policy holds no user and no password", expected="--policy-token-env NAME")
+    if not usable or parts.query or parts.path.strip("/"):
         raise UsageError("wrong --policy", expected="openpi://HOST:PORT or openpi+wss://HOST:PORT", got=text)
     if not 0.0 < arguments.deadline <= 3600.0:
         raise UsageError("wrong --deadline", expected="up to 3600 s", got=arguments.deadline)

@@ -284,6 +284,8 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
         (("--listen", "8001"), "wrong --listen"),
         (("--listen", "0.0.0.0:8001"), "--token-env NAME"),
         (("--policy", "http://gpu:8000"), "wrong --policy"),
+        (("--policy", "openpi://me:secret@gpu:8000"), "--policy-token-env NAME"),
+        (("--policy", "http://me:secret@gpu:x"), "--policy-token-env NAME"),
         (("--most-clients", "0"), "wrong --most-clients"),
         (("--deadline", "0"), "wrong --deadline"),
         (("--recover", "0"), "wrong --recover"),
@@ -299,3 +301,4 @@ def test_wrong_arguments_are_one_line(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert words in said
+    assert "secret" not in said
