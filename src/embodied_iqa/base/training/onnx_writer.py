@@ -21,6 +21,8 @@ from embodied_iqa.base.onnx_session import open_session
 OPSET: Final = 17
 _LARGE: Final = 1024
 """Smallest number of elements of a weight that is stored in half precision."""
+_LARGEST_HALF: Final = float(np.finfo(np.float16).max)
+"""A weight with a larger value stays in single precision: in half it would be infinite."""
 _TOLERANCE: Final = 1e-2
 """Of the first output, beside torch's. Both compute in single precision, but a network that goes on with the
 highest of nearly equal values may go on with another one: 0.002 of 0.57 in a panel member before training."""
@@ -105,7 +107,7 @@ def _halve(path: Path) -> None:
     graph = model.graph
     for weight in graph.initializer:
         values = numpy_helper.to_array(weight)
-        if values.dtype == np.float32 and values.size >= _LARGE:
+        if values.dtype == np.float32 and values.size >= _LARGE and np.abs(values).max() <= _LARGEST_HALF:
             name = f"{weight.name}.half"
             cast = helper.make_node("Cast", [name], [weight.name], to=TensorProto.FLOAT)
             graph.node.insert(0, cast)

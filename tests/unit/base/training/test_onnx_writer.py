@@ -51,6 +51,17 @@ def test_a_network_is_one_file_for_any_number_of_rows(halved: bool, tmp_path: Pa
     assert halved == (np.abs(found - expected).max() > 1e-5)
 
 
+def test_a_weight_that_half_precision_cannot_hold_stays_whole(tmp_path: Path) -> None:
+    module = Scaled(stays=True)
+    with torch.no_grad():
+        module.layer.weight[0, 0] = 1e6
+    write(module, tmp_path / "network.onnx", halved=True)
+    values = np.ones((2, 64), np.float32)
+    (found,) = open_session((tmp_path / "network.onnx").read_bytes(), "it").run(None, {"values": values})
+    assert np.isfinite(found).all()
+    assert found[0, 0] == pytest.approx(1e6, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("module", "message"),
     [
