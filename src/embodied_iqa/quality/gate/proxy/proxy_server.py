@@ -166,11 +166,12 @@ async def _metadata_of(policy: PolicyClient, client: ServerConnection) -> dict[s
     Raises:
         WireError: No policy server answers.
     """
-    connecting = asyncio.ensure_future(asyncio.to_thread(policy.connect))
-    left = asyncio.ensure_future(client.wait_closed())
+    connecting: asyncio.Future[Any] = asyncio.ensure_future(asyncio.to_thread(policy.connect))
+    left: asyncio.Future[Any] = asyncio.ensure_future(client.wait_closed())
     try:
         await asyncio.wait({connecting, left}, return_when=asyncio.FIRST_COMPLETED)
-        return connecting.result() if connecting.done() else None
+        metadata: dict[str, Any] | None = connecting.result() if connecting.done() else None
     finally:
         left.cancel()
         connecting.cancel()  # takes one that has not started out of the threads' queue
+    return metadata
