@@ -65,8 +65,8 @@ def test_sensor_data_is_heard_from_any_publisher() -> None:
 
 def test_the_tool_is_followed_where_a_camera_is_on_the_flange() -> None:
     pose = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, -0.08, 0.0, 0.0, 1.0, 0.05, 0.0, 0.0, 0.0, 1.0]
-    assert "/arm/tool_pose" not in opened(parameters(hand_eye__T_base_camera_top=pose))
-    assert opened(parameters(hand_eye__T_flange_camera_wrist=pose))["/arm/tool_pose"][0] is PoseStamped
+    assert "arm/tool_pose" not in opened(parameters(hand_eye__T_base_camera_top=pose))
+    assert opened(parameters(hand_eye__T_flange_camera_wrist=pose))["arm/tool_pose"][0] is PoseStamped
 
 
 def test_compressed_images_without_an_info() -> None:
