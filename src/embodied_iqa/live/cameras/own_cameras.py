@@ -115,6 +115,8 @@ class OwnCamera:
             self._camera.close()
 
     def _posed(self, frame: Frame) -> Frame | None:
+        if frame.view != self.view:  # it would be judged, and leased, as the image of another camera
+            raise InputError(f"camera {self.view} delivers images of another view", got=frame.view)
         if self._pose_at is None or frame.T_base_camera is not None:
             return frame
         T_base_camera = self._pose_at(frame.stamp_ns)

@@ -97,7 +97,7 @@ def test_images_depth_counts_and_remarks_are_passed_on(opened: Callable[..., Liv
     camera.shows.put(RgbdFrame(frame, np.full((4, 6), 700, np.uint16), None, 0.001))
     assert out.frames.get(timeout=PATIENCE_S) is frame
     assert out.depths.get(timeout=PATIENCE_S).encoding == "16UC1"
-    assert out.topics == ["/camera/side/depth/image_raw"]
+    assert out.topics == ["camera/side/depth/image_raw"]
     assert out.words == ["side: 6x4, no lens"]
     assert feed.health().values == {"side lost": 2}
     assert feed.health().level == DiagnosticStatus.OK
@@ -260,6 +260,14 @@ def test_a_wrong_depth_is_one_line(deep: Any) -> None:
     deep.DEPTH = (4, 7)
     with pytest.raises(InputError, match=r"camera top delivers a wrong depth; expected \(4, 6\) uint16"):
         camera.read_rgbd(0.0)
+
+
+def test_an_image_of_another_view_is_never_published_as_one_of_it(deep: Any) -> None:
+    deep.swapped = lambda view, clock_ns: deep.shallow("side" if view == "top" else view, clock_ns)
+    top, wrist = own_cameras(own("deep_cameras:swapped", View.TOP, View.WRIST), lambda: 1)
+    assert wrist.read(0.0) is not None
+    with pytest.raises(InputError, match="camera top delivers images of another view; got 'side'"):
+        top.read_rgbd(0.0)
 
 
 @pytest.mark.usefixtures("deep")
