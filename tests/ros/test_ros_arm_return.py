@@ -36,6 +36,9 @@ class Wires:
     def create_publisher(self, *_: object) -> Wires:
         return self
 
+    def get_namespace(self) -> str:
+        return "/"
+
     def create_subscription(
         self, _kind: object, topic: str, callback: Callable[[Any], None], *_: object, **__: object
     ) -> None:
@@ -43,7 +46,7 @@ class Wires:
 
     def publish(self, chunk: ActionChunk) -> None:
         self.at_work = True
-        self.listeners["/arm/status"](
+        self.listeners["arm/status"](
             ArmStatus(state=ArmStatus.STATE_EXECUTING, has_goal=True, goal_sequence=chunk.sequence)
         )
 
@@ -80,7 +83,7 @@ class Bench:
     def put(self, x_m: float) -> None:
         T = np.diag([1.0, -1.0, -1.0, 1.0])
         T[:3, 3] = x_m, 0.1, 0.3
-        self._wires.listeners["/arm/tool_pose"](PoseStamped(pose=pose_of(T)))
+        self._wires.listeners["arm/tool_pose"](PoseStamped(pose=pose_of(T)))
 
     def _do(self, command: Command) -> Reply:
         self.done.append(type(command))
@@ -91,7 +94,7 @@ class Bench:
     def _unwanted(self) -> str:
         self.asked += 1
         if self._passes:
-            self._wires.listeners["/gate/lease"](GateLease(verdict=GateLease.VERDICT_PASS))
+            self._wires.listeners["gate/lease"](GateLease(verdict=GateLease.VERDICT_PASS))
         return GONE if self._leaves(self._wires) else ""
 
 
@@ -156,6 +159,7 @@ def test_an_arm_at_its_start_does_not_move() -> None:
         (DiagnosticStatus.ERROR, "arm_node", "the arm's pose is not known: its inputs are in use"),
         (DiagnosticStatus.WARN, "arm_node", "the arm's pose is not known"),
         (DiagnosticStatus.ERROR, "gate_node", "the arm's pose is not known"),
+        (DiagnosticStatus.ERROR, "cell2/arm_node", "the arm's pose is not known"),
     ],
 )
 def test_why_the_pose_is_not_known(level: bytes, name: str, said: str) -> None:
