@@ -41,10 +41,8 @@ def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
         kept |= values.keys()
     for where, values in settings_of(name, sys.argv):
         for one in _ours(values).keys() - kept:  # of a section for many nodes
-            if not nodes_with(one):
-                refuse_near(
-                    where, one, [each.name for each in known]
-                )  # a misspelt limit must not be left out without a word
+            if not nodes_with(one):  # a misspelt limit must not be left out without a word
+                refuse_near(where, one, [each.name for each in known])
             if node.has_parameter(one):
                 node.undeclare_parameter(one)
     overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}

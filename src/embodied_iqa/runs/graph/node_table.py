@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.config import build, parameters_of
+from embodied_iqa.base.config import build, named, parameters_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
@@ -150,7 +150,7 @@ def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[
 
 def nodes_with(parameter: str) -> tuple[str, ...]:
     """Return the names of the nodes that have a parameter of this name."""
-    return tuple(node for node, known in _PARAMETERS.items() if any(one.name == parameter for one in known))
+    return tuple(node for node, known in _PARAMETERS.items() if named(known, parameter))
 
 
 def write_parameters(graph: GraphParameters, path: Path, namespace: str = "") -> None:

@@ -9,7 +9,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.graph.namespaces import parse_namespace, ros_arguments_of
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write_parameters
+from embodied_iqa.runs.graph.node_table import GRAPH, command_of, nodes_with, resolve, write_parameters
 from embodied_iqa.runs.graph.parameter_files import settings_of
 
 SLOW = "ros__parameters: {limits.tool_speed_mps: 0.05}"
@@ -58,6 +58,11 @@ def test_a_section_for_all_may_set_what_each_view_has(path: Path):
     camera = resolve((path,)).camera_node
     assert camera.realsense.serial == {View.TOP: "0123"}
     assert camera.hand_eye.T_flange_camera == {View.WRIST: tuple(map(float, pose.split(",")))}
+
+
+def test_what_each_view_has_is_a_parameter_of_its_node() -> None:
+    assert nodes_with("hand_eye.T_base_camera_top") == ("camera_node",)
+    assert nodes_with("hand_eye.of_others") == ()
 
 
 def test_two_sections_of_one_node_conflict_also_in_a_namespace(path: Path):
