@@ -76,7 +76,7 @@ def _actions(
     namespace, environment = values["namespace"], _environment()
     recording, files = values.get("recording"), files_of(values)
     graph = check_subjects(
-        graph_of_recording(Path(recording), files, overrides)
+        graph_of_recording(Path(recording), files, overrides, namespace=namespace)
         if recording
         else resolve(files, overrides, namespace=namespace)
     )

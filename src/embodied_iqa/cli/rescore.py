@@ -52,7 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Rescore; return the exit code."""
-    graph = graph_of_recording(arguments.recording, tuple(arguments.config))
+    namespace = parse_namespace(arguments.namespace)
+    graph = graph_of_recording(arguments.recording, tuple(arguments.config), namespace=namespace)
     if arguments.playback:
         return _play_back(arguments, graph)
     gate = graph.gate_node

@@ -114,7 +114,11 @@ def ends_launch(values: Mapping[str, str]) -> bool:
 
 
 def graph_of_recording(
-    recording: Path, files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None = None
+    recording: Path,
+    files: tuple[Path, ...] = (),
+    overrides: Mapping[str, object] | None = None,
+    *,
+    namespace: str = "",
 ) -> GraphParameters:
     """Resolve the parameters of a playback.
 
@@ -126,6 +130,7 @@ def graph_of_recording(
         recording: Of a trial.
         files: See `node_table.resolve`.
         overrides: `node.parameter` to value; they replace what the recording says.
+        namespace: Of the nodes, see `node_table.resolve`.
 
     Raises:
         UserError: The recording cannot be read, or see `node_table.resolve`.
@@ -134,7 +139,7 @@ def graph_of_recording(
         metadata = reader.metadata().get(METADATA, {})
     found = _recorded_overrides(recording, metadata)
     judge = metadata.get("gate_node.judge.kind", str(JudgeKind.STATISTICS))
-    return resolve(files, {**found, **(overrides or {})}, judge=judge)
+    return resolve(files, {**found, **(overrides or {})}, judge=judge, namespace=namespace)
 
 
 def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[str, Scalar]:

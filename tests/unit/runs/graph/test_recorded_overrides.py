@@ -77,3 +77,15 @@ def test_the_judge_is_that_of_the_recording_unless_a_file_sets_another(
     assert (judge(), judge(other)) == ("learned", "statistics")
     record(monkeypatch, vla_node__subject="panel-vla-query")
     assert judge() == "statistics", "recorded before there were other judges"
+
+
+def test_a_playback_in_a_namespace_takes_the_sections_of_its_nodes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "cells.yaml"
+    path.write_text("/cell1/gate_node: {ros__parameters: {judge: {kind: statistics}}}")
+    record(monkeypatch, gate_node__judge__kind="learned", vla_node__subject="panel-vla-side")
+    recording = Path("trial.mcap")
+    here = graph_of_recording(recording, (path,), namespace="/cell1")
+    other = graph_of_recording(recording, (path,), namespace="/cell2")
+    assert [str(graph.gate_node.judge.kind) for graph in (here, other)] == ["statistics", "learned"]
