@@ -83,7 +83,7 @@ def test_a_trial_that_cannot_be_is_told_before_anything_starts(
     ("text", "code", "words"),
     [
         ("camera_node: {ros__parameters: {wide: 5}}", USAGE, ["'wide'", "available", "width_px"]),
-        ("nobody: {ros__parameters: {}}", USAGE, ["'nobody'", "available", "camera_node"]),
+        ("camera_nod: {ros__parameters: {}}", USAGE, ["'camera_nod'", "available", "camera_node"]),
         ("camera_node: {width_px: 640}", USAGE, ["ros__parameters"]),
         ("camera_node: [", FAILED, ["not YAML"]),
         ("- 1", FAILED, ["mapping"]),

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 SCRIPT = """
 import hashlib, sys
 import numpy as np
-from embodied_iqa.imaging.images import View
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
