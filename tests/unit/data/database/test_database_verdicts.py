@@ -69,7 +69,7 @@ def test_verdicts_on_other_images_do_not_count(judged: DatabaseStore) -> None:
     write_table(judged.pairs_file, table_of(Pair, [replace(rows[0], sha256="1" * 64), *rows[1:]]), PAIRS)
     row = Overview(judged).rows("SELECT verdict FROM overview WHERE pair_id = ?", [rows[0].pair_id])[0]
     assert row["verdict"] is None
-    assert "1 verdicts are on other pictures: judge again" in check_database(judged, images=False).remarks
+    assert "1 verdicts are on other images: judge again" in check_database(judged, images=False).remarks
 
 
 def test_the_check_knows_the_table(judged: DatabaseStore, capsys: pytest.CaptureFixture[str]) -> None:
