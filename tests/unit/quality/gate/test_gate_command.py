@@ -153,6 +153,9 @@ class OneTopicReader:
     def image_topics(self) -> tuple[str, ...]:
         return tuple(self.topics)
 
+    def camera_topic(self, topic: str) -> str:
+        return topic
+
     def images(self, topics: tuple[str, ...]) -> list[RecordedImage]:
         return [
             RecordedImage(topic, 5, StampedImage(stamp, "camera", "rgb8", scene(stamp)))
