@@ -43,7 +43,7 @@ PARAMETERS = {
     # a machine that runs other tests at the same time is slower
     "arm_node.ros2_control.state_age_s": 0.5,
     "arm_node.controller.state_timeout_ns": 5_000_000_000,
-    "arm_node.controller.lease.wait_s": 3.0,
+    "arm_node.controller.lease.wait_s": 1.5,
     "camera_node.source": "topic",
     "camera_node.views": ["top"],
     "vla_node.subject": "classical-vla",
@@ -116,13 +116,13 @@ class Controller:
 
 
 class Gate:
-    """Grants a lease for a frame of its own every 100 ms while it is open: 32 are kept, for 3 s."""
+    """Grants a lease for a frame of its own every 50 ms while it is open: 32 are kept, for 1.6 s."""
 
     def __init__(self, graph: RosGraph) -> None:
         self._clock = graph.node.get_clock()
         self.is_open, self.last, self.granted = True, GateLease(), 0
         self._publisher = graph.publisher(GateLease, "/gate/lease", STATE)
-        graph.node.create_timer(0.1, self._grant)
+        graph.node.create_timer(0.05, self._grant)
 
     def _grant(self) -> None:
         now_ns = int(self._clock.now().nanoseconds)
