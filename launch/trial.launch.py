@@ -16,7 +16,7 @@ from launch import LaunchDescription
 from embodied_iqa.runs.graph.launching import TRIAL_ARGUMENTS, trial_words
 from embodied_iqa.runs.graph.node_table import Purpose
 
-# launch files are run, not imported: the file beside this one is no module of an includer's path
+# Launch files are run, not imported: the file next to this one is not on the includer's import path.
 describe = runpy.run_path(str(Path(__file__).with_name("embodied_iqa_launch.py")))["describe"]
 
 

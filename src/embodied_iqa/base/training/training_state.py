@@ -116,7 +116,7 @@ def stored_results(folder: Path) -> list[EpochResult]:
         numbers = json.loads((folder / _NUMBERS).read_text(encoding="utf-8"))
         return [EpochResult(**result) for result in numbers["results"]]
     except (OSError, ValueError, TypeError, KeyError):
-        return []  # whoever trains says what is wrong
+        return []  # the training itself reports what is wrong
 
 
 def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

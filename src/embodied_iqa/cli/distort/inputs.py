@@ -21,7 +21,7 @@ def count_images(path: Path, topics: Sequence[str] = ()) -> int:
 
     Raises:
         InputError: The input does not exist or has no image, or no such topic.
-        UsageError: There are topics, and it is no recording.
+        UsageError: Topics were given, but the input is not a recording.
     """
     if is_recording(path):
         with TrialReader(path) as reader:

@@ -41,7 +41,7 @@ def _configure_hold(parser: argparse.ArgumentParser) -> None:
     add("--on-hold", choices=[str(kind) for kind in HoldKind], default="error", help=kinds)
     state = "state to repeat, as wide as an action; repeat to join several; with --on-hold repeat"
     add("--state", action="append", default=[], metavar="KEY", help=state)
-    absolute = "column, from 0, that is no change, such as a gripper, and its state; with --on-hold zero"
+    absolute = "column, from 0, with an absolute value, such as a gripper, and its state; with --on-hold zero"
     add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
     last = "greatest age of the answer of --on-hold last [s] (default: 1)"
     add("--last-s", type=float, default=1.0, metavar="S", help=last)

@@ -172,6 +172,7 @@ _GOOD = {"id": 8, "image_id": 1, "category_id": 5, "bbox": [10, 10, 20, 10], "se
         ({"segmentation": [["a"]]}, "a polygon has another form"),
         ({"segmentation": []}, "has no mask, but others of the image have one"),
         ({"bbox": None, "segmentation": {"size": "large", "counts": []}}, "its mask has a wrong size"),
+        ({"bbox": None, "segmentation": {"size": [-6, -8], "counts": [48]}}, "its mask has a wrong size"),
     ],
 )
 def test_a_bad_annotation_leaves_out_its_image_and_no_other(
