@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,11 @@ def is_trial_topic(topic: str) -> bool:
     return topic in TOPICS or _CAMERA.fullmatch(topic) is not None
 
 
+def in_order(verdicts: Iterable[VerdictRecord]) -> tuple[VerdictRecord, ...]:
+    """Return verdicts by stamp and view: in which order two cameras' images arrive is chance."""
+    return tuple(sorted(verdicts, key=lambda verdict: (verdict.stamp_ns, verdict.view)))
+
+
 def stamp_ns(message: Any) -> int:
     """Return the stamp of a message's header."""
     return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)
@@ -159,7 +164,7 @@ def _run(streams: TrialStreams, start: Any, until_ns: int) -> RunRecord:
         end_ns = stamp_ns(end)
     else:
         end_ns = max(start_ns, until_ns or max((v.stamp_ns for v in streams.verdicts), default=0))
-    verdicts = tuple(v for v in streams.verdicts if start_ns <= v.stamp_ns <= end_ns)
+    verdicts = in_order(v for v in streams.verdicts if start_ns <= v.stamp_ns <= end_ns)
     path = [
         ((stamp - start_ns) / SECOND_NS, x, y, z)
         for stamp, x, y, z in streams.poses

@@ -16,6 +16,8 @@ def _profile(depth: int, *, latched: bool = False, reliable: bool = True) -> QoS
 
 IMAGE = _profile(10)
 """Images, and the messages that come with each image."""
+RECORDED_IMAGE = _profile(60)
+"""Input of the recorder, which may be held up for seconds on a busy machine and must lose nothing."""
 NEWEST_IMAGE = _profile(1)
 """Images where time is real: a newer one replaces the one that waits."""
 STATE = _profile(50)

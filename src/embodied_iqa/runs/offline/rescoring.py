@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import Buffer
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.trial_reading import read_trial, stamp_ns
+from embodied_iqa.data.recording.trial_reading import in_order, read_trial, stamp_ns
 from embodied_iqa.data.recording.trial_record import (
     AnswerRecord,
     ChunkRecord,
@@ -307,7 +307,7 @@ class Rescorer:
     def _merge(self, run: RunRecord) -> RunRecord:
         redone = self._redone[run.index]
         latencies = {(v.view, v.stamp_ns): v.latency_ms for v in run.verdicts}
-        verdicts = tuple(
+        verdicts = in_order(
             replace(v, latency_ms=latencies.get((v.view, v.stamp_ns), np.nan)) for v in redone.verdicts
         )
         return replace(
