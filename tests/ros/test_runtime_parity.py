@@ -175,6 +175,11 @@ def verdicts_rescored(path: Path, mode: GateMode, subjects: Subjects, shots: Seq
     return [(record.stamp_ns, record.verdict, record.reason) for record in run.verdicts]
 
 
+def by_stamp(rows: Rows) -> Rows:
+    """Return rows as a record lists them; of equal stamps the first to arrive comes first."""
+    return sorted(rows, key=lambda row: row[0])
+
+
 @pytest.mark.parametrize("mode", GateMode)
 def test_verdicts_are_the_same(mode: GateMode, calibration: Path, ros_domain: int, tmp_path: Path) -> None:
     overrides = {"gate_node.judge.mode": str(mode), "gate_node.calibration": str(calibration)}
@@ -184,7 +189,7 @@ def test_verdicts_are_the_same(mode: GateMode, calibration: Path, ros_domain: in
     judge = load_judge(JudgeChoice(), calibration)
     subjects = Subjects(_none, _none, judge, GateOptions())
     assert verdicts_headless(Gatekeeper(judge, GateOptions(mode=mode))) == live
-    assert verdicts_rescored(tmp_path / "trial.mcap", mode, subjects) == live
+    assert verdicts_rescored(tmp_path / "trial.mcap", mode, subjects) == by_stamp(live)
     for shot, (stamp_ns, verdict, reason), lease in zip(SHOTS, live, leases, strict=True):
         stale = shot.words.startswith("stale")
         judged = shot.judged if mode is not GateMode.OFF or stale else Verdict.PASS
@@ -215,7 +220,7 @@ def test_verdicts_and_predictions_of_a_fitted_judge_are_the_same(
     subjects = Subjects(_none, _none, load_judge(options.kind, file), options)
     keeper = Gatekeeper(load_judge(options.kind, file), options)
     assert verdicts_headless(keeper, shots) == live  # the reasons hold the predictions
-    assert verdicts_rescored(tmp_path / "trial.mcap", GateMode.ON, subjects, shots) == live
+    assert verdicts_rescored(tmp_path / "trial.mcap", GateMode.ON, subjects, shots) == by_stamp(live)
     for shot, (stamp_ns, verdict, reason), lease in zip(shots, live, leases, strict=True):
         assert (stamp_ns, verdict) == (shot.stamp_ns, shot.judged)
         assert (lease.judged, lease.verdict) == (shot.judged, shot.judged)
