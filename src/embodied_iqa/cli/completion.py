@@ -56,4 +56,5 @@ def _complete_files(parser: argparse.ArgumentParser, files: Mapping[str, str]) -
             action.complete = files  # type: ignore[attr-defined]
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
             for choice in action.choices.values():
+                choice.complete()
                 _complete_files(choice, files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from embodied_iqa.base.errors import UsageError, nearest
@@ -11,7 +11,26 @@ from embodied_iqa.base.lazy import load
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that reports argument errors as one-line usage errors."""
+    """Parser that reports argument errors as one-line usage errors.
+
+    Attributes:
+        module: Of an action: what adds its arguments, imported when the action is chosen.
+    """
+
+    module: str | None = None
+
+    def complete(self) -> None:
+        """Add the arguments of the action's module; call it before you look at the arguments."""
+        module, self.module = self.module, None
+        if module is not None:
+            load(module).configure(self)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse; called for an action when it is chosen."""
+        self.complete()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Raise the error."""
@@ -51,16 +70,22 @@ def perform(target: str, arguments: argparse.Namespace) -> int:
     return exit_code
 
 
-def configure_each(
-    parser: argparse.ArgumentParser, name: str, actions: Mapping[str, tuple[str, str]]
-) -> None:
-    """Add the actions of a command, each with the arguments of its module.
+def command_of(
+    name: str, actions: Mapping[str, tuple[str, str]]
+) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
+    """Return `configure` and `run` of a command whose actions are modules, each imported when it is chosen.
 
     Args:
-        parser: Of the command.
         name: Of the attribute with the chosen action.
         actions: Action to (module with `configure` and `run`, one-line help).
     """
-    parsers = parser.add_subparsers(dest=name, metavar=name.upper(), required=True)
-    for action, (module, summary) in actions.items():
-        load(module).configure(parsers.add_parser(action, help=summary))
+
+    def configure(parser: argparse.ArgumentParser) -> None:
+        parsers = parser.add_subparsers(dest=name, metavar=name.upper(), required=True, parser_class=Parser)
+        for action, (module, summary) in actions.items():
+            parsers.add_parser(action, help=summary).module = module
+
+    def run(arguments: argparse.Namespace) -> int:
+        return perform(f"{actions[getattr(arguments, name)][0]}:run", arguments)
+
+    return configure, run

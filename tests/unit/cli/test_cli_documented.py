@@ -17,6 +17,7 @@ from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.base.config import parameters_of
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import COMMANDS
+from embodied_iqa.cli.parser import Parser
 from embodied_iqa.data.database import schema
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.imaging.distortions import catalogue, miqd_catalogue
@@ -112,6 +113,8 @@ def test_every_command_is_understood(page: str, words: tuple[str, ...]) -> None:
 
 def options_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:
     """Options that the sub-command understands which the words name."""
+    if isinstance(parser, Parser):
+        parser.complete()
     known = set(parser._option_string_actions)
     for action in parser._subparsers._group_actions if parser._subparsers else ():
         choices = dict(action.choices or {})

@@ -12,12 +12,12 @@ from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.cli.plan_options import add_workers
+from embodied_iqa.cli.plan_options import add_workers, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
 from embodied_iqa.suites.miqa.evaluation.evaluation_results import MetricRow, MiqaEvaluation, Share
-from embodied_iqa.suites.miqa.training_rows import Label
+from embodied_iqa.suites.miqa.training_rows import TARGET, Label, parse_target
 
 _SUFFIX: Final = "-evaluation"
 
@@ -30,8 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("database", type=Path, metavar="MDB", help="database of `miqa build`; nothing is written to it")
     add("--out", type=Path, metavar="DIR", help="measured values and the report (default: MODEL-evaluation)")
-    add("--label", default="", metavar="NAME", help=f"{', '.join(Label)} (default: that of MODEL)")
-    add("--task", default="", metavar="A,B", help="tasks of the labels (default: that of MODEL)")
+    labels = f"{', '.join(Label)} (default: that of MODEL)"
+    add("--label", choices=list(map(str, Label)), default="", metavar="NAME", help=labels)
+    tasks = words_of("--task", VisionTask)
+    add("--task", type=tasks, default="", metavar="A,B", help="tasks of the labels (default: that of MODEL)")
     add("--cross", action="store_true", help="all tasks of the database: transfer between them")
     baselines = ",".join(BASELINES)
     add(
@@ -74,30 +76,18 @@ def metric_name(model: str) -> str:
 
 
 def _plan(arguments: argparse.Namespace, database: MiqaDatabase, names: list[str]) -> EvaluationPlan:
-    known = [word for word in map(trained_on, names) if word]
-    task, _, label = known[0].partition(":") if known else ("", "", "")
-    chosen = arguments.task or task
-    tasks = database.tasks if arguments.cross or not chosen else tuple(map(_task, chosen.split(",")))
+    target = next(filter(None, map(trained_on, names)), "")
+    task, label = parse_target(f"{TARGET}{target}") if target else (None, Label.COMPOSITE)
+    chosen = arguments.task or ((task,) if task else ())
+    tasks = database.tasks if arguments.cross or not chosen else chosen
     others = [word for word in arguments.metrics.split(",") if word]
     return EvaluationPlan(
         tuple(dict.fromkeys([*names, *others])),
         tasks,
-        _label(arguments.label or label or Label.COMPOSITE),
+        Label(arguments.label or label),
         arguments.draws,
         arguments.images,
     )
-
-
-def _task(word: str) -> VisionTask:
-    if word not in set(VisionTask):
-        raise UsageError("unknown task", got=word, available=VisionTask)
-    return VisionTask(word)
-
-
-def _label(word: str) -> Label:
-    if word not in set(Label):
-        raise UsageError("unknown label", got=word, available=Label)
-    return Label(word)
 
 
 def _print(result: MiqaEvaluation) -> None:

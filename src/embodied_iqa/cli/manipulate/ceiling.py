@@ -5,20 +5,31 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.models.scoring.proportions import Share, wilson
 from embodied_iqa.suites.cell_manipulation.ceiling import ExpertRun, measure_ceiling
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Subset
 from embodied_iqa.suites.cell_manipulation.making import read_episodes
 
 
-def ceiling(arguments: argparse.Namespace) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("episodes", type=Path, metavar="EP", help="folder of `manipulate make`")
+    add_workers(parser, "processes")
+    add("--out", type=Path, metavar="FILE", help="write every run as JSON, with its actions")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Run the expert in all episodes and print its success; return the exit code."""
     if arguments.workers < 1:
         raise UsageError("wrong --workers", expected="1 or more", got=arguments.workers)
@@ -31,8 +42,7 @@ def ceiling(arguments: argparse.Namespace) -> int:
     order = {episode.name: index for index, episode in enumerate(episodes)}
     runs.sort(key=lambda run: order[run.episode])
     if arguments.out is not None:
-        text = json.dumps([unstructure(run) for run in runs], indent=1)
-        write_whole(arguments.out, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+        write_text_whole(arguments.out, json.dumps([unstructure(run) for run in runs], indent=1))
     if arguments.json:
         print(json.dumps({name: _tree(share) for name, share in _shares(runs)}, indent=2))
     else:

@@ -5,16 +5,27 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from pathlib import Path
 
-from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import words_of
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.making import PROTOCOL, make_episodes, write_episodes
 
 
-def make(arguments: argparse.Namespace) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    subsets = f"by commas: {', '.join(Subset)}; all: the protocol's five, 228 episodes (default)"
+    add("--subset", type=_subsets, default="all", metavar="NAMES", help=subsets)
+    add("--seed", type=int, default=1, metavar="N", help="seed of all episodes (default: 1)")
+    add("--out", type=Path, required=True, metavar="DIR", help="folder of the episodes")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Make the episodes and write them; return the exit code."""
-    episodes = list(make_episodes(_subsets(arguments.subset), arguments.seed))
+    episodes = list(make_episodes(arguments.subset, arguments.seed))
     path = write_episodes(arguments.out, episodes)
     counts = Counter(str(episode.subset) for episode in episodes)
     if arguments.json:
@@ -27,15 +38,6 @@ def make(arguments: argparse.Namespace) -> int:
 
 
 def _subsets(words: str) -> tuple[Subset, ...]:
-    """Return the subsets in the order of the protocol, each once.
-
-    Raises:
-        UsageError: One is unknown.
-    """
-    if words == "all":
-        return PROTOCOL
-    wanted = [word.strip() for word in words.split(",")]
-    for word in wanted:
-        if word not in set(Subset):
-            raise UsageError("unknown subset", got=word, available=["all", *Subset])
+    """Return the subsets in the order of the protocol, each once."""
+    wanted = PROTOCOL if words == "all" else words_of("--subset", Subset, may_be_empty=False)(words)
     return tuple(subset for subset in Subset if subset in wanted)

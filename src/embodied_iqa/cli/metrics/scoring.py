@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -18,11 +18,10 @@ from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
-from embodied_iqa.quality.metrics.learned.trained import KIND
 
 
 @dataclass(frozen=True, slots=True)
-class _Scored:
+class Scored:
     """An image and its value, or the reason why it has none.
 
     Attributes:
@@ -44,27 +43,10 @@ def score(arguments: argparse.Namespace) -> int:
     metric = metric_by_name(arguments.name)
     try:
         _check_reference(metric.info, reference)
-        scored = list(_scores(metric, path, files, reference, context))
+        scored = list(scores_of(metric, path, files, reference, context))
     finally:
         close_metric(metric)
-    _print(metric.info, scored, as_json=arguments.json)
-    return 0 if any(row.value is not None for row in scored) else 1
-
-
-def score_files(arguments: argparse.Namespace) -> int:
-    """Measure images, and those of folders, with a trained metric; return 1 if none could be measured."""
-    metric = metric_by_name(f"{KIND}:{arguments.model}")
-    if metric.info.needs is Needs.REFERENCE:
-        raise UsageError(
-            f"{arguments.model} compares with a reference",
-            expected="`embodied-iqa metrics score` with --reference",
-        )
-    scored = []
-    for path in arguments.images:
-        files = image_files(path, recursive=True) if path.is_dir() else [path]
-        found = _scores(metric, path, files, None, MetricContext())
-        scored += [replace(row, image=str(path / row.image) if path.is_dir() else str(path)) for row in found]
-    _print(metric.info, scored, as_json=arguments.json)
+    print_scores(metric.info, scored, as_json=arguments.json)
     return 0 if any(row.value is not None for row in scored) else 1
 
 
@@ -76,9 +58,10 @@ def _check_reference(info: MetricInfo, reference: Path | None) -> None:
         raise UsageError("no such reference", got=str(reference), expected=expected)
 
 
-def _scores(
+def scores_of(
     metric: Metric, path: Path, files: list[Path], reference: Path | None, context: MetricContext
-) -> Iterator[_Scored]:
+) -> Iterator[Scored]:
+    """Yield the value of every image of a file or folder."""
     root = path if path.is_dir() else path.parent
     for file in track(files, metric.info.name):
         name = file.relative_to(root)
@@ -86,10 +69,10 @@ def _scores(
             undistorted = None
             if metric.info.needs is Needs.REFERENCE and reference is not None:
                 undistorted = read_image(_reference_of(name, reference))
-            yield _Scored(str(name), metric.measure(read_image(file), undistorted, context))
+            yield Scored(str(name), metric.measure(read_image(file), undistorted, context))
         except InputError as error:
             reason = str(error)
-            yield _Scored(str(name), None, reason if str(file) in reason else f"{str(file)!r}: {reason}")
+            yield Scored(str(name), None, reason if str(file) in reason else f"{str(file)!r}: {reason}")
 
 
 def _reference_of(name: Path, reference: Path) -> Path:
@@ -110,7 +93,8 @@ def _reference_of(name: Path, reference: Path) -> Path:
     return found[0]
 
 
-def _print(info: MetricInfo, scored: list[_Scored], *, as_json: bool) -> None:
+def print_scores(info: MetricInfo, scored: list[Scored], *, as_json: bool) -> None:
+    """Print the values, their mean, and on stderr why images have none."""
     values = [row.value for row in scored if row.value is not None]
     failed = [row for row in scored if row.value is None]
     finite = [value for value in values if math.isfinite(value)]

@@ -1,4 +1,4 @@
-"""Builds and continues databases of machine-vision labels."""
+"""`embodied-iqa miqa build`: labels of distorted images by vision models, resumable."""
 
 from __future__ import annotations
 
@@ -6,21 +6,43 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.miqa import tasks_of
-from embodied_iqa.cli.miqa.build import DEFAULT_REFERENCES
 from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.cli.plan_options import engine_of, read_plan
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
+from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.builder import BuildSummary, build_labels
 from embodied_iqa.suites.miqa.building.coco import CocoSource
 from embodied_iqa.suites.miqa.building.from_database import DatabaseSource
 from embodied_iqa.suites.miqa.building.reference import MiqaSource
 from embodied_iqa.suites.miqa.building.rendered import RenderedSource
+
+_REFERENCES: Final = 12
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="MDB", help="new folder, or a database to continue")
+    add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
+    models = "by commas: panel (default), names as in docs/vision-models.md, python:MODULE:NAME"
+    add("--models", default="panel", metavar="NAMES", help=models)
+    tasks = words_of("--task", VisionTask, may_be_empty=False)
+    add("--task", type=tasks, default=",".join(VisionTask), metavar="TASKS", help="some of %(default)s")
+    add_plan_options(parser, MiqaPlan, "seed", "share", seed="S", share="P")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--coco", type=Path, metavar="FILE", help="instances of your images as COCO JSON")
+    source.add_argument("--database", type=Path, metavar="DB", help="annotated database of simulated scenes")
+    add("--images", "--pictures", type=Path, metavar="DIR", help="the images of --coco")
+    kept = "write the distorted images; without, they are made again from their seeds"
+    add("--keep-images", "--keep-pictures", action="store_true", help=kept)
+    add_engine_options(parser, "references in parallel")
+    add("--json", action="store_true", help="print the summary as JSON")
 
 
 class _Progress:
@@ -55,7 +77,7 @@ def _plan(arguments: argparse.Namespace) -> MiqaPlan:
     models = tuple(dict.fromkeys(word.strip() for word in arguments.models.split(",") if word.strip()))
     source = _source(arguments)
     wanted = len(source.names) if arguments.references is None else arguments.references
-    given = {"references": wanted, "models": models, "tasks": tasks_of(arguments.task)}
+    given = {"references": wanted, "models": models, "tasks": tuple(dict.fromkeys(arguments.task))}
     return read_plan(MiqaPlan, arguments, source=source, **given)
 
 
@@ -69,7 +91,7 @@ def _source(arguments: argparse.Namespace) -> MiqaSource:
         return source
     if arguments.database is not None:
         return DatabaseSource(arguments.database)
-    return RenderedSource(arguments.seed, arguments.references or DEFAULT_REFERENCES)
+    return RenderedSource(arguments.seed, arguments.references or _REFERENCES)
 
 
 def _print(path: Path, summary: BuildSummary) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
-from embodied_iqa.cli.parser import perform
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.metrics.scoring import print_scores, scores_of
+from embodied_iqa.imaging.images.codecs import image_files
+from embodied_iqa.quality.metrics import MetricContext, Needs
+from embodied_iqa.quality.metrics.catalogue import metric_by_name
+from embodied_iqa.quality.metrics.learned.trained import KIND
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,5 +23,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score; return the exit code."""
-    return perform("embodied_iqa.cli.metrics.scoring:score_files", arguments)
+    """Measure images, and those of folders, with a trained metric; return 1 if none could be measured."""
+    metric = metric_by_name(f"{KIND}:{arguments.model}")
+    if metric.info.needs is Needs.REFERENCE:
+        raise UsageError(
+            f"{arguments.model} compares with a reference",
+            expected="`embodied-iqa metrics score` with --reference",
+        )
+    scored = []
+    for path in arguments.images:
+        files = image_files(path, recursive=True) if path.is_dir() else [path]
+        found = scores_of(metric, path, files, None, MetricContext())
+        scored += [replace(row, image=str(path / row.image) if path.is_dir() else str(path)) for row in found]
+    print_scores(metric.info, scored, as_json=arguments.json)
+    return 0 if any(row.value is not None for row in scored) else 1

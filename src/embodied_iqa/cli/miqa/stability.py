@@ -9,8 +9,9 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.miqa import tasks_of
 from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.plan_options import words_of
+from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.stability import PUBLISHED, TRIALS, Spread, Stability, stability_of
 
@@ -21,7 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("database", type=Path, metavar="MDB", help="folder of `embodied-iqa miqa build`")
-    add("--task", default="", metavar="TASKS", help="by commas (default: all that were built)")
+    tasks = words_of("--task", VisionTask)
+    add("--task", type=tasks, default="", metavar="TASKS", help="by commas (default: all that were built)")
     add("--trials", type=int, default=TRIALS, metavar="N", help="random splits (default %(default)s)")
     add("--seed", type=int, default=0, metavar="S", help="of the splits (default 0)")
     add("--json", action="store_true", help="print as JSON")
@@ -33,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("wrong --trials", expected="1 or more", got=arguments.trials)
     database = MiqaDatabase(arguments.database)
     built = tuple(task for task in database.tasks if database.manifest(task).models)
-    tasks = tasks_of(arguments.task) if arguments.task else built or database.tasks
+    tasks = tuple(dict.fromkeys(arguments.task)) or built or database.tasks
     found = [
         stability_of(task, database.values(task), trials=arguments.trials, seed=arguments.seed)
         for task in tasks
