@@ -16,17 +16,16 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import Scalar
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import parse_distortion
-from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
-from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.namespaces import parse_namespace
-from embodied_iqa.runs.graph.node_table import nodes_with, resolve
+from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_outlook import outlook
 from embodied_iqa.runs.graph.session_plan import (
@@ -81,15 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--vlm", metavar="NAME", help="vision-language model")
     add("--vla", metavar="NAME", help="vision-language-action model")
-    add("--camera", choices=[str(source) for source in CameraSource], help="source of the images")
-    add(
-        "--camera-path",
-        metavar="PATH",
-        help="folder of images or recording (--camera files or bag), or module:factory (--camera python)",
-    )
-    add("--view", action="append", metavar="NAME", help="name of a camera; may be repeated")
-    add("--robot", choices=[str(kind) for kind in RobotKind], help="arm to move")
-    add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
+    add_cell_options(parser)
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add_node_options(parser)
     add_consent(parser)
@@ -194,27 +185,14 @@ def _shows_the_gate(arguments: argparse.Namespace, graph: GraphParameters) -> bo
     )
 
 
-def _camera_path(arguments: argparse.Namespace) -> str | None:
-    path: str | None = arguments.camera_path
-    if path is None or CameraSource.kind_of(arguments.camera) is CameraKind.OWN:
-        return path
-    return str(Path(path).resolve())
-
-
 def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     named = {
         "gate_node.judge.mode": arguments.gate,
         "vlm_node.subject": arguments.vlm,
         "vla_node.subject": arguments.vla,
-        "camera_node.source": arguments.camera,
-        "arm_node.robot": arguments.robot,
-        "camera_node.path": _camera_path(arguments),
-        "arm_node.ur.ip": arguments.robot_ip,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}
-    if arguments.view:
-        views = [str(parse_view(word)) for word in arguments.view]
-        overrides |= {f"{node}.views": list(views) for node in nodes_with("views")}
+    overrides |= cell_overrides(arguments)
     return overrides | overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
 
 

@@ -73,13 +73,17 @@ def known_poses(config: CameraParameters, tool_poses: PoseHistory) -> dict[View,
     return {view: pose_of(view) for view in config.views}
 
 
-def follow_tool(rig: CameraRig, history: PoseHistory) -> None:
-    """Keep the poses of the tool, where a camera is on the flange."""
+def followed_tool(rig: CameraRig) -> PoseHistory:
+    """Return the poses of the tool, which are kept up where a camera is on the flange."""
+    if rig.tool_poses is not None:
+        return rig.tool_poses
+    history = PoseHistory()
     if not rig.config.hand_eye.T_flange_camera:
-        return
+        return history
 
     def note(pose: PoseStamped) -> None:
         if (T_base_tool := tool_pose_of(rig.node, pose)) is not None:
             history.add(ns_of(pose.header.stamp), T_base_tool)
 
     rig.node.create_subscription(PoseStamped, "arm/tool_pose", note, STATE)
+    return history

@@ -11,6 +11,7 @@ from rclpy.node import Node
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.hand_eye import PoseHistory
 from embodied_iqa.live.ros.node import Health
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
@@ -34,11 +35,13 @@ class CameraRig:
         node: For subscriptions, timers and messages to the user.
         config: The parameters.
         publish: Publishes a frame with its camera_info and pose; may be called from any thread.
+        tool_poses: Poses of the tool, kept up by whoever made this; None to follow the topic arm/tool_pose.
     """
 
     node: Node
     config: CameraParameters
     publish: Callable[[Frame], None]
+    tool_poses: PoseHistory | None = None
 
     def now_ns(self) -> int:
         """Return ROS time."""

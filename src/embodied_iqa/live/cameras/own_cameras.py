@@ -12,9 +12,9 @@ import numpy as np
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_code import load_factory, own_code
 from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.imaging.images.hand_eye import PoseAt, PoseHistory
+from embodied_iqa.imaging.images.hand_eye import PoseAt
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
-from embodied_iqa.live.cameras.camera_poses import follow_tool, known_poses
+from embodied_iqa.live.cameras.camera_poses import followed_tool, known_poses
 from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.live.cameras.timed_cameras import TimedCameras
@@ -29,10 +29,8 @@ def open_own(rig: CameraRig) -> TimedCameras | LiveCameras:
         UsageError: A hand-eye pose is wrong.
         InputError: As `own_cameras`; or some cameras set the pace and others do not.
     """
-    history = PoseHistory()
-    poses = known_poses(rig.config, history)
+    poses = known_poses(rig.config, followed_tool(rig))
     cameras = own_cameras(rig.config, rig.now_ns, poses)
-    follow_tool(rig, history)
     live = [camera for camera in cameras if camera.is_live]
     if not live:
         return _OwnTimedCameras(rig, cameras)

@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.realsense import (
     RealSenseOptions,
     RecordedRealSense,
 )
-from embodied_iqa.live.cameras.camera_poses import follow_tool, pose_functions
+from embodied_iqa.live.cameras.camera_poses import followed_tool, pose_functions
 from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
@@ -23,9 +23,7 @@ from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
 def open_realsense(rig: CameraRig) -> LiveCameras:
     """Open the source ``realsense``."""
-    history = PoseHistory()
-    cameras = realsense_cameras(rig.config, rig.now_ns, history)
-    follow_tool(rig, history)
+    cameras = realsense_cameras(rig.config, rig.now_ns, followed_tool(rig))
     return LiveCameras(rig, cameras, depth=rig.config.realsense.depth)
 
 

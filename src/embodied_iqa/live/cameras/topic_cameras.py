@@ -6,9 +6,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.hand_eye import PoseAt, PoseHistory
+from embodied_iqa.imaging.images.hand_eye import PoseAt
 from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
-from embodied_iqa.live.cameras.camera_poses import follow_tool, known_poses
+from embodied_iqa.live.cameras.camera_poses import followed_tool, known_poses
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.live.ros.late_count import LateCount
@@ -22,14 +22,13 @@ def open_topics(rig: CameraRig) -> LiveCameras:
     Raises:
         UsageError: The topics do not fit the views, a pose is wrong, or a path is given.
     """
-    config, history = rig.config, PoseHistory()
+    config = rig.config
     if config.path:
         raise UsageError(
             "camera source topic takes no path", expected="camera_node.topic.image", got=config.path
         )
     topics = config.topic.topics(tuple(str(view) for view in config.views))
-    poses = known_poses(config, history)
-    follow_tool(rig, history)
+    poses = known_poses(config, followed_tool(rig))
     cameras = [
         _camera(rig, view, names, poses[view]) for view, names in zip(config.views, topics, strict=True)
     ]

@@ -7,15 +7,8 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.images.frame import Frame
-from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.cameras.camera_rig import CameraFeed, CameraRig
-from embodied_iqa.live.ros.conversion import (
-    header_of,
-    info_of,
-    optical_frame,
-    pose_of,
-    unknown_pose,
-)
+from embodied_iqa.live.ros.conversion import frame_to_msgs
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.live.ros.qos import IMAGE
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
@@ -46,13 +39,10 @@ class CameraNode(BaseNode[CameraParameters]):
         super().destroy_node()
 
     def _publish(self, frame: Frame) -> None:
-        view, stamp_ns, frame_id = frame.view, frame.stamp_ns, optical_frame(frame.view)
-        info, T_base_camera = info_of(frame), frame.T_base_camera
-        pose = unknown_pose() if T_base_camera is None else pose_of(T_base_camera)
-        info.header = header_of(stamp_ns, frame_id)
+        view, (info, pose, image) = frame.view, frame_to_msgs(frame)
         self._infos[view].publish(info)
-        self._poses[view].publish(PoseStamped(header=header_of(stamp_ns), pose=pose))
-        self._images[view].publish(image_to_cdr(frame.rgb, stamp_ns, frame_id))
+        self._poses[view].publish(pose)
+        self._images[view].publish(image)
         self._counts[view] += 1
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from builtin_interfaces.msg import Time
 from embodied_iqa_msgs import msg as ours
-from geometry_msgs.msg import Point, Pose, Quaternion
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
@@ -27,6 +27,7 @@ from embodied_iqa.imaging.images.frame import (
     parse_view,
     pinhole_lens,
 )
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.trial.protocol import TrialPlan
@@ -120,6 +121,16 @@ def _lens_info(lens: LensCalibration) -> CameraInfo:
         r=lens.r,
         p=lens.p,
     )
+
+
+def frame_to_msgs(frame: Frame) -> tuple[CameraInfo, PoseStamped, bytes]:
+    """Return camera info, pose in the base frame and image of a frame; the image serialised."""
+    stamp_ns, frame_id = frame.stamp_ns, optical_frame(frame.view)
+    info, T_base_camera = info_of(frame), frame.T_base_camera
+    info.header = header_of(stamp_ns, frame_id)
+    pose = unknown_pose() if T_base_camera is None else pose_of(T_base_camera)
+    image = image_to_cdr(frame.rgb, stamp_ns, frame_id)
+    return info, PoseStamped(header=header_of(stamp_ns), pose=pose), image
 
 
 def spec_to_msg(spec: DistortionSpec | None) -> ours.DistortionSpec:

@@ -98,6 +98,7 @@ def resolve(
     judge: str = "",
     policies: Sequence[SubjectReference] = (),
     namespace: str = "",
+    only_reads: bool = False,
 ) -> GraphParameters:
     """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
 
@@ -111,6 +112,7 @@ def resolve(
         judge: Of the gate if no source sets one; empty for that of `default_judge`.
         policies: Further VLAs that these parameters are for, beside that of vla_node.
         namespace: Of the nodes, such as ``/cell1``, for sections that name one.
+        only_reads: Nothing moves the arm, so that a policy for simulation only is not refused.
 
     Raises:
         UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
@@ -135,7 +137,7 @@ def resolve(
     nodes: dict[str, typing.Any] = {
         name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
     }
-    graph = _completed(GraphParameters(**nodes))
+    graph = _completed(GraphParameters(**nodes), only_reads=only_reads)
     return graph if _JUDGE in merged["gate_node"] else _with_judge(graph)
 
 
@@ -169,7 +171,7 @@ def command_of(entry: NodeEntry, parameters: Path, namespace: str = "") -> list[
     return [*UNINTERRUPTED, sys.executable, "-m", module, *words]
 
 
-def _completed(graph: GraphParameters) -> GraphParameters:
+def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     """Return the parameters with those that follow from the robot.
 
     Raises:
@@ -180,7 +182,7 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     if robot.is_simulated:
         check_rates(graph.sim_node, graph.arm_node)
     check_leases(graph)
-    if robot is RobotKind.UR5 and vla.subject.simulation_only:
+    if robot is RobotKind.UR5 and vla.subject.simulation_only and not only_reads:
         refuse_real_arm(vla.subject)
     _check_camera(graph.camera_node, robot)
     has_arm = robot is not RobotKind.NONE

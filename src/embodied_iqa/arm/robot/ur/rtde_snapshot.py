@@ -1,4 +1,4 @@
-"""One state of a UR controller, read over RTDE before the client library connects.
+"""States of a UR controller, read over RTDE without the client library: they cannot move anything.
 
 The client library reads neither the controller's version nor the offset of its tool centre point.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,15 +72,8 @@ def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeS
         InputError: The controller cannot be reached, does not answer in time or not as RTDE requires.
     """
     until_s = clock.now_s() + deadline_s
-    try:
-        with connected(ip, RTDE_PORT, deadline_s, clock) as connection:
-            return _read(_Dialogue(connection, until_s, clock), str(connection.getpeername()[0]))
-    except TimeoutError:
-        raise InputError(f"the controller sent no state within {deadline_s:g} s") from None
-    except OSError as error:
-        raise InputError(f"cannot read its state from port {RTDE_PORT}: {error.strerror or error}") from None
-    except (struct.error, UnicodeDecodeError, ValueError) as error:
-        raise InputError(f"the answers on port {RTDE_PORT} are not RTDE: {error}") from None
+    with closing(StateStream(ip, deadline_s, clock=clock)) as stream:
+        return stream.read(until_s - clock.now_s())
 
 
 def await_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeSnapshot:
@@ -103,12 +97,79 @@ def await_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> Rtde
         clock.sleep(_AGAIN_S)
 
 
+class StateStream:
+    """States of a controller as it sends them; nothing that could move the arm is ever sent to it.
+
+    Args:
+        ip: Address of the controller.
+        deadline_s: For connecting.
+        rate_hz: States per second.
+        clock: Of the deadlines.
+
+    Raises:
+        InputError: As `read_snapshot`.
+    """
+
+    def __init__(
+        self, ip: str, deadline_s: float, *, rate_hz: float = _RATE_HZ, clock: Clock = MONOTONIC
+    ) -> None:
+        self._clock = clock
+        until_s = clock.now_s() + deadline_s
+        with _reported(deadline_s):
+            self._connection = connected(ip, RTDE_PORT, deadline_s, clock)
+        try:
+            with _reported(deadline_s):
+                self._address = str(self._connection.getpeername()[0])
+                self._dialogue = _Dialogue(self._connection, until_s, clock)
+                self._version, self._wanted = _begun(self._dialogue, rate_hz)
+        except InputError:
+            self.close()
+            raise
+        self._packing = Packing.of(list(self._wanted.values()))
+
+    def read(self, deadline_s: float) -> RtdeSnapshot:
+        """Return the next state.
+
+        Raises:
+            InputError: None comes in time, or the connection is lost.
+        """
+        self._dialogue.until_s = self._clock.now_s() + deadline_s
+        with _reported(deadline_s):
+            values = self._packing.unpack(self._dialogue.await_package(Kind.DATA)[1:])
+            found = dict(zip(self._wanted, values, strict=True))
+            return RtdeSnapshot(
+                version=self._version,
+                q_rad=_six(found["actual_q"]),
+                tool_pose=_six(found["actual_TCP_pose"]),
+                tool_offset=_six(found[_OFFSET]) if _OFFSET in found else None,
+                robot_mode=int(str(found["robot_mode"])),
+                address=self._address,
+            )
+
+    def close(self) -> None:
+        """Disconnect; may be called twice."""
+        self._connection.close()
+
+
+@contextmanager
+def _reported(deadline_s: float) -> Iterator[None]:
+    """Report in one line what goes wrong on the connection."""
+    try:
+        yield
+    except TimeoutError:
+        raise InputError(f"the controller sent no state within {deadline_s:g} s") from None
+    except OSError as error:
+        raise InputError(f"cannot read its state from port {RTDE_PORT}: {error.strerror or error}") from None
+    except (struct.error, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"the answers on port {RTDE_PORT} are not RTDE: {error}") from None
+
+
 class _Dialogue:
     """Requests and answers on one connection."""
 
     def __init__(self, connection: socket.socket, until_s: float, clock: Clock) -> None:
         self._connection = connection
-        self._until_s = until_s
+        self.until_s = until_s
         self._clock = clock
         self._buffer = b""
 
@@ -129,7 +190,7 @@ class _Dialogue:
 
     def _take(self, count: int) -> bytes:
         while len(self._buffer) < count:
-            await_readable(self._connection, self._until_s, self._clock)
+            await_readable(self._connection, self.until_s, self._clock)
             data = self._connection.recv(_LONGEST)
             if not data:
                 raise ConnectionResetError("the controller closed the connection")
@@ -138,33 +199,27 @@ class _Dialogue:
         return taken
 
 
-def _read(dialogue: _Dialogue, address: str) -> RtdeSnapshot:
+_Version = tuple[int, int, int, int]
+
+
+def _begun(dialogue: _Dialogue, rate_hz: float) -> tuple[_Version, dict[str, RtdeType]]:
+    """Start the states; return the version of the software and the variables of a state."""
     if dialogue.ask(Kind.REQUEST_VERSION, struct.pack(">H", RTDE_VERSION)) != b"\x01":
         raise ValueError(f"the controller does not speak version {RTDE_VERSION} of RTDE")
     major, minor, fix, build = struct.unpack(">4I", dialogue.ask(Kind.CONTROLLER_VERSION))
     wanted = _NEEDED | {_OFFSET: RtdeType.VECTOR6D}
-    if not _set_up(dialogue, wanted):
+    if not _set_up(dialogue, wanted, rate_hz):
         wanted = _NEEDED
-        if not _set_up(dialogue, wanted):
+        if not _set_up(dialogue, wanted, rate_hz):
             raise ValueError(f"the controller does not offer {', '.join(wanted)}")
     if dialogue.ask(Kind.START) != b"\x01":
         raise ValueError("the controller sends no states")
-    payload = dialogue.await_package(Kind.DATA)
-    values = Packing.of(list(wanted.values())).unpack(payload[1:])
-    found = dict(zip(wanted, values, strict=True))
-    return RtdeSnapshot(
-        version=(major, minor, fix, build),
-        q_rad=_six(found["actual_q"]),
-        tool_pose=_six(found["actual_TCP_pose"]),
-        tool_offset=_six(found[_OFFSET]) if _OFFSET in found else None,
-        robot_mode=int(str(found["robot_mode"])),
-        address=address,
-    )
+    return (major, minor, fix, build), wanted
 
 
-def _set_up(dialogue: _Dialogue, wanted: dict[str, RtdeType]) -> bool:
+def _set_up(dialogue: _Dialogue, wanted: dict[str, RtdeType], rate_hz: float) -> bool:
     """Select variables; return whether the controller has them all."""
-    request = struct.pack(">d", _RATE_HZ) + ",".join(wanted).encode("ascii")
+    request = struct.pack(">d", rate_hz) + ",".join(wanted).encode("ascii")
     types = dialogue.ask(Kind.SETUP_OUTPUTS, request)[1:].decode("ascii").split(",")
     if NOT_FOUND in types:
         return False

@@ -1,0 +1,1 @@
+"""A real cell outside of a trial: its arm and cameras are only read, and nothing is commanded."""

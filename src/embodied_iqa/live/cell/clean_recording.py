@@ -1,0 +1,264 @@
+"""Recording of clean images and the arm's state outside of a trial, by the drivers that a trial uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from rclpy.signals import SignalHandlerOptions
+
+from embodied_iqa.base.clock import MONOTONIC, Clock
+from embodied_iqa.base.errors import InputError, UserError
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.base.kinematics.models import flange_pose
+from embodied_iqa.base.lazy import load
+from embodied_iqa.data.recording.recording_queue import RecordingQueue
+from embodied_iqa.data.recording.trial_reading import METADATA
+from embodied_iqa.data.recording.writer import TrialWriter, WriterOptions
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.hand_eye import PoseHistory
+from embodied_iqa.live.cameras.camera_rig import CameraFeed, CameraRig
+from embodied_iqa.live.cell.arm_reading import ArmReader, open_arm
+from embodied_iqa.live.ros.conversion import frame_to_msgs, joints_to_msg, pose_of
+from embodied_iqa.live.ros.node import Health
+from embodied_iqa.live.ros.recorded_topics import arm_topics, camera_topics
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters, RobotKind
+from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+from embodied_iqa.runs.graph.parameters import GraphParameters
+
+_LOOK_S: Final = 0.2
+_CLOSE_DEADLINE_S: Final = 30.0
+_JOINTS, _TOOL, _STATUS = (topic.name for topic in arm_topics())
+
+
+@dataclass(frozen=True, slots=True)
+class CleanRecordingPlan:
+    """What to record.
+
+    Attributes:
+        graph: The parameters of a trial in this cell.
+        path: The file; it must not exist.
+        seconds: From the start on.
+        silence_s: Longest time without an image of a camera [s].
+        metadata: Of the recording.
+        namespace: Of the graph, such as ``/cell1``, for relative names of topics.
+    """
+
+    graph: GraphParameters
+    path: Path
+    seconds: float
+    silence_s: float = 10.0
+    metadata: Mapping[str, str] | None = None
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanRecordingProgress:
+    """How far a recording has come.
+
+    Attributes:
+        seconds: Since its start.
+        images: Of each camera.
+        arm_states: Of the arm.
+        lost: Messages for which the disk was too slow.
+    """
+
+    seconds: float
+    images: Mapping[View, int]
+    arm_states: int = 0
+    lost: int = 0
+
+
+class CleanRecorder:
+    """Writes frames and arm states to a recording, and notices what stays away.
+
+    Args:
+        plan: What to record.
+        clock: Of the silences.
+
+    Raises:
+        RecordingWriteError: The file exists or cannot be written.
+    """
+
+    def __init__(self, plan: CleanRecordingPlan, clock: Clock = MONOTONIC) -> None:
+        graph, self._plan, self._clock = plan.graph, plan, clock
+        self._has_arm = graph.arm_node.robot is RobotKind.UR5
+        arm = [topic for topic in arm_topics() if topic.name != _STATUS] if self._has_arm else []
+        writer = TrialWriter(plan.path, options=WriterOptions(compression=graph.recorder_node.compression))
+        try:
+            writer.add_metadata(METADATA, plan.metadata or {})
+            for topic in (*camera_topics(graph.camera_node.views), *arm):
+                writer.add_channel(topic.name, topic.type_name, topic.qos_text)
+        except UserError:
+            writer.discard()
+            raise
+        self._queue = RecordingQueue(writer, capacity_bytes=graph.recorder_node.queue_bytes, clock=clock)
+        self._images = dict.fromkeys(graph.camera_node.views, 0)
+        self._arm_states = 0
+        self._started_s = clock.now_s()
+        self._seen_s = dict.fromkeys(self._images, self._started_s)
+        self._T_flange_tool = tool_along_z(graph.arm_node.tool_length_m)
+        self.tool_poses = PoseHistory()
+
+    def begin(self) -> None:
+        """Start the time of the recording: cameras and arm are open now."""
+        self._started_s = self._clock.now_s()
+        self._seen_s = dict.fromkeys(self._images, self._started_s)
+
+    def take_frame(self, log_ns: int, frame: Frame) -> None:
+        """Record a frame that arrived at a ROS time (ns); from any thread."""
+        view, (info, pose, image) = frame.view, frame_to_msgs(frame)
+        for name, cdr in (
+            ("camera_info", serialize_message(info)),
+            ("pose", serialize_message(pose)),
+            ("image_raw", image),
+        ):
+            self._queue.put(f"/camera/{view}/{name}", cdr, log_ns)
+        self._images[view] += 1
+        self._seen_s[view] = self._clock.now_s()
+
+    def take_joints(self, stamp_ns: int, q_rad: tuple[float, ...]) -> None:
+        """Record joint angles ``(6,)`` (rad) of a ROS time (ns), and where the tool is."""
+        geometry = self._plan.graph.arm_node.model.geometry
+        T_base_tool = flange_pose(geometry, q_rad) @ self._T_flange_tool
+        self.tool_poses.add(stamp_ns, T_base_tool)
+        joints = joints_to_msg(stamp_ns, q_rad)
+        pose = PoseStamped(header=joints.header, pose=pose_of(T_base_tool))
+        self._queue.put(_JOINTS, serialize_message(joints), stamp_ns)
+        self._queue.put(_TOOL, serialize_message(pose), stamp_ns)
+        self._arm_states += 1
+
+    def progress(self) -> CleanRecordingProgress:
+        """Return how far it has come."""
+        seconds = self._clock.now_s() - self._started_s
+        return CleanRecordingProgress(
+            seconds, dict(self._images), self._arm_states, self._queue.status.total_lost
+        )
+
+    def check(self, cameras: Health, arm_problem: str = "") -> None:
+        """Check that the recording goes on.
+
+        Args:
+            cameras: State of the source, with the reasons of a silence.
+            arm_problem: Why the arm is not read.
+
+        Raises:
+            InputError: The disk is full, or a camera or the arm has been silent for too long.
+        """
+        if self._queue.error:
+            raise InputError(self._queue.error)
+        silence_s, now_s = self._plan.silence_s, self._clock.now_s()
+        for view, seen_s in self._seen_s.items():
+            if now_s - seen_s > silence_s:
+                why = _reasons(view, cameras)
+                raise InputError(f"no image of the {view} camera for {silence_s:g} s{why}")
+        if arm_problem and now_s - self._started_s > silence_s:
+            raise InputError(f"the arm is not read any more: {arm_problem}")
+
+    def close(self) -> CleanRecordingProgress:
+        """Finish the file; a recording without any image is removed.
+
+        Raises:
+            RecordingWriteError: The disk is too slow to finish it.
+        """
+        found = self.progress()
+        status = self._queue.close(_CLOSE_DEADLINE_S)
+        if not any(found.images.values()):
+            self._plan.path.unlink(missing_ok=True)
+        return replace(found, lost=status.total_lost)
+
+
+def record_clean(
+    plan: CleanRecordingPlan,
+    show: Callable[[CleanRecordingProgress], None],
+    tell: Callable[[str], None] = lambda _line: None,
+) -> CleanRecordingProgress:
+    """Record until the time is over or Ctrl-C; either way the file is whole.
+
+    Args:
+        plan: What to record.
+        show: Called several times a second.
+        tell: Called with what the user should know of the arm.
+
+    Returns:
+        What was recorded.
+
+    Raises:
+        UserError: A camera or the arm cannot be opened (nothing is written then), the disk is full, or one of
+            them became silent: what was recorded before is in the file, which is whole.
+        KeyboardInterrupt: As the user wished; `show` was called with what was recorded.
+    """
+    with ExitStack() as stack:
+        recorder = CleanRecorder(plan)
+        done: list[CleanRecordingProgress] = []
+        stack.callback(lambda: done.append(recorder.close()))
+        node = stack.enter_context(cell_node("clean_recorder", plan.namespace))
+        arm = _open_arm(plan.graph.arm_node, node, recorder)
+        if arm is not None:
+            stack.callback(arm.close)
+            tell(arm.remark)
+        feed = _open_feed(plan.graph.camera_node, node, recorder)
+        stack.callback(feed.close)
+        executor = SingleThreadedExecutor(context=node.context)
+        stack.callback(executor.shutdown, 0.0)
+        executor.add_node(node)
+        recorder.begin()
+        next_s = 0.0
+        while (progress := recorder.progress()).seconds < plan.seconds:
+            executor.spin_once(timeout_sec=min(_LOOK_S, plan.seconds - progress.seconds))
+            if progress.seconds >= next_s:
+                next_s = progress.seconds + _LOOK_S
+                show(progress)
+                recorder.check(feed.health(), arm.problem if arm else "")
+    show(done[0])
+    return done[0]
+
+
+def _reasons(view: View, cameras: Health) -> str:
+    """Return why a camera may be silent, with a colon in front: what failed, or what was refused."""
+    if cameras.level != DiagnosticStatus.OK:
+        return f": {cameras.message}"
+    counts = {name: value for name, value in cameras.values.items() if name.startswith(f"{view} ") and value}
+    return f": {', '.join(f'{name} {value}' for name, value in counts.items())}" if counts else ""
+
+
+@contextmanager
+def cell_node(name: str, namespace: str) -> Iterator[Node]:
+    """A node in a context of its own, which leaves Ctrl-C to Python."""
+    context = Context()
+    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = Node(name, namespace=namespace, context=context)
+        try:
+            yield node
+        finally:
+            node.destroy_node()
+    finally:
+        rclpy.try_shutdown(context=context)
+
+
+def _open_arm(config: ArmParameters, node: Node, recorder: CleanRecorder) -> ArmReader | None:
+    return open_arm(config, node, recorder.take_joints) if config.robot is RobotKind.UR5 else None
+
+
+def _open_feed(config: CameraParameters, node: Node, recorder: CleanRecorder) -> CameraFeed:
+    """Open the cameras of a trial, without their depth, which is not recorded."""
+    plain = replace(
+        config, topic=replace(config.topic, depth=False), realsense=replace(config.realsense, depth=False)
+    )
+
+    def publish(frame: Frame) -> None:
+        recorder.take_frame(node.get_clock().now().nanoseconds, frame)
+
+    feed: CameraFeed = load(config.source.opener)(CameraRig(node, plain, publish, recorder.tool_poses))
+    return feed

@@ -1,0 +1,191 @@
+"""`embodied-iqa record`: cameras and arm are only read, and every end leaves a whole file or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from embodied_iqa.arm.emulator.controller import Controller
+from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.arm.emulator.plant import KinematicPlant
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.kinematics import home_q_rad
+from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
+from embodied_iqa.cli import record
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.live.cell.clean_recording import (
+    CleanRecorder,
+    CleanRecordingPlan,
+    CleanRecordingProgress,
+    record_clean,
+)
+from embodied_iqa.live.ros.node import Health
+from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.runs.graph.node_table import resolve
+from manual_clock import ManualClock
+from small_disk import small_disk
+from ur_emulator import served
+
+MODEL = ArmModel.UR5E
+RGB = np.random.default_rng(1).integers(0, 256, (32, 48, 3), dtype=np.uint8)
+T_FLANGE_CAMERA = np.array([[1, 0, 0, 0.0], [0, 1, 0, -0.08], [0, 0, 1, 0.05], [0, 0, 0, 1.0]])
+OK = Health()
+
+
+class OwnCamera:
+    """A camera of a user's code."""
+
+    def __init__(self, view: View, clock_ns: Callable[[], int]) -> None:
+        self.view, self._clock_ns = view, clock_ns
+
+    def read(self, deadline_s: float) -> Frame:
+        del deadline_s
+        return Frame(self.view, self._clock_ns(), RGB, None, None)
+
+    def close(self) -> None: ...
+
+
+def plan_of(path: Path, **overrides: object) -> CleanRecordingPlan:
+    cell: dict[str, object] = {
+        "camera_node.source": "python",
+        "camera_node.path": f"{__name__}:OwnCamera",
+        "camera_node.views": ["wrist"],
+        "camera_node.rate_hz": 100.0,
+        "arm_node.robot": "none",
+    }
+    named = {name.replace("__", "."): value for name, value in overrides.items()}
+    return CleanRecordingPlan(resolve((), cell | named, only_reads=True), path / "clean.mcap", seconds=600.0)
+
+
+class Enough(KeyboardInterrupt):
+    """Ctrl-C, once there is enough in the recording."""
+
+
+def stop_after(images: int, states: int = 0) -> Callable[[CleanRecordingProgress], None]:
+    def show(progress: CleanRecordingProgress) -> None:
+        if min(progress.images.values()) >= images and progress.arm_states >= states:
+            raise Enough
+
+    return show
+
+
+def test_ctrl_c_leaves_a_whole_file_with_the_pose_of_an_arm_that_was_only_read(tmp_path: Path) -> None:
+    controller = Controller(
+        FIRMWARE[Series.E], KinematicPlant(home_q_rad(MODEL.geometry)), geometry=MODEL.geometry
+    )
+    before = controller.plant.q_rad.copy()
+    notes: list[str] = []
+    with served(controller) as host:
+        plan = plan_of(
+            tmp_path,
+            arm_node__robot="ur5",
+            arm_node__model=str(MODEL),
+            arm_node__ur__ip=host,
+            arm_node__tool_length_m=0.0,
+            camera_node__hand_eye__T_flange_camera_wrist=T_FLANGE_CAMERA.ravel().tolist(),
+            camera_node__hand_eye__longest_gap_s=1.0,
+        )
+        with pytest.raises(Enough):
+            record_clean(plan, stop_after(3, 3), notes.append)
+    assert np.array_equal(controller.plant.q_rad, before)
+    assert "UR5e" in notes[0]
+    with TrialReader(plan.path) as reader:
+        counts = {name: topic.messages for name, topic in reader.topics.items()}
+    assert counts["/arm/joint_states"] == counts["/arm/tool_pose"] >= 3
+    frames = list(open_frames(plan.path, (), {}))
+    assert len(frames) >= 3
+    assert all(frame.view == "wrist" and np.array_equal(frame.rgb, RGB) for frame in frames)
+    T_base_flange = flange_pose(MODEL.geometry, before)
+    seen = BagCamera(plan.path, View.WRIST, BagCameraOptions(geometry_optional=True)).read(0.0)
+    assert seen is not None
+    assert np.allclose(seen.needed_pose(), T_base_flange @ T_FLANGE_CAMERA, atol=1e-9)
+
+
+def test_the_command_reports_what_it_recorded_and_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def recorded(plan: CleanRecordingPlan, show: Any, _tell: object) -> CleanRecordingProgress:
+        plan.path.write_bytes(b"images")
+        assert plan.seconds == 90.0
+        show(done := CleanRecordingProgress(90.0, {View.TOP: 900}, 5, 1))
+        return done
+
+    monkeypatch.setattr("embodied_iqa.live.cell.clean_recording.record_clean", recorded)
+    words = ["record", "--minutes", "1.5", "--out", str(tmp_path / "out"), "--camera", "topic"]
+    words += ["--robot", "none", "--json"]
+    assert main(words) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["images"], shown["lost"], shown["arm_states"]) == ({"top": 900}, 1, 5)
+    assert main(words) == 1
+    assert "is not empty" in capsys.readouterr().err
+    assert (tmp_path / "out" / record.RECORDING_FILE).read_bytes() == b"images"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--camera", "topic", "--robot", "none", "--seconds", "0"], "above 0"),
+        (["--seconds", "1"], "the cell is the simulated one"),
+        (["--seconds", "1", "--camera", "files", "--camera-path", "x", "--robot", "none"], "stored already"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_before_anything_is_made(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["record", "--out", str(tmp_path / "out"), *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_silent_camera_and_a_lost_arm_end_it_and_say_why(tmp_path: Path) -> None:
+    clock = ManualClock()
+    recorder = CleanRecorder(plan_of(tmp_path, camera_node__views=["top", "wrist"]), clock)
+    recorder.begin()
+    clock.advance(9.0)
+    recorder.take_frame(1, Frame(View.TOP, 1, RGB, None, None))
+    recorder.check(OK)
+    clock.advance(2.0)
+    with pytest.raises(InputError, match=r"no image of the wrist camera for 10 s: wrist too_old 3$"):
+        recorder.check(Health(values={"top lost": 2, "wrist too_old": 3, "wrist lost": 0}))
+    recorder.take_frame(1, Frame(View.WRIST, 1, RGB, None, None))
+    with pytest.raises(InputError, match="the arm is not read any more: gone"):
+        recorder.check(OK, "gone")
+    clock.advance(11.0)
+    with pytest.raises(InputError, match="top camera for 10 s: unplugged"):
+        recorder.check(Health(DiagnosticStatus.ERROR, "unplugged"))
+    recorder.close()
+    assert len(open_frames(tmp_path / "clean.mcap", (), {})) == 2
+
+
+def test_without_an_image_no_file_is_left(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, camera_node__path=f"{__name__}:none_such")
+    with pytest.raises(UsageError, match="has no none_such"):
+        record_clean(plan, lambda _progress: None)
+    assert not plan.path.exists()
+
+
+def test_a_full_disk_is_one_line_and_the_file_is_whole(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1) as disk:
+        recorder = CleanRecorder(plan_of(disk))
+        noise = np.random.default_rng(2).integers(0, 256, (200, 300, 3), dtype=np.uint8)
+
+        def record_until_full() -> None:
+            for number in range(1, 200):
+                recorder.take_frame(number, Frame(View.WRIST, number, noise, None, None))
+            recorder.close()
+            recorder.check(OK)
+
+        with pytest.raises(InputError, match="is full") as full:
+            record_until_full()
+        assert "\n" not in str(full.value)
+        assert 1 <= len(open_frames(disk / "clean.mcap", (), {})) < 199
