@@ -65,8 +65,9 @@ def cancel(state: TrialState, reason: str) -> Step:
     if state.stage in {Stage.CLOSE, Stage.DONE}:
         return state, []
     state = replace(state, problem=reason)
-    stopping = (SetTask("", 0), *_if_arm(state.plan, StopArm(reason)), RunWorld(running=False))
-    return _enter(state, Stage.CLOSE, *stopping, CloseRecording())
+    return _enter(
+        state, Stage.CLOSE, *_stopping(state.plan, reason), RunWorld(running=False), CloseRecording()
+    )
 
 
 def step(state: TrialState, event: Event) -> Step:
@@ -111,6 +112,11 @@ def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
 
 def _if_arm(plan: TrialPlan, command: Command) -> tuple[Command, ...]:
     return (command,) if plan.has_arm else ()
+
+
+def _stopping(plan: TrialPlan, reason: str) -> tuple[Command, ...]:
+    """Return what stops arm and policy: the arm first, which never waits for an answer of the policy."""
+    return (*_if_arm(plan, StopArm(reason)), SetTask("", 0))
 
 
 def _executing(state: TrialState) -> bool:
@@ -277,8 +283,7 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
 
 def _end_run(state: TrialState, reason: str) -> Step:
     state = replace(state, ending=reason, ended_ns=state.now_ns, settle_until_ns=0)
-    stop = StopArm(f"run {state.run_index} ends: {reason}")
-    return _enter(state, Stage.SETTLE, SetTask("", 0), *_if_arm(state.plan, stop))
+    return _enter(state, Stage.SETTLE, *_stopping(state.plan, f"run {state.run_index} ends: {reason}"))
 
 
 def _settle(state: TrialState) -> Step:

@@ -170,7 +170,7 @@ def test_who_gives_up_or_does_not_answer_in_time_ends_the_trial(stage: Stage) ->
     world = AttendedWorld(on_tick=done_after(1.0), answer=answer).play()
     assert world.finish is not None
     assert (world.finish.ok, world.finish.message) == (False, "given up")
-    assert "StopArm" in world.kinds()[-4:]
+    assert "StopArm" in world.kinds()[-5:]
 
 
 def test_nothing_moves_while_a_person_is_asked() -> None:

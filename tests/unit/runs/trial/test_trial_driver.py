@@ -16,8 +16,8 @@ from embodied_iqa.runs.trial.protocol import (
     Command,
     Event,
     Reply,
-    SetTask,
     Stage,
+    StopArm,
     TrialPlan,
     WorldSeen,
 )
@@ -55,7 +55,7 @@ def test_a_silent_world_ends_a_trial_whatever_else_is_heard(event: Event | None)
     driver = Node().until(Stage.EXECUTE)
     assert driver.handle(event, STALL_S) == []
     assert not driver.gave_up
-    assert kinds(driver.handle(event, STALL_S + 0.1)) == [SetTask]
+    assert kinds(driver.handle(event, STALL_S + 0.1)) == [StopArm]
     assert driver.gave_up
     assert driver.state.problem == "no state of the world for 20.0 s"
 

@@ -61,8 +61,8 @@ RUN = [
     "RunWorld",
     "AskVlm",
     "AskVlm",
-    "SetTask",
     "StopArm",
+    "SetTask",
     "RunWorld",
     "MarkRunEnd",
 ]
@@ -378,13 +378,13 @@ def test_a_refused_command_stops_the_arm_and_closes_the_recording(kind: type) ->
     assert "refused" in world.finish.message
     assert world.kinds().count("CloseRecording") == 1
     if kind is not CloseRecording:
-        assert world.kinds()[-5:] == ["SetTask", "StopArm", "RunWorld", "CloseRecording", "Finish"]
+        assert world.kinds()[-5:] == ["StopArm", "SetTask", "RunWorld", "CloseRecording", "Finish"]
         assert world.finish.message.startswith(f"{kind.__name__} failed")
 
 
 def test_closing_goes_on_where_everybody_refuses() -> None:
     world = FakeWorld(refuse=lambda _command: True).play()
-    assert world.kinds() == ["OpenRecording", "SetTask", "StopArm", "RunWorld", "CloseRecording", "Finish"]
+    assert world.kinds() == ["OpenRecording", "StopArm", "SetTask", "RunWorld", "CloseRecording", "Finish"]
     assert world.state.stage is Stage.DONE
 
 
@@ -404,8 +404,8 @@ def test_cancelling_ends_every_stage_alike(stage: Stage) -> None:
         state, commands = machine.step(state, Reply(commands[-1], ok=True))
         given += commands
     assert [type(command).__name__ for command in given] == [
-        "SetTask",
         "StopArm",
+        "SetTask",
         "RunWorld",
         "CloseRecording",
         "Finish",
