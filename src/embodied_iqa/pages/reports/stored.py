@@ -17,6 +17,7 @@ from embodied_iqa.pages.reports.kit.chapters import ChapterPage, write_chapters
 from embodied_iqa.pages.reports.manipulation import manipulation_report as manipulation
 from embodied_iqa.pages.reports.miqa import labels
 from embodied_iqa.pages.reports.miqa import miqa_report as miqa
+from embodied_iqa.pages.reports.panel import vision_panel_report as vision
 from embodied_iqa.pages.reports.static import static_report as static
 from embodied_iqa.pages.reports.static.stored_results import is_static_results
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE
@@ -73,6 +74,7 @@ KINDS: Final = (
     Stored("labels of machine vision", "miqa.html.j2", labels.has_labels, _plain(labels.page_of)),
     Stored("miqa evaluation", "miqa.html.j2", _is_miqa, _plain(miqa.page_of)),
     Stored("static benchmark", "static.html.j2", is_static_results, _plain(static.page_of)),
+    Stored("vision panel", "vision_panel.html.j2", vision.is_vision_panel, _plain(vision.page_of)),
     Stored("planner run", "manipulation.html.j2", _holds(RUN_FILE), _plain(manipulation.page_of)),
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -11,17 +10,18 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.vision.average_precision import dataset_average_precision
 from embodied_iqa.models.vision.backends.panel import LEAST_SCORE, MODELS, PanelDetector, load_vision_panel
-from embodied_iqa.models.vision.backends.panel_card import load_card
 from embodied_iqa.models.vision.model import VisionModel
 from embodied_iqa.models.vision.predictions import Classification, Instances, VisionTask
 from embodied_iqa.models.vision.reference import load_vision_models
 from embodied_iqa.models.vision.samples.rendered import VisionSample, rendered_sample
+from embodied_iqa.pages.reports.panel import vision_panel_report
+from embodied_iqa.pages.reports.stored import kind_of, write_report
 
 MOST_BYTES = 25_000_000
-PAGE_SCRIPT = Path(__file__).parents[4] / "scripts" / "write_vision_panel_page.py"
 
 
 @pytest.fixture(scope="module")
@@ -129,15 +129,16 @@ def test_broken_members_are_reported(tmp_path: Path) -> None:
         load_vision_panel(tmp_path)
 
 
-def test_the_results_page_has_a_row_of_each_card(panel: list[VisionModel]) -> None:
-    spec = importlib.util.spec_from_file_location("vision_panel_page", PAGE_SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    cards = [load_card(path) for path in sorted(MODELS.glob("*.json"))]
-    assert len(cards) == len(panel)
-    for card in cards:
-        row = vars(script)["_row"](card, 1.0)
-        assert row[0] == card.name
-        assert row[5] == card.training["pictures"]
+def test_the_report_has_a_row_of_each_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vision_panel_report, "_TIMED", 1)
+    assert kind_of(tmp_path) is None
+    for name in ("cls-plain-48", "det-plain-160"):
+        copied(name, tmp_path)
+    assert main(["report", str(tmp_path), "--markdown", str(tmp_path / "page.md")]) == 0
+    text = " ".join((tmp_path / "page.md").read_text(encoding="utf-8").split())
+    assert "| cls-plain-48 | plain | 48x48 | 61,279 | none | 1,500 | 0.787 | 0.740 |" in text
+    assert "1 of 1 classifiers by accuracy, 1 of 1 detectors by AP, 1 of 1 detectors by AP50" in text
+    assert "segmenter" not in text
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "det-plain-160" in page
+    assert "train vision-panel --seed 1" in page
