@@ -37,11 +37,15 @@ class LimitKind(StrEnum):
     JOINT_SPEED = "joint speed"
     JOINT_ACCELERATION = "joint acceleration"
     TOOL_SPEED = "tool speed"
+    RUN_OVER = "run over"
+    """All steps of a chunk that is tied to time were due before it came."""
+    UNJOINED = "unjoined"
+    """No motion within the limits leads from the one under way onto the chunk."""
 
     @property
     def is_emergency(self) -> bool:
         """Whether a violation stops and disarms the arm instead of only refusing the goal."""
-        return self is not LimitKind.SINGULARITY
+        return self not in {LimitKind.SINGULARITY, LimitKind.RUN_OVER, LimitKind.UNJOINED}
 
 
 @dataclass(frozen=True, slots=True)

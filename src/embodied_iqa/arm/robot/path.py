@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 _FEWEST = 9
 _LARGEST_JOINT_STEP_RAD = 0.1
 _STILL_M = 1e-7
+_SAME_RAD = 1e-4
 _COLLISION_EVERY = 4
 """Samples per collision check; the capsules are coarse."""
 
@@ -74,7 +75,7 @@ def tool_path(waypoints: Array, limits: ArmLimits, options: PathOptions) -> Tool
     s = np.linspace(0.0, at[-1], count)
     half = round(0.5 * options.blend_m / (s[1] - s[0]))
     positions = np.stack([np.interp(s, at[keep], p[keep, axis]) for axis in range(3)], axis=1)
-    quaternions = _continuous(Slerp(at[keep], turns[keep])(s).as_quat())
+    quaternions = continuous_quaternions(Slerp(at[keep], turns[keep])(s).as_quat())
     smooth = _average(_average(np.hstack([positions, quaternions]), half), half)
     T = np.tile(np.eye(4), (count, 1, 1))
     T[:, :3, :3] = Rotation.from_quat(smooth[:, 3:]).as_matrix()
@@ -82,7 +83,8 @@ def tool_path(waypoints: Array, limits: ArmLimits, options: PathOptions) -> Tool
     return ToolPath(s, T, at[1:])
 
 
-def _continuous(quaternions: Array) -> Array:
+def continuous_quaternions(quaternions: Array) -> Array:
+    """Return quaternions ``(N, 4)`` with signs such that neighbours are near each other."""
     signs = np.where(np.einsum("ni,ni->n", quaternions[1:], quaternions[:-1]) < 0.0, -1.0, 1.0)
     return np.concatenate([quaternions[:1], quaternions[1:] * np.cumprod(signs)[:, None]])
 
@@ -105,10 +107,30 @@ def joints_along(
     The whole path is checked: reach, a single branch without jumps, joint limits, singularities, table, wall,
     workspace, collisions.
     """
-    outside = check_positions(path.T_base_tool[:, :3, 3], limits)
+    q = joints_in_branch(path.T_base_tool, q_start_rad, kinematics, limits)
+    return q if isinstance(q, Violation) else check_joints(q, kinematics, limits, collisions) or q
+
+
+def joints_in_branch(
+    T_base_tool: Array,
+    q_start_rad: Array,
+    kinematics: Kinematics,
+    limits: ArmLimits,
+    nearest_rad: float = _SAME_RAD,
+) -> Array | Violation:
+    """Return joint angles ``(N, 6)`` along poses ``(N, 4, 4)`` in the branch of the inverse near the start.
+
+    Args:
+        T_base_tool: The poses (m).
+        q_start_rad: ``(6,)``, the start; the first angles are at most ``nearest_rad`` from it.
+        kinematics: The arm.
+        limits: Of positions and joints.
+        nearest_rad: See ``q_start_rad``.
+    """
+    outside = check_positions(T_base_tool[:, :3, 3], limits)
     if outside is not None:
         return outside
-    result = kinematics.inverse_batch(path.T_base_tool, float(q_start_rad[5]))
+    result = kinematics.inverse_batch(T_base_tool, float(q_start_rad[5]))
     lost = np.flatnonzero(result.status != Reach.OK)
     if lost.size:
         return Violation(LimitKind.UNREACHABLE, result.reason(int(lost[0])))
@@ -116,18 +138,19 @@ def joints_along(
     first, _ = nearest_turns(result.q_rad[0], q_start_rad, low, high)
     apart = np.where(result.valid[0], np.abs(first - q_start_rad).max(axis=1), np.inf)
     branch = int(np.argmin(apart))
-    if apart[branch] > 1e-4:
+    if apart[branch] > nearest_rad:
         return Violation(LimitKind.SINGULARITY, "the arm is too close to a singularity")
     if not result.valid[:, branch].all():
         return Violation(LimitKind.SINGULARITY, "the path crosses a singularity")
     q: Array = np.unwrap(result.q_rad[:, branch], axis=0)
     q += first[branch] - q[0]
-    return _check_joints(q, kinematics, limits, collisions) or q
+    return q
 
 
-def _check_joints(
+def check_joints(
     q: Array, kinematics: Kinematics, limits: ArmLimits, collisions: CollisionModel
 ) -> Violation | None:
+    """Check joint angles ``(N, 6)`` along a path: joint limits, singularities, jumps, collisions."""
     violation = check_configurations(q, limits)
     if violation is not None:
         return violation

@@ -55,6 +55,14 @@ def brake_time_s(path: TimedPath, at: Progress) -> float:
     return 0.0 if at.is_still else float(_braking(path, at).duration)
 
 
+def braking_distance_s(path: TimedPath, at: Progress) -> float:
+    """Return the path time that braking covers until the arm stands."""
+    if at.is_still:
+        return 0.0
+    trajectory = _braking(path, at)
+    return _at(trajectory, trajectory.duration).u_s - at.u_s
+
+
 def _request(path: TimedPath, at: Progress, acceleration: float) -> InputParameter:
     request = InputParameter(1)
     request.current_position, request.current_velocity = [at.u_s], [at.speed]

@@ -67,6 +67,36 @@ class TimedPath:
     waypoint_u_s: Array
 
 
+def joined_demand(
+    u_s: Array, q_of_u: CubicSpline, T_base_tool: Array, limits: ArmLimits, options: TimingOptions
+) -> float:
+    """Return what a motion needs of the limits, at most 1 where they hold at every path speed up to 1.
+
+    It may begin at any path speed; enough acceleration is left for braking from full speed in ``brake_s``.
+    Jerk along the curve is limited like that of braking, to the acceleration in ``jerk_s``.
+
+    Args:
+        u_s: ``(N,)``, path times of the samples.
+        q_of_u: The motion in joints.
+        T_base_tool: ``(N, 4, 4)``, its poses (m).
+        limits: Of the arm.
+        options: Of braking.
+    """
+    speed = _USED * np.array([limits.joint_speed_radps] * 6 + [limits.tool_speed_mps])
+    most = _USED * np.array([limits.joint_acceleration_radps2] * 6 + [limits.tool_acceleration_mps2])
+    first, second = _derivatives(u_s, np.hstack([q_of_u(u_s), T_base_tool[:, :3, 3]]))
+    second[:, :6] = np.maximum(second[:, :6], np.abs(q_of_u(u_s, 2)))
+    turns = np.einsum("nij,nij->n", T_base_tool[1:, :3, :3], T_base_tool[:-1, :3, :3])
+    turn_radps = np.arccos(np.clip(0.5 * (turns - 1.0), -1.0, 1.0)) / np.diff(u_s)
+    jerk_radps3 = 6.0 * np.abs(q_of_u.c[0]).max()
+    return max(
+        float((first / speed).max()),
+        float(((second + first / (options.brake_s - options.jerk_s)) / most).max()),
+        float(turn_radps.max()) / (_USED * limits.tool_turn_radps),
+        float(jerk_radps3) * options.jerk_s / float(most[0]),
+    )
+
+
 def timed(path: ToolPath, q_rad: Array, limits: ArmLimits, options: TimingOptions) -> TimedPath:
     """Time-parameterise a checked path; ``q_rad`` is ``(N, 6)``, as returned by `joints_along`."""
     rows = np.hstack([q_rad, path.T_base_tool[:, :3, 3]])

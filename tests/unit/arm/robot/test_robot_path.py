@@ -130,8 +130,9 @@ def test_a_path_beyond_a_joint_limit_stops_the_arm(limits: dict[str, tuple[float
     assert _bench().send(turn).status.mode is ArmMode.EXECUTING
 
 
-def test_only_a_singularity_leaves_the_arm_armed():
-    assert [kind for kind in LimitKind if not kind.is_emergency] == [LimitKind.SINGULARITY]
+def test_only_a_singularity_and_what_comes_too_late_or_cannot_be_joined_leave_the_arm_armed():
+    harmless = [LimitKind.SINGULARITY, LimitKind.RUN_OVER, LimitKind.UNJOINED]
+    assert [kind for kind in LimitKind if not kind.is_emergency] == harmless
 
 
 # The command is checked again, on its own, at each tick.

@@ -127,7 +127,7 @@ def test_quaternions_of_one_turn_keep_their_side():
     angles = np.linspace(0.0, 9.0, 40)
     quaternions = np.stack([np.sin(angles / 2), 0 * angles, 0 * angles, np.cos(angles / 2)], axis=1)
     flipped = quaternions * np.where(np.arange(40) % 3 == 1, -1.0, 1.0)[:, None]
-    np.testing.assert_allclose(path_module._continuous(flipped), quaternions, atol=1e-15)
+    np.testing.assert_allclose(path_module.continuous_quaternions(flipped), quaternions, atol=1e-15)
 
 
 def test_a_faster_turn_counts_as_a_shorter_way():

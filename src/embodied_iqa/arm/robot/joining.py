@@ -1,0 +1,191 @@
+"""Joins the next chunk of a policy to the motion under way, without a stop and without a jump.
+
+The steps of a chunk are tied to time: step k ends k periods after the frame that the chunk was decided on, at
+the pose that its increments give from the tool's pose *in that frame*. Steps that lie before now are skipped.
+Through the poses runs a cubic B-spline: twice continuously differentiable, exact for even steps, and within
+the hull of the poses. In joints it is ``p(w)``, with the time ``w`` since the frame; the joined motion is
+
+    q(u) = p(w_now + u / c) + e(u),
+
+with path time ``u`` from now on, the least stretch ``c`` of 1 or more that keeps all limits, and a polynomial
+``e`` of fifth degree that takes the difference to the motion under way, with its first two derivatives, to
+zero. Path speed and acceleration are carried over, and path speed 1 is the pace of the policy. As with every
+`TimedPath` the limits hold at every path speed in [0, 1] and while braking from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline, CubicSpline
+from scipy.spatial.transform import Rotation
+
+from embodied_iqa.arm.robot.limits import LimitKind, Violation, check_positions
+from embodied_iqa.arm.robot.path import check_joints, continuous_quaternions, joints_in_branch
+from embodied_iqa.arm.robot.planning import Planner
+from embodied_iqa.arm.robot.speed_scaling import Progress, braking_distance_s
+from embodied_iqa.arm.robot.timing import TimedPath, joined_demand
+from embodied_iqa.base.kinematics import chain_increments
+
+Array = NDArray[np.float64]
+
+_SAMPLES_PER_STEP: Final = 6
+_SHORTEST_S, _LONGEST_S = 0.005, 0.03
+"""Between two samples."""
+_FEWEST: Final = 9
+_BLENDS_S: Final = (0.15, 0.3, 0.6, 1.2)
+"""Times to get from the motion under way onto the chunk, tried in this order."""
+_STRETCHES: Final = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
+_OTHER_BRANCH_RAD: Final = 0.5
+"""A chunk that would begin so far from the arm's joints is on another branch of the inverse kinematics."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimedChunk:
+    """A chunk whose steps are tied to time.
+
+    Attributes:
+        increments: ``(K, 7)``, as in `world.protocols.ActionChunk`.
+        T_base_tool: ``(4, 4)``, the tool in the frame that it was decided on (m).
+        age_s: From the frame until now.
+        period_s: From step to step.
+        coasts: Where nothing follows, the arm comes to rest within one more step like the last, instead of
+            at the last one: for chunks of which all steps are executed before the next is due.
+    """
+
+    increments: Array
+    T_base_tool: Array
+    age_s: float
+    period_s: float
+    coasts: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnderWay:
+    """The commanded motion now.
+
+    Attributes:
+        q_rad: ``(6,)``, joint angles.
+        first: ``(6,)``, their first derivative by path time.
+        second: ``(6,)``, their second one.
+        progress: Path speed and its change.
+    """
+
+    q_rad: Array
+    first: Array = field(default_factory=lambda: np.zeros(6))
+    second: Array = field(default_factory=lambda: np.zeros(6))
+    progress: Progress = field(default_factory=Progress)
+
+    @classmethod
+    def on(cls, motion: TimedPath, progress: Progress) -> UnderWay:
+        """Return the motion at a place of a path; at rest, its direction does not bind the next one."""
+        q = np.ascontiguousarray(motion.q_of_u(progress.u_s))
+        if progress.is_still:
+            return cls(q)
+        at = progress.u_s
+        start = Progress(0.0, progress.speed, progress.acceleration)
+        return cls(q, motion.q_of_u(at, 1), motion.q_of_u(at, 2), start)
+
+
+def join_chunk(planner: Planner, chunk: TimedChunk, under_way: UnderWay) -> TimedPath | Violation:
+    """Return the motion that continues the one under way with a chunk, from its ``progress`` on.
+
+    Returns:
+        The motion, or why there is none: the first limit that the chunk would exceed; of the kinds RUN_OVER
+        and UNJOINED, the chunk comes too late, or no joining keeps the limits. Then the motion under way,
+        which ends at rest, is the one to go on with.
+    """
+    poses = chain_increments(chunk.T_base_tool, chunk.increments)
+    violation = check_positions(poses[:, :3, 3], planner.limits)
+    if violation is not None:
+        return violation
+    if chunk.coasts:
+        further = chain_increments(poses[-1], chunk.increments[-1:])
+        longer = _joined(planner, chunk, np.concatenate([chunk.T_base_tool[None], poses, further]), under_way)
+        if isinstance(longer, TimedPath):
+            return longer
+    return _joined(planner, chunk, np.concatenate([chunk.T_base_tool[None], poses]), under_way)
+
+
+def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderWay) -> TimedPath | Violation:
+    """Join the curve through poses ``(n + 1, 4, 4)``, the first that of the frame."""
+    end_s = (len(poses) - 1) * chunk.period_s
+    left_s = end_s - chunk.age_s
+    if left_s < _SHORTEST_S * _FEWEST:
+        reason = f"the chunk's last step was due {1e3 * max(-left_s, 0.0):.0f} ms ago"
+        return Violation(LimitKind.RUN_OVER, reason)
+    sample_s = min(max(chunk.period_s / _SAMPLES_PER_STEP, _SHORTEST_S), _LONGEST_S)
+    w = np.linspace(chunk.age_s, end_s, max(_FEWEST, int(np.ceil(left_s / sample_s)) + 1))
+    T = _curve(poses, w / chunk.period_s)
+    plan = joints_in_branch(T, under_way.q_rad, planner.kinematics, planner.limits, _OTHER_BRANCH_RAD)
+    if isinstance(plan, Violation):
+        return plan
+    violation: Violation | None = None
+    for u, q, first in _candidates(w - chunk.age_s, plan, under_way):
+        motion = _timed(planner, u, q, first, under_way)
+        if motion is None:
+            continue
+        violation = check_positions(planner.kinematics.forward(q)[:, :3, 3], planner.limits)
+        violation = violation or check_joints(q, planner.kinematics, planner.limits, planner.collisions)
+        if violation is None:
+            waypoints_s = np.arange(1, len(chunk.increments) + 1) * chunk.period_s - chunk.age_s
+            return replace(motion, waypoint_u_s=waypoints_s * u[-1] / (w[-1] - w[0]))
+        break
+    reason = violation.reason if violation else "the chunk cannot be joined to the motion within the limits"
+    return Violation(LimitKind.UNJOINED, reason)
+
+
+def _curve(poses: Array, steps: Array) -> Array:
+    """Return ``(N, 4, 4)`` poses of the cubic B-spline at times in steps since the first of the poses."""
+    quaternions = continuous_quaternions(Rotation.from_matrix(poses[:, :3, :3]).as_quat())
+    points = np.hstack([poses[:, :3, 3], quaternions])
+    points = np.concatenate([2.0 * points[:1] - points[1:2], points, 2.0 * points[-1:] - points[-2:-1]])
+    knots = np.arange(len(points) + 4, dtype=np.float64) - 3.0
+    smooth = BSpline(knots, points, 3)(np.minimum(steps, len(poses) - 1.0))
+    T = np.tile(np.eye(4), (len(steps), 1, 1))
+    T[:, :3, :3] = Rotation.from_quat(smooth[:, 3:]).as_matrix()
+    T[:, :3, 3] = smooth[:, :3]
+    return T
+
+
+def _candidates(w_s: Array, plan: Array, under_way: UnderWay) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield path times ``(N,)``, joints ``(N, 6)`` and their derivative at the start, the best first."""
+    spline = CubicSpline(w_s, plan)
+    velocity, curvature = spline(0.0, 1), spline(0.0, 2)
+    for stretch in _STRETCHES:
+        u = w_s * stretch
+        offset = np.array([under_way.q_rad - plan[0], np.zeros(6), np.zeros(6)])
+        first = velocity / stretch
+        if not under_way.progress.is_still:
+            offset[1] = under_way.first - first
+            offset[2] = under_way.second - curvature / stretch**2
+            first = under_way.first
+        for blend_s in sorted({min(blend_s, float(u[-1])) for blend_s in _BLENDS_S}):
+            yield u, plan + _faded(offset, u, blend_s), first
+
+
+def _faded(offset: Array, u: Array, blend_s: float) -> Array:
+    """Return ``(N, 6)``: the quintic from value, first and second derivative ``(3, 6)`` at 0 to rest at 0."""
+    value, first, second = offset[0], offset[1] * blend_s, 0.5 * offset[2] * blend_s**2
+    x = np.minimum(u / blend_s, 1.0)[:, None]
+    cubic = -10.0 * value - 6.0 * first - 3.0 * second
+    quartic = 15.0 * value + 8.0 * first + 3.0 * second
+    quintic = -6.0 * value - 3.0 * first - second
+    faded: Array = value + x * (first + x * (second + x * (cubic + x * (quartic + x * quintic))))
+    return faded
+
+
+def _timed(planner: Planner, u: Array, q: Array, first: Array, under_way: UnderWay) -> TimedPath | None:
+    """Return the motion, or None where it does not keep the limits on motion."""
+    timing, limits = planner.timing, planner.limits
+    needed = 1.0 / (timing.brake_s - timing.jerk_s)
+    q_of_u = CubicSpline(u, q, bc_type=((1, first), "not-a-knot"))
+    T = planner.kinematics.forward(q)
+    if not joined_demand(u, q_of_u, T, limits, timing) <= 1.0:
+        return None
+    motion = TimedPath(q_of_u, float(u[-1]), needed, 1.0, needed / timing.jerk_s, np.empty(0))
+    return motion if braking_distance_s(motion, under_way.progress) <= motion.end_s else None
