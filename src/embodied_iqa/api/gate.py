@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.arm.verdict import GateLease
+from embodied_iqa.arm.robot.lease_watch import LeaseWatch, Moment
+from embodied_iqa.arm.robot.leases import Permission
+from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge, shared_judge
 from embodied_iqa.quality.gate.second_stage import GateDecision
-from embodied_iqa.runs.graph.parameters import GateParameters
 
 Image = NDArray[np.uint8]
 
 
 class Gate:
     """The quality gate: judges the images of one robot's cameras in the order in which they were taken.
+
+    It keeps the newest lease of each camera: `allows` says whether the robot may move. Threads may share it.
 
     Args:
         calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell.
@@ -47,31 +53,53 @@ class Gate:
         if judge:
             options = replace(options, kind=parse_judge(judge))
         if calibration is None:
-            made = shared_judge(options.kind, GateParameters().calibration, policy)
+            made = shared_judge(options.kind, SHIPPED_CALIBRATION, policy)
         else:
             made = load_judge(options.kind, Path(calibration), policy)
         self._gatekeeper = Gatekeeper(made, options)
         self._motions = 0
+        self._leases = LeaseWatch(options.lease)
+        self._lock = threading.Lock()
 
     def judge(self, image: Image, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
-        """Return verdict, reason and statistics of the next image of a camera.
+        """Return verdict, reason and statistics of the next image of a camera, and keep its lease.
 
         `frame_verdict` is the verdict on this image alone; `verdict` includes the frames before it.
 
         Args:
             image: ``(H, W, 3)`` uint8 RGB.
             view: Name of the camera, as in the gate's file.
-            stamp_ns: Time stamp of the image in nanoseconds; None for now.
+            stamp_ns: Time at which the image was taken, in nanoseconds; None for now.
         """
-        now_ns = time.time_ns() if stamp_ns is None else stamp_ns
-        quality, _ = self._gatekeeper.judge(parse_view(view), now_ns, image, now_ns)
-        return quality
+        return self.judge_views({view: image}, stamp_ns)[view]
+
+    def judge_views(
+        self, images: Mapping[str, Image], stamp_ns: int | None = None
+    ) -> dict[str, ImageQuality]:
+        """Return what `judge` does of images of several cameras that were taken at the same time.
+
+        No thread sees the leases of some of them without those of the others.
+
+        Args:
+            images: By camera, see `judge`.
+            stamp_ns: See `judge`.
+        """
+        taken_ns = time.time_ns() if stamp_ns is None else stamp_ns
+        named = {name: (parse_view(name), image) for name, image in images.items()}
+        now, found = Moment(taken_ns, taken_ns), {}
+        with self._lock:
+            leases = self._leases
+            for name, (view, image) in named.items():
+                found[name], lease = self._gatekeeper.judge(view, taken_ns, image, taken_ns)
+                leases = leases.with_lease(lease, now)
+            self._leases = leases
+        return found
 
     def judge_motion(self, seen: float | None, stamp_ns: int, view: str = "top") -> GateLease | None:
         """Return the verdict of the second stage on a motion that the policy decided on.
 
         `judged` is the verdict and `reason` says why the motion does not pass; `verdict` is PASS in the modes
-        that let everything pass. Move only if the image passed, too.
+        that let everything pass. Move only if the image passed, too; `allows` looks at both.
 
         Args:
             seen: Probability in [0, 1] that the image shows the target, by the policy; None where it
@@ -83,6 +111,37 @@ class Gate:
             None where the judge has no second stage for this policy and camera, or the image was not among
             the newest that were judged.
         """
-        self._motions += 1
-        decision = GateDecision(parse_view(view), stamp_ns, self._motions, seen)
-        return self._gatekeeper.judge_decision(decision, stamp_ns)
+        camera = parse_view(view)
+        with self._lock:
+            self._motions += 1
+            decision = GateDecision(camera, stamp_ns, self._motions, seen)
+            lease = self._gatekeeper.judge_decision(decision, stamp_ns)
+            if lease is not None:
+                self._leases = self._leases.with_lease(lease, Moment(stamp_ns, stamp_ns))
+        return lease
+
+    def lease(self, view: str = "top") -> GateLease | None:
+        """Return the lease of the newest image of a camera; None before its first image.
+
+        `verdict` binds the robot until `expires_ns`, and `judged` is the verdict in any mode.
+        """
+        return self._leases.newest(parse_view(view))
+
+    def permission(self, now_ns: int | None = None, views: Iterable[str] = ()) -> Permission:
+        """Return whether the robot may move: `verdict`, `reason`, and `expires_ns`, the end of a PASS.
+
+        PASS needs a lease of the newest image of every camera that has not run out. Where the judge has a
+        second stage, the newest motion on that image has to pass, too.
+
+        Args:
+            now_ns: Time of the motion, by the clock of the stamps; None for now.
+            views: Cameras that have to pass. Without any, those that were judged so far: name them where a
+                camera may be missing from the start.
+        """
+        at_ns = time.time_ns() if now_ns is None else now_ns
+        wanted, leases = [parse_view(view) for view in views], self._leases
+        return leases.permission(wanted or leases.views, Moment(at_ns, at_ns))
+
+    def allows(self, now_ns: int | None = None, views: Iterable[str] = ()) -> bool:
+        """Return whether the robot may move; `permission` says why not and until when."""
+        return self.permission(now_ns, views).verdict is Verdict.PASS

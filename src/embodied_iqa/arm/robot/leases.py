@@ -67,7 +67,7 @@ class LeaseBook:
         """Return whether the arm may move on the newest judged frame of ``view``."""
         for lease in reversed(self.leases):
             if lease.view == view and lease.decision is None:
-                return _judge(lease, now_ns)
+                return judge_lease(lease, now_ns)
         return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
 
     def of_frame(self, view: View, frame_stamp_ns: int, decision: int | None = None) -> GateLease | None:
@@ -79,7 +79,8 @@ class LeaseBook:
         return None
 
 
-def _judge(lease: GateLease, now_ns: int) -> Permission:
+def judge_lease(lease: GateLease, now_ns: int) -> Permission:
+    """Return the permission that follows from one lease at a time."""
     if lease.verdict is not Verdict.PASS:
         reason = lease.reason or f"the gate's verdict is {lease.verdict.name}"
         return Permission(lease.verdict, reason, 0, lease.frame_stamp_ns)

@@ -19,6 +19,9 @@ from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.image_statistics import STATISTICS_VERSION, Statistic
 
+SHIPPED_CALIBRATION: Final = "config/gate/simulated.yaml"
+"""Of the simulated cell with the default camera model; in the installed config folder."""
+
 _FORMAT: Final = 1
 _FITTED: Final = "fitted"
 _SIDES: Final = ("hard_low", "soft_low", "soft_high", "hard_high")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
 
 from embodied_iqa.models.subjects.alternative_names import policies_in
-from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, shared_gate_file
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
-from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters
+from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL
-
-SHIPPED_CALIBRATION: Final = GateParameters().calibration
-"""Fitted to the simulated cell with the default camera model."""
 
 
 def default_judge(graph: GraphParameters) -> tuple[JudgeChoice, str]:

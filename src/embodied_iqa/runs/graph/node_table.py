@@ -21,10 +21,11 @@ from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.models.subjects.actions.real_arm import refuse_real_arm
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
-from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION, default_judge
+from embodied_iqa.runs.graph.default_judge import default_judge
 from embodied_iqa.runs.graph.lease_parameters import check_leases, link_leases
 from embodied_iqa.runs.graph.namespaces import ros_arguments_of
 from embodied_iqa.runs.graph.node_sections import values_by_node

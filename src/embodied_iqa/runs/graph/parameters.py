@@ -26,6 +26,7 @@ from embodied_iqa.models.subjects.subject_options import (
     VlaOptions,
     VlmOptions,
 )
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
@@ -113,7 +114,7 @@ class GateParameters:
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
-    calibration: str = "config/gate/simulated.yaml"
+    calibration: str = SHIPPED_CALIBRATION
     judge: GateOptions = field(default_factory=GateOptions)
     policy: str = ""
     judge_note: str = ""

@@ -1,0 +1,122 @@
+"""The newest lease of each camera, and the permission of several cameras together. Fails closed.
+
+For consumers that know the frame behind no command: a filter between a policy and its controller, a loop in
+Python. Where a command names its frame, `leases.LeaseBook` also says whether that frame passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from embodied_iqa.arm.lease_options import LeaseOptions
+from embodied_iqa.arm.robot.leases import Permission, judge_lease
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.imaging.images.frame import View
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time by two clocks.
+
+    Attributes:
+        ros_ns: By the clock of stamps and leases, which may stand still or be set.
+        steady_ns: By a clock that only goes on.
+    """
+
+    ros_ns: int
+    steady_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    lease: GateLease
+    ends_ns: int
+    """By the steady clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseWatch:
+    """The newest lease of each camera; immutable.
+
+    A lease ends by whichever clock says so first: where ROS time stands still, as a paused ``/clock`` does,
+    the steady clock ends it.
+
+    Attributes:
+        options: Bound how long a lease is valid after its arrival.
+    """
+
+    options: LeaseOptions = field(default_factory=LeaseOptions)
+    _newest: Mapping[View, _Arrived] = field(default_factory=dict)
+    _decided: Mapping[View, GateLease] = field(default_factory=dict)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Cameras that have a lease, in the order of their first one."""
+        return tuple(self._newest)
+
+    def newest(self, view: View) -> GateLease | None:
+        """Return the lease of the newest judged frame of a camera; None before the first."""
+        found = self._newest.get(view)
+        return None if found is None else found.lease
+
+    def with_lease(self, lease: GateLease, now: Moment) -> LeaseWatch:
+        """Return the watch after the arrival of a lease.
+
+        The newest frame counts, and of two leases of one frame the more severe. A lease from the future
+        changes nothing; a kept one that is in the future, because the clock was set back, is dropped.
+        """
+        if lease.frame_stamp_ns > now.ros_ns:
+            return self
+        if lease.decision is not None:
+            return self._with_decision(lease)
+        before = self._newest.get(lease.view)
+        if before is not None and before.lease.frame_stamp_ns <= now.ros_ns:
+            both = before.lease.frame_stamp_ns, before.lease.verdict
+            if (lease.frame_stamp_ns, lease.verdict) < both:
+                return self
+        expires_ns = min(lease.expires_ns, now.ros_ns + self.options.longest_ns)
+        arrived = _Arrived(replace(lease, expires_ns=expires_ns), now.steady_ns + expires_ns - now.ros_ns)
+        return replace(self, _newest={**self._newest, lease.view: arrived})
+
+    def permission(self, views: Iterable[View], now: Moment) -> Permission:
+        """Return whether a robot may move now: the worst of some cameras, HOLD without any."""
+        found = [self._permission(view, now) for view in views]
+        if not found:
+            return Permission(Verdict.HOLD, "no camera is judged", 0, 0)
+        worst = max(found, key=lambda one: one.verdict)
+        return min(found, key=lambda one: one.expires_ns) if worst.verdict is Verdict.PASS else worst
+
+    def _permission(self, view: View, now: Moment) -> Permission:
+        newest = self._newest.get(view)
+        if newest is None:
+            return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
+        lease, stamp_ns = newest.lease, newest.lease.frame_stamp_ns
+        found = judge_lease(lease, now.ros_ns)
+        if found.verdict is not Verdict.PASS:
+            return found
+        if stamp_ns > now.ros_ns:
+            return Permission(Verdict.HOLD, f"the clock was set back behind the {view} frame", 0, stamp_ns)
+        if now.steady_ns > newest.ends_ns:
+            late_ms = (now.steady_ns - newest.ends_ns) / 1e6
+            reason = f"the lease of the {view} view ran out {late_ms:.0f} ms ago, and the clock stands still"
+            return Permission(Verdict.HOLD, reason, 0, stamp_ns)
+        return self._on_decision(lease, found) if lease.needs_decision else found
+
+    def _with_decision(self, lease: GateLease) -> LeaseWatch:
+        before = self._decided.get(lease.view)
+        if before is not None and _order(lease) < _order(before):
+            return self
+        return replace(self, _decided={**self._decided, lease.view: lease})
+
+    def _on_decision(self, lease: GateLease, found: Permission) -> Permission:
+        """Return the permission where a motion also needs a verdict of its own: that of the newest motion."""
+        decided = self._decided.get(lease.view)
+        if decided is None or decided.frame_stamp_ns != lease.frame_stamp_ns:
+            reason = f"a motion on the {lease.view} frame also needs a verdict of its own"
+            return Permission(Verdict.HOLD, reason, 0, lease.frame_stamp_ns)
+        return found if decided.verdict is Verdict.PASS else judge_lease(decided, 0)
+
+
+def _order(lease: GateLease) -> tuple[int, int, Verdict]:
+    return lease.frame_stamp_ns, lease.decision or 0, lease.verdict

@@ -1,0 +1,103 @@
+"""The Gate of the Python interface keeps leases: until when a robot may move, and on which cameras."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa import Gate
+from embodied_iqa.api import GateOptions, LeaseOptions, UsageError
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.bounds import Bounds
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
+from gate_files import HEIGHT_PX, WIDTH_PX, calibration
+
+MS = 1_000_000
+GOOD = np.full((HEIGHT_PX, WIDTH_PX, 3), 200, np.uint8)
+DARK = np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    top = calibration(exposure=Bounds(0.1, 0.3, np.inf, np.inf))
+    save_calibrations([top, replace(top, view=View.WRIST)], tmp_path / "gate.yaml")
+    return tmp_path / "gate.yaml"
+
+
+def test_the_robot_may_move_until_the_lease_of_the_newest_image_ends(file: Path) -> None:
+    gate = Gate(file)
+    assert gate.lease() is None
+    assert gate.permission(0).reason == "no camera is judged"
+    assert gate.judge(GOOD, "top", 1000 * MS).verdict is Verdict.PASS
+    lease = gate.lease("top")
+    assert lease is not None
+    assert (lease.frame_stamp_ns, lease.expires_ns) == (1000 * MS, 1120 * MS)
+    assert gate.allows(1120 * MS)
+    assert not gate.allows(1120 * MS + 1)
+    gate.judge(DARK, "top", 1010 * MS)
+    assert not gate.allows(1010 * MS)
+    assert "exposure" in gate.permission(1010 * MS).reason
+
+
+def test_images_of_one_time_are_judged_together_and_all_have_to_pass(file: Path) -> None:
+    gate = Gate(file, GateOptions(lease=LeaseOptions(ttl_s=0.5)))
+    found = gate.judge_views({"top": GOOD, "wrist": DARK}, 1000 * MS)
+    assert {view: quality.verdict for view, quality in found.items()} == {
+        "top": Verdict.PASS,
+        "wrist": Verdict.REJECT,
+    }
+    assert not gate.allows(1400 * MS)
+    assert gate.allows(1400 * MS, ["top"])
+    assert not gate.allows(1400 * MS, ["top", "side"]), "the side camera has never been seen"
+
+
+def test_shadow_allows_what_it_rejects(file: Path) -> None:
+    gate = Gate(file, GateOptions(mode=GateMode.SHADOW))
+    gate.judge(DARK, "top", 1000 * MS)
+    lease = gate.lease()
+    assert lease is not None
+    assert (lease.judged, gate.allows(1000 * MS)) == (Verdict.REJECT, True)
+
+
+def test_a_camera_without_calibration_is_named_in_every_verdict(file: Path) -> None:
+    gate = Gate(file)
+    for stamp_ms in (1000, 1010):
+        quality = gate.judge(GOOD, "side", stamp_ms * MS)
+        assert "the side camera is not calibrated at 64x48" in quality.reason
+    assert "not calibrated" in gate.permission(1010 * MS).reason
+
+
+def test_a_batch_with_a_wrong_name_changes_nothing(file: Path) -> None:
+    gate = Gate(file)
+    with pytest.raises(UsageError, match="view"):
+        gate.judge_views({"top": GOOD, "no view": GOOD}, 1000 * MS)
+    assert gate.lease() is None
+
+
+def test_threads_share_a_gate_as_if_they_took_turns(file: Path) -> None:
+    gate, alone = Gate(file), Gate(file)
+    views = ("top", "wrist")
+    images = [DARK if stamp % 7 == 0 else GOOD for stamp in range(200)]
+
+    def judged(by: Gate, view: str) -> list[Verdict]:
+        return [by.judge(image, view, 1000 * MS + number).verdict for number, image in enumerate(images)]
+
+    with ThreadPoolExecutor(2) as threads:
+        together = list(threads.map(lambda view: judged(gate, view), views))
+    assert together == [judged(alone, view) for view in views]
+    assert [gate.lease(view) for view in views] == [alone.lease(view) for view in views]
+
+
+def test_the_gate_needs_neither_ros_nor_torch() -> None:
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(('rclpy', 'torch', 'mujoco', 'pyarrow'))\n"
+        "import embodied_iqa; embodied_iqa.Gate()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

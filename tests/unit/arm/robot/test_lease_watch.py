@@ -1,0 +1,104 @@
+"""The permission of several cameras: the newest frames decide, and whichever clock ends a lease first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from embodied_iqa.arm.lease_options import LeaseOptions
+from embodied_iqa.arm.robot.lease_watch import LeaseWatch, Moment
+from embodied_iqa.arm.robot.leases import Permission
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.imaging.images.frame import View
+
+MS = 1_000_000
+BOTH = (View.TOP, View.WRIST)
+
+
+def at(ros_ms: int, steady_ms: int | None = None) -> Moment:
+    return Moment(ros_ms * MS, (ros_ms if steady_ms is None else steady_ms) * MS)
+
+
+def lease(
+    stamp_ms: int, verdict: Verdict = Verdict.PASS, view: View = View.TOP, **changes: object
+) -> GateLease:
+    made = GateLease(view, stamp_ms * MS, verdict, verdict, (stamp_ms + 120) * MS)
+    return replace(made, **changes)
+
+
+def watch(*leases: GateLease, now: Moment | None = None) -> LeaseWatch:
+    made = LeaseWatch()
+    for one in leases:
+        made = made.with_lease(one, now or Moment(one.frame_stamp_ns, one.frame_stamp_ns))
+    return made
+
+
+def test_every_camera_has_to_pass_and_the_first_end_counts() -> None:
+    both = watch(lease(100), lease(110, view=View.WRIST))
+    assert both.views == BOTH
+    assert both.permission(BOTH, at(115)) == Permission(Verdict.PASS, "", 220 * MS, 100 * MS)
+    assert both.permission((View.WRIST,), at(225)).verdict is Verdict.PASS
+    assert both.permission(BOTH, at(225)).reason == "the lease of the top view ran out 5 ms ago"
+    held = both.with_lease(lease(120, Verdict.REJECT, View.WRIST, reason="dark"), at(120))
+    assert held.permission(BOTH, at(120)) == Permission(Verdict.REJECT, "dark", 0, 120 * MS)
+    assert both.permission((*BOTH, View.SIDE), at(115)).reason == "no lease of the side view"
+    assert both.permission((), at(115)).reason == "no camera is judged"
+
+
+def test_the_newest_frame_counts_whatever_comes_later() -> None:
+    held = watch(lease(100), lease(130, Verdict.HOLD), lease(110), now=at(140))
+    assert held.permission((View.TOP,), at(140)).verdict is Verdict.HOLD
+    assert held.newest(View.TOP) == lease(130, Verdict.HOLD)
+    assert held.newest(View.WRIST) is None
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_one_frame_the_more_severe_verdict_counts(turned: bool) -> None:
+    both = (lease(100), lease(100, Verdict.HOLD))
+    made = watch(*(both[::-1] if turned else both))
+    assert made.permission((View.TOP,), at(100)).verdict is Verdict.HOLD
+
+
+def test_a_lease_ends_by_the_steady_clock_where_ros_time_stands_still() -> None:
+    made = watch(lease(100), now=at(110, 5000))
+    assert made.permission((View.TOP,), at(110, 5110)).verdict is Verdict.PASS
+    ended = made.permission((View.TOP,), at(110, 5111))
+    assert (ended.verdict, ended.expires_ns) == (Verdict.HOLD, 0)
+    assert ended.reason == "the lease of the top view ran out 1 ms ago, and the clock stands still"
+
+
+def test_a_lease_lives_a_second_after_its_arrival_at_most() -> None:
+    made = watch(lease(100, expires_ns=90_000 * MS), now=at(200, 0))
+    assert made.permission((View.TOP,), at(1200, 0)).verdict is Verdict.PASS
+    assert made.permission((View.TOP,), at(1201, 0)).verdict is Verdict.HOLD
+    assert made.permission((View.TOP,), at(200, 1001)).verdict is Verdict.HOLD
+    short = LeaseWatch(LeaseOptions(longest_s=0.2)).with_lease(lease(100, expires_ns=90_000 * MS), at(200))
+    assert short.permission((View.TOP,), at(401)).verdict is Verdict.HOLD
+
+
+def test_after_the_clock_was_set_back_nothing_moves_until_a_new_frame_passes() -> None:
+    made = watch(lease(1000), now=at(1000))
+    back = made.permission((View.TOP,), at(500, 1010))
+    assert (back.verdict, back.reason) == (Verdict.HOLD, "the clock was set back behind the top frame")
+    assert made.with_lease(lease(510), at(505, 1015)) is made, "it is from the future"
+    again = made.with_lease(lease(505), at(510, 1020))
+    assert again.permission((View.TOP,), at(510, 1020)).verdict is Verdict.PASS
+
+
+def test_a_motion_needs_a_verdict_of_its_own_where_the_lease_says_so() -> None:
+    made = watch(lease(100, needs_decision=True))
+    assert (
+        made.permission((View.TOP,), at(100)).reason
+        == "a motion on the top frame also needs a verdict of its own"
+    )
+    passed = made.with_lease(lease(100, decision=1), at(101))
+    assert passed.permission((View.TOP,), at(102)).verdict is Verdict.PASS
+    refused = passed.with_lease(lease(100, Verdict.HOLD, decision=2, reason="no target"), at(102))
+    assert refused.permission((View.TOP,), at(102)).reason == "no target"
+    assert (
+        refused.with_lease(lease(100, decision=1), at(103)).permission((View.TOP,), at(103)).verdict
+        is Verdict.HOLD
+    ), "an older motion does not speak for the newest"
+    newer = passed.with_lease(lease(120, needs_decision=True), at(120))
+    assert newer.permission((View.TOP,), at(120)).verdict is Verdict.HOLD
