@@ -21,7 +21,7 @@ from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.calibration import GateCalibration, calibrate
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
-from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions
+from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
@@ -53,7 +53,7 @@ def calibrations(side_px: int = SIDE_PX) -> tuple[GateCalibration, ...]:
 
 
 def rules(mode: GateMode = GateMode.ON) -> GateOptions:
-    return GateOptions(mode=mode, trip_frames=1, window_frames=1, recover_frames=1, reset_gap_ms=60_000.0)
+    return observation_rules(mode)
 
 
 def setting(mode: GateMode = GateMode.ON, **options: Any) -> GateSetting:
@@ -73,10 +73,17 @@ def observation(top: int = 100, wrist: int = 101) -> dict[str, Any]:
 
 @contextmanager
 def proxying(
-    made: GateSetting, policy_port: int, *, answer_s: float = PATIENCE_S, threads: int = 8, **limits: Any
+    made: GateSetting,
+    policy_port: int,
+    *,
+    answer_s: float = PATIENCE_S,
+    asks_once: bool = False,
+    threads: int = 8,
+    **limits: Any,
 ) -> Iterator[int]:
     """Run a proxy in a thread, with further ones that connect to the policy, in a block; gives its port."""
-    place = PolicyPlace(Address("127.0.0.1", policy_port), WireLimits(connect_s=1.0, answer_s=answer_s))
+    wire = WireLimits(connect_s=1.0, answer_s=answer_s, asks_once=asks_once)
+    place = PolicyPlace(Address("127.0.0.1", policy_port), wire)
     proxy = GateProxy(made, place, ServingOptions(port=0, most_waiting=1, **limits))
     loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
     connecting = ThreadPoolExecutor(threads)

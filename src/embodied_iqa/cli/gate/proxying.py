@@ -15,18 +15,15 @@ from embodied_iqa.models.subjects.wire.policy_client import WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.models.subjects.wire.tokens import token_from
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
-from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import make_judge
-from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions
+from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
 
 _JUDGING_S: Final = 10.0
 """Longest time from an observation to its answer, besides that of the policy."""
-_LONGEST_GAP_MS: Final = 60_000.0
-"""Observations of one client are further apart than the images of a camera."""
 _LISTEN: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
 
 
@@ -87,7 +84,9 @@ def _place(arguments: argparse.Namespace) -> PolicyPlace:
         raise UsageError("wrong --policy", expected="openpi://HOST:PORT or openpi+wss://HOST:PORT", got=text)
     if not 0.0 < arguments.deadline <= 3600.0:
         raise UsageError("wrong --deadline", expected="up to 3600 s", got=arguments.deadline)
-    limits = WireLimits(answer_s=arguments.deadline, most_bytes=arguments.most_mib << 20)
+    limits = WireLimits(
+        answer_s=arguments.deadline, most_bytes=arguments.most_mib << 20, asks_once=arguments.always
+    )
     return PolicyPlace(Address.of(text)[0], limits, token_from(arguments.policy_token_env))
 
 
@@ -104,13 +103,10 @@ def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
         if camera.view not in views:
             raise UsageError(f"{file.path} has no such camera", got=str(camera.view), available=views)
     options = ProxyOptions(cameras, frozenset(arguments.ignore), hold, arguments.always)
-    rules = GateOptions(
-        mode=GateMode.SHADOW if arguments.shadow else GateMode.ON,
-        kind=parse_judge(arguments.judge),
-        trip_frames=1,
-        window_frames=1,
-        recover_frames=_recover(arguments.recover),
-        reset_gap_ms=_LONGEST_GAP_MS,
+    rules = observation_rules(
+        GateMode.SHADOW if arguments.shadow else GateMode.ON,
+        parse_judge(arguments.judge),
+        _recover(arguments.recover),
     )
     return GateSetting(make_judge(rules.kind, file), rules, options)
 

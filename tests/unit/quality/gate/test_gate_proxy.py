@@ -23,12 +23,14 @@ from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.gate import proxying as proxying_command
 from embodied_iqa.cli.main import main
 from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.proxy.gated_policy import GATE
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
+from embodied_iqa.quality.gate.proxy.proxy_server import PolicyPlace
 from gated_policies import KEY, WRIST, calibrations, covered, observation, proxying, scene_image, setting
 from live_process import running_program
 from manual_clock import PATIENCE_S
@@ -183,7 +185,12 @@ def test_clients_that_left_are_not_connected_to_a_policy_that_hangs():
         assert len(begun) < clients
 
 
-def test_a_policy_that_dies_over_a_question_is_an_error():
+@pytest.mark.parametrize(
+    ("once", "times"),
+    [(False, 3), (True, 1)],
+    ids=["again", "once"],
+)
+def test_a_policy_that_dies_over_a_question_is_an_error(once: bool, times: int):
     """Each connection is greeted and breaks at its first question; no answer of the proxy is an action."""
     asked = []
 
@@ -191,11 +198,30 @@ def test_a_policy_that_dies_over_a_question_is_an_error():
         greet(connection, METADATA)
         asked.append(read_message(connection))
 
-    with raw_server(die) as policy_port, proxying(setting(), policy_port) as port:
+    with raw_server(die) as policy_port, proxying(setting(), policy_port, asks_once=once) as port:
         client = WebsocketClientPolicy("127.0.0.1", port)
         with pytest.raises(RuntimeError, match="ConnectionLostError"):
             client.infer(observation())
-        assert len(asked) == 3, "the first attempt and two further ones"
+        assert len(asked) == times
+
+
+@pytest.mark.parametrize("more", [(), ("--always",)])
+def test_the_command_asks_a_policy_with_state_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+):
+    places = []
+
+    class Proxy:
+        def __init__(self, _setting: object, place: PolicyPlace, _serving: object) -> None:
+            places.append(place)
+
+        def run(self, _ready: object) -> None:
+            pass
+
+    monkeypatch.setattr(proxying_command, "GateProxy", Proxy)
+    with reference_server(METADATA, Policy()) as port:
+        assert main(_words(tmp_path, port, *more)) == 0
+    assert [place.limits.asks_once for place in places] == [bool(more)]
 
 
 def test_a_policy_that_never_answers_is_an_error_at_the_deadline():

@@ -14,7 +14,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.wire.errors import ProtocolError, ServerError
 from embodied_iqa.models.subjects.wire.msgpack_arrays import pack, unpack
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.proxy.gated_policy import GATE, GatedPolicy, ProxyOptions
+from embodied_iqa.quality.gate.proxy.gated_policy import GATE, GatedPolicy, ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.hold_answers import HeldError, HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
@@ -152,6 +152,18 @@ def test_shadow_reports_and_never_holds():
         assert told["reason"]
         assert told["answer"] == "policy"
     assert len(policy.asked) == 3
+
+
+def test_a_hold_outlasts_a_pause_of_the_client():
+    clock = ManualClock()
+    gate = Gatekeeper(StatisticsJudge(calibrations()), observation_rules(recover_frames=2))
+    session = GatedPolicy(gate, ProxyOptions(CAMERAS), Policy(), clock)
+    with pytest.raises(HeldError):
+        session.respond(bad())
+    clock.advance(3600.0)
+    with pytest.raises(HeldError, match="1 of 2 good frames since"):
+        session.respond(observation())
+    assert session.respond(observation())[GATE]["verdict"] == "PASS"
 
 
 def test_the_state_is_repeated_in_the_shape_of_the_policy():

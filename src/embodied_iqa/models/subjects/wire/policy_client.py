@@ -27,12 +27,15 @@ class WireLimits:
         answer_s: From a request to its whole answer, new connections included [s].
         most_bytes: Longest message [byte].
         retries: Further attempts over a new connection after one broke.
+        asks_once: No observation is sent twice, as a policy that keeps a state may have taken it although
+            the connection broke: only connecting is tried again.
     """
 
     connect_s: float = 10.0
     answer_s: float = 30.0
     most_bytes: int = 16 << 20
     retries: int = 2
+    asks_once: bool = False
 
 
 class PolicyClient:
@@ -71,16 +74,19 @@ class PolicyClient:
     def infer(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """Send an observation and return the answer.
 
-        If the connection breaks, the request is repeated over a new one: policies are stateless. After any
-        other failure the connection is dropped, so that a late answer is never taken for the next one.
+        If the connection breaks, the request is repeated over a new one, unless it may be sent only once:
+        most policies are stateless. After any other failure the connection is dropped, so that a late answer
+        is never taken for the next one.
 
         Raises:
             WireError: No answer in time, an invalid one, or one that reports a failure.
         """
         deadline = Deadline.after(self._limits.answer_s, f"no answer from {self._address}", self._clock)
-        return retrying(
-            lambda: self._ask_or_drop(observation, deadline), deadline, self._limits.retries, self._stop
-        )
+        retries = self._limits.retries
+        if self._limits.asks_once:
+            retrying(lambda: self._usable(deadline), deadline, retries, self._stop)
+            retries = 0
+        return retrying(lambda: self._ask_or_drop(observation, deadline), deadline, retries, self._stop)
 
     def drop(self) -> None:
         """Close the connection; the next request opens another."""
@@ -100,7 +106,7 @@ class PolicyClient:
             self.drop()
             raise
 
-    def _ask(self, observation: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+    def _usable(self, deadline: Deadline) -> Websocket:
         connection = self._connection
         if connection is None or not connection.is_usable(deadline):
             self.drop()
@@ -108,6 +114,10 @@ class PolicyClient:
             connection = self._connection
             if connection is None:
                 raise deadline.error()
+        return connection
+
+    def _ask(self, observation: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+        connection = self._usable(deadline)
         self._request += 1
         asked = {**observation, "request": self._request} if self._numbered else observation
         connection.send(pack(asked), deadline)

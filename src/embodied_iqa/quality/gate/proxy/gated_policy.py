@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from embodied_iqa.arm.verdict import GateMode, Verdict
@@ -12,7 +13,8 @@ from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.base.units import MILLISECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.judgement import JudgeKind
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.quality.gate.proxy.hold_answers import (
     HeldError,
     HoldOptions,
@@ -64,6 +66,26 @@ class ProxyOptions:
     def known(self) -> frozenset[str]:
         """Keys of images that do not surprise."""
         return self.ignored | {camera.key for camera in self.cameras}
+
+
+def observation_rules(
+    mode: GateMode = GateMode.ON, kind: JudgeChoice | None = None, recover_frames: int = 1
+) -> GateOptions:
+    """Return the rules of the gate for observations: each counts, however far apart they are.
+
+    Args:
+        mode: on, or shadow: reports and holds nothing.
+        kind: The judge; None for the one of statistics.
+        recover_frames: Good observations in a row that end a hold.
+    """
+    return GateOptions(
+        mode=mode,
+        kind=kind or JudgeChoice(JudgeKind.STATISTICS),
+        trip_frames=1,
+        window_frames=1,
+        recover_frames=recover_frames,
+        reset_gap_ms=inf,  # a client that pauses has not seen good images meanwhile: a hold stays
+    )
 
 
 @dataclass(frozen=True, slots=True)
