@@ -32,6 +32,17 @@ def test_a_slip_in_a_section_for_all_nodes_ends_the_node(ros_domain: int, tmp_pa
     refused(ros_domain, "arm_node", ["--params-file", str(path)], words)
 
 
+def test_a_section_in_a_namespace_that_the_node_has_not_ends_it(ros_domain: int, tmp_path: Path) -> None:
+    path = tmp_path / "cells.yaml"
+    path.write_text("/cel1/arm_node: {ros__parameters: {limits.tool_speed_mps: 0.05}}\n")
+    words = [
+        str(path),
+        "cel1/arm_node is no node of the graph in /cell1",
+        "expected the section /cell1/arm_node",
+    ]
+    refused(ros_domain, "arm_node", ["-r", "__ns:=/cell1", "--params-file", str(path)], words)
+
+
 def refused(ros_domain: int, node: str, arguments: list[str], words: list[str]) -> None:
     command = [sys.executable, "-m", f"embodied_iqa.live.nodes.{node}", "--ros-args", *arguments]
     environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain)}

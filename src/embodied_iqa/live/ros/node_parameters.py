@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 
 from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
-from embodied_iqa.runs.graph.node_sections import OF_ROS, refuse_near
+from embodied_iqa.runs.graph.node_sections import OF_ROS, refuse_lost, refuse_near
 from embodied_iqa.runs.graph.node_table import nodes_with
-from embodied_iqa.runs.graph.parameter_files import settings_of
+from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections, settings_of
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -36,6 +36,7 @@ def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
     known = parameters_of(config_class)
     name = node.get_fully_qualified_name()
     kept: set[str] = set()
+    _refuse_lost_sections(name)
     for where, values in settings_of(name, sys.argv, lambda one: named(known, one) is not None):
         check_values(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
         kept |= values.keys()
@@ -55,6 +56,12 @@ def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
             node.undeclare_parameter(parameter.name)
         node.declare_parameter(parameter.name, plain, _descriptor(parameter), ignore_override=True)
     return config
+
+
+def _refuse_lost_sections(node: str) -> None:
+    namespace, _, name = node.rpartition("/")
+    for path in parameter_files(sys.argv):
+        refuse_lost(read_sections(path), [name], namespace)
 
 
 def _ours(values: Mapping[str, object]) -> dict[str, object]:

@@ -38,7 +38,8 @@ def values_by_node(
     """
     sections = read_sections(path)
     for section in sections:
-        _refuse_slip(section, nodes, namespace)
+        _refuse_slip(section, nodes)
+    refuse_lost(sections, nodes, namespace)
     found: dict[str, dict[str, object]] = {}
     for node, known in nodes.items():
         applying = [section for section in sections if _is_for(section, node, namespace)]
@@ -71,7 +72,7 @@ def _of_node(section: Section, known: Collection[Parameter]) -> Iterator[tuple[s
             yield name, value
 
 
-def _refuse_slip(section: Section, nodes: Mapping[str, Collection[Parameter]], namespace: str) -> None:
+def _refuse_slip(section: Section, nodes: Mapping[str, Collection[Parameter]]) -> None:
     """Refuse what nobody can have meant.
 
     Raises:
@@ -79,19 +80,61 @@ def _refuse_slip(section: Section, nodes: Mapping[str, Collection[Parameter]], n
             one of them.
     """
     place = section.place.in_file(str(section.path))
-    owner, _, name = section.node.rpartition("/")
+    name = _name_of(section)
     if section.is_for_many:
         parameters = [parameter for known in nodes.values() for parameter in known]
         known = {parameter.name for parameter in parameters}
         for one in section.places:
             if named(parameters, one) is None:
                 refuse_near(place, one, known)
-    elif name not in nodes:
-        if get_close_matches(name, nodes, 1, _ALIKE):
-            raise UsageError(f"{place}: unknown node", got=name, available=nodes)
-    elif not section.is_pattern and owner not in {"", namespace} and not namespace:
+    elif name not in nodes and get_close_matches(name, nodes, 1, _ALIKE):
+        raise UsageError(f"{place}: unknown node", got=name, available=nodes)
+
+
+def refuse_lost(sections: Collection[Section], nodes: Collection[str], namespace: str) -> None:
+    """Refuse sections for our nodes in a namespace that no node has: what they set would be lost.
+
+    A file may be for several cells: it then has sections in the namespace of this one, too, and further ones
+    are left alone unless their namespace looks like a slip of it.
+
+    Args:
+        sections: Those of a file.
+        nodes: Names of the nodes.
+        namespace: Of the nodes, such as ``/cell1``; empty for none.
+
+    Raises:
+        UsageError: There is one; the message names it.
+    """
+    ours = [section for section in sections if not section.is_pattern and _name_of(section) in nodes]
+    is_for_us = any(_owner_of(section) == namespace for section in ours)
+    for section in ours:
+        owner, name = _owner_of(section), _name_of(section)
+        if owner in {"", namespace} or (namespace and is_for_us and not _is_slip(owner, namespace)):
+            continue
+        place = f"{section.place.in_file(str(section.path))}: {section.node.removeprefix('/')}"
+        if namespace:
+            raise UsageError(
+                f"{place} is no node of the graph in {namespace}",
+                expected=f"the section {namespace}/{name}, or {name} for any namespace",
+                got=section.node,
+            )
         raise UsageError(
-            f"{place}: {section.node.removeprefix('/')} is in a namespace",
+            f"{place} is in a namespace",
             expected=f"--namespace {owner.removeprefix('/')}, or the section {name}",
             got="no namespace",
         )
+
+
+def _owner_of(section: Section) -> str:
+    return section.node.rpartition("/")[0]
+
+
+def _name_of(section: Section) -> str:
+    return section.node.rpartition("/")[2]
+
+
+def _is_slip(owner: str, namespace: str) -> bool:
+    """Return whether a namespace was probably to be another; cell1 and cell2 or left_a and left_b are two."""
+    if owner.rstrip("0123456789") == namespace.rstrip("0123456789") or owner[:-1] == namespace[:-1]:
+        return False
+    return bool(get_close_matches(owner, [namespace], 1, _ALIKE))

@@ -33,9 +33,30 @@ def test_in_a_namespace_a_section_names_node_or_namespace_or_a_pattern(path: Pat
     assert speed(path, f"{section}: {{{SLOW}}}\n", "/cell1") == 0.05
 
 
-@pytest.mark.parametrize("section", ["/cell2/arm_node", "/*/*/arm_node", "/cell1/camera", "/cell2/*"])
+@pytest.mark.parametrize(
+    "section", ["/*/*/arm_node", "/cell1/camera", "/cell2/*", "/cell2/camera", "/robot/state_publisher"]
+)
 def test_what_is_for_others_is_left_alone(path: Path, section: str):
     assert speed(path, f"{section}: {{{SLOW}}}\n", "/cell1") == resolve().arm_node.limits.tool_speed_mps
+
+
+@pytest.mark.parametrize("section", ["/cell2/arm_node", "/cel1/arm_node", "/site/cell1/arm_node"])
+def test_a_section_in_a_namespace_that_no_node_has_is_refused(path: Path, section: str):
+    words = rf"{section[1:]} is no node of the graph in /cell1; expected the section /cell1/arm_node, or "
+    with pytest.raises(UsageError, match=words):
+        speed(path, f"{section}: {{{SLOW}}}\n", "/cell1")
+
+
+@pytest.mark.parametrize("other", ["/cell2", "/cell11", "/cella", "/left"])
+def test_a_file_for_several_cells_is_read_by_each(path: Path, other: str):
+    text = f"/cell1/gate_node: {{ros__parameters: {{}}}}\n{other}/arm_node: {{{SLOW}}}\n"
+    assert speed(path, text, "/cell1") == resolve().arm_node.limits.tool_speed_mps
+
+
+def test_a_slip_of_the_namespace_is_refused_beside_a_right_section(path: Path):
+    text = f"/cell1/gate_node: {{ros__parameters: {{}}}}\n/cel1/arm_node: {{{SLOW}}}\n"
+    with pytest.raises(UsageError, match=r"cel1/arm_node is no node of the graph in /cell1"):
+        speed(path, text, "/cell1")
 
 
 def test_a_section_for_all_gives_each_node_what_it_knows(path: Path):

@@ -83,7 +83,10 @@ def test_a_playback_in_a_namespace_takes_the_sections_of_its_nodes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tmp_path / "cells.yaml"
-    path.write_text("/cell1/gate_node: {ros__parameters: {judge: {kind: statistics}}}")
+    path.write_text(
+        "/cell1/gate_node: {ros__parameters: {judge: {kind: statistics}}}\n"
+        "/cell2/gate_node: {ros__parameters: {}}\n"
+    )
     record(monkeypatch, gate_node__judge__kind="learned", vla_node__subject="panel-vla-side")
     recording = Path("trial.mcap")
     here = graph_of_recording(recording, (path,), namespace="/cell1")
