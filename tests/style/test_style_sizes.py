@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from statistics import median
 
 from style_sources import ROOT, sources, statements_of
 
@@ -34,11 +33,6 @@ def test_no_long_file() -> None:
         if source.lines > most
     ]
     assert not long, "\n".join(long)
-
-
-def test_files_are_short() -> None:
-    lines = [source.lines for source in sources("src") if source.path.name != "__init__.py"]
-    assert median(lines) <= _claimed("median file at most N lines")
 
 
 def test_no_long_function() -> None:
