@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         files = sorted(file.relative_to(arguments.out).as_posix() for file in arguments.out.iterdir())
-        print(
-            json.dumps({"export": str(arguments.out), "format": arguments.format, "files": files}, indent=2)
-        )
+        print_json({"export": str(arguments.out), "format": arguments.format, "files": files})
         return 0
     print(f"export: {os.path.relpath(arguments.out)}; README.md in it says how to load it")
     next_command("db", "show", arguments.database)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -45,6 +46,13 @@ def table_of(*headings: str, title: str | None = None, right: Collection[str] = 
     for heading in headings:
         table.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
     return table
+
+
+def print_json(result: object) -> None:
+    """Print a record, or a tree with records, as JSON."""
+    from embodied_iqa.base.records import unstructure  # an import of its own weight
+
+    print(json.dumps(unstructure(result), indent=2))
 
 
 def next_command(*words: object) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Callable
@@ -26,9 +27,22 @@ Word = TypeVar("Word", bound=str)
 _METAVARS: Final[dict[type, str]] = {int: "N", float: "X", str: "NAME"}
 
 
+def at_least(low: int) -> Callable[[str], int]:
+    """Return the type of an option whose value is a whole number from ``low``."""
+
+    def parse(text: str) -> int:
+        if (number := int(text)) < low:
+            raise argparse.ArgumentTypeError(f"expected {low} or more; got {number}")
+        return number
+
+    parse.__name__ = "int"  # argparse: "invalid int value"
+    return parse
+
+
 def add_workers(parser: argparse.ArgumentParser, what: str = "processes that measure images") -> None:
     """Add `--workers`, 1 by default."""
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help=f"{what} (default 1)")
+    add, number = parser.add_argument, at_least(1)
+    add("--workers", type=number, default=1, metavar="N", help=f"{what} (default 1)")
 
 
 def add_engine_options(parser: argparse.ArgumentParser, what: str = "blocks in parallel") -> None:
@@ -48,11 +62,7 @@ def add_engine_options(parser: argparse.ArgumentParser, what: str = "blocks in p
 
 
 def engine_of(arguments: argparse.Namespace) -> EngineOptions:
-    """Return what runs the jobs, from the options of `add_engine_options`.
-
-    Raises:
-        UsageError: Wrong number of workers.
-    """
+    """Return what runs the jobs, from the options of `add_engine_options`."""
     from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 
     return EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
@@ -144,10 +154,11 @@ def _parts(hint: Any) -> tuple[Any, ...]:
 
 def _within(option: str, kind: type, low: float, high: float) -> Callable[[str], Any]:
     """Return a type of numbers that refuses what is out of range."""
+    expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
 
     def parse(text: str) -> Any:
         if not low <= (number := kind(text)) <= high:
-            raise UsageError(f"{option} is wrong", expected=f"{low:g} to {high:g}", got=number)
+            raise UsageError(f"{option} is wrong", expected=expected, got=number)
         return number
 
     parse.__name__ = kind.__name__  # argparse: "invalid int value"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.plan_options import at_least
 from embodied_iqa.data.recording.errors import RecordingReadError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     database = parser.add_argument_group("of a database")
     views = "also count scores for views that the subject is not made for"
     database.add_argument("--all-views", action="store_true", help=views)
-    database.add_argument("--seed", type=int, default=0, help="of the intervals (default 0)")
+    database.add_argument("--seed", type=at_least(0), default=0, help="of the intervals (default 0)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = _RUN if kind is None else kind.name
     if arguments.json:
         files = [str(report.output) for report in recovered]
-        print(json.dumps({"report": str(page), "kind": name, "recovered": files}, indent=2))
+        print_json({"report": str(page), "kind": name, "recovered": files})
         return 0
     _print(page, name, recovered, arguments.folder)
     return 0
@@ -70,8 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, kind: Stored | None) -> None:
     """Refuse options that mean nothing here."""
-    if arguments.seed < 0:
-        raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
     if (kind is None or kind.name != _DATABASE) and (arguments.all_views or arguments.seed):
         raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
     if (arguments.section or arguments.chapters) and not arguments.markdown:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.data.recording.opening import recording_file
 from embodied_iqa.data.recording.trial_reading import read_trial
@@ -118,7 +117,7 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
     if arguments.out is not None:
         scores.write(arguments.out)
     if arguments.json:
-        print(json.dumps(scores.tree(), indent=2))
+        print_json(scores.tree())
     else:
         for remark in scores.remarks:
             print(f"note: {remark}")

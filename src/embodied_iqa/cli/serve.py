@@ -7,9 +7,9 @@ import json
 import sys
 
 from embodied_iqa.base.config import build
-from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import at_least, read_plan
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
@@ -23,41 +23,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("subject", metavar="SUBJECT", help="name of the catalogue or reference, see docs/subjects.md")
-    add(
-        "--vla",
-        action="store_true",
-        help="SUBJECT is a VLA, if its form leaves that open (transformers:PATH)",
-    )
+    is_vla = "SUBJECT is a VLA, if its form leaves that open (transformers:PATH)"
+    add("--vla", action="store_true", help=is_vla)
     add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
     add("--port", type=int, default=8000, metavar="N", help="TCP port, 0 for any free one (default 8000)")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
-    add("--most-waiting", type=int, default=16, metavar="N", help="most questions in the queue (default 16)")
-    add("--batch", type=int, default=8, metavar="N", help="most questions answered at once (default 8)")
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="OPTION=VALUE",
-        help="option of the subject, such as loading.device=cuda or policy.convention=pi0-libero",
-    )
+    count, queue = at_least(1), "most questions in the queue (default 16)"
+    add("--most-waiting", type=count, default=16, metavar="N", help=queue)
+    add("--batch", type=count, default=8, metavar="N", help="most questions answered at once (default 8)")
+    example = "option of the subject, such as loading.device=cuda or policy.convention=pi0-libero"
+    add("--set", action="append", default=[], metavar="OPTION=VALUE", help=example)
     add_consent(parser)
     add("--json", action="store_true", help="print the address and the subject's metadata as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
-    for name in ("most_waiting", "batch"):
-        if getattr(arguments, name) < 1:
-            raise UsageError(
-                f"wrong --{name.replace('_', '-')}", expected="1 or more", got=getattr(arguments, name)
-            )
-    settings = ServingOptions(
-        host=arguments.host,
-        port=arguments.port,
-        token=token_from(arguments.token_env),
-        most_waiting=arguments.most_waiting,
-        most_at_once=arguments.batch,
-    )
+    token = token_from(arguments.token_env)
+    settings = read_plan(ServingOptions, arguments, token=token, most_at_once=arguments.batch)
     subject = _subject(arguments)
 
     def ready(port: int) -> None:

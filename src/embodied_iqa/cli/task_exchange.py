@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
 
@@ -22,7 +21,7 @@ def write_file(arguments: argparse.Namespace) -> int:
     done = export_tasks(DatabaseStore(arguments.database), out)
     if arguments.json:
         result = {"pictures": done.images, "tasks": done.tasks, "rejected": done.left_out}
-        print(json.dumps(result, indent=2))
+        print_json(result)
     else:
         left_out = f"; {done.left_out} rejected references are left out" if done.left_out else ""
         print(f"{out}: {done.images} references, {done.tasks} tasks{left_out}")
@@ -36,7 +35,7 @@ def read_file(arguments: argparse.Namespace) -> int:
     done = import_tasks(store, arguments.file, arguments.person, how)
     if arguments.json:
         result = {"pictures": done.images, "tasks": done.tasks, "edits": done.edits}
-        print(json.dumps(result | {"conflicts": unstructure(done.conflicts)}, indent=2))
+        print_json(result | {"conflicts": unstructure(done.conflicts)})
         return 0
     for name in done.conflicts:
         result_of = "replaced" if how is Conflicts.REPLACE else "kept as it is"

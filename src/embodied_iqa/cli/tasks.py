@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -80,7 +79,7 @@ def check(arguments: argparse.Namespace) -> int:
     tasks = sum(len(item.tasks) for item in found)
     if arguments.json:
         result = {"pictures": len(found), "tasks": tasks, "errors": [str(error) for error in errors]}
-        print(json.dumps(result, indent=2))
+        print_json(result)
     else:
         for error in errors:
             print(f"embodied-iqa: {error}", file=sys.stderr)
@@ -107,7 +106,7 @@ def make(arguments: argparse.Namespace) -> int:
             _print_scene(seed, scene, tasks)
             task = tasks[0].text
     if arguments.json:
-        print(json.dumps(records, indent=2))
+        print_json(records)
     else:
         next_command("trial", "--scene-seed", seeds[-1], "--task", task)
     return 0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli import train_vision
-from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.training_checks import check_training
+from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.plan_options import at_least, read_plan
+from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.models.panel.panel_members import RECIPES, adapted, recipe_of
 
 if TYPE_CHECKING:
@@ -44,29 +44,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for training in actions.choices.values():
         training.add_argument("--out", type=Path, required=True, metavar="DIR", help=kept)
         training.add_argument("--members", metavar="A,B", help="members by name (default: all)")
-        training.add_argument("--seed", type=int, default=1, help="seed of scenes and weights (default: 1)")
-        training.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
+        training.add_argument(
+            "--seed", type=at_least(0), default=1, help="seed of scenes and weights (default: 1)"
+        )
+        training.add_argument(
+            "--workers", type=at_least(1), default=2, help="number of processes (default: 2)"
+        )
         training.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
-    check_training(arguments)
+    require_torch()
     if arguments.what == "vision-panel":
         return train_vision.run(arguments)
     from embodied_iqa.models.panel.training import train_panel as training
 
     names = arguments.members.split(",") if arguments.members else list(RECIPES)
     recipes = [adapted(recipe_of(name.strip()), arguments.scenes, arguments.epochs) for name in names]
-    plan = training.PanelPlan(
-        tuple(recipe.name for recipe in recipes),
-        arguments.out,
-        arguments.seed,
-        arguments.quick,
-        arguments.workers,
-        arguments.scenes,
-        arguments.epochs,
-    )
+    plan = read_plan(training.PanelPlan, arguments, members=tuple(recipe.name for recipe in recipes))
     with ProgressBars(transient=False) as bars:
         cards = training.train_panel(plan, bars)
     _print_results(plan, cards, as_json=arguments.json)
@@ -76,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_results(plan: PanelPlan, cards: list[ModelCard], *, as_json: bool) -> None:
     if as_json:
         rows = [{"name": card.name, "role": card.role, **card.results} for card in cards]
-        print(json.dumps({"models": str(plan.models), "quick": plan.quick, "members": rows}, indent=2))
+        print_json({"models": str(plan.models), "quick": plan.quick, "members": rows})
         return
     for card in cards:
         print(f"{card.name}: {_result_text(card.results)}")

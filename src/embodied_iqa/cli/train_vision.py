@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.models.vision.training.vision_members import recipes_of
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     names = tuple(name.strip() for name in arguments.members.split(",")) if arguments.members else ()
     recipes_of(names, images=arguments.samples)
-    plan = training.VisionPlan(
-        names, arguments.out, arguments.seed, arguments.quick, arguments.workers, arguments.samples
-    )
+    plan = read_plan(training.VisionPlan, arguments, members=names, images=arguments.samples)
     with ProgressBars(transient=False) as bars:
         cards = training.train_vision_panel(plan, bars)
     _print_results(plan, cards, as_json=arguments.json)
@@ -47,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_results(plan: VisionPlan, cards: list[VisionCard], *, as_json: bool) -> None:
     if as_json:
         rows = [{"name": card.name, "task": card.task, **card.performance} for card in cards]
-        print(json.dumps({"models": str(plan.models), "quick": plan.quick, "members": rows}, indent=2))
+        print_json({"models": str(plan.models), "quick": plan.quick, "members": rows})
         return
     table = table_of("name", "task", "performance", "95 %", right=("performance",))
     for card in cards:

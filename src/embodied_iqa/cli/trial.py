@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import parse_distortion
@@ -117,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     scores = finish_session(info, folders, remarks)
     page = report_of_folder(run_folder)
     if arguments.json:
-        print(json.dumps(scores.tree(), indent=2))
+        print_json(scores.tree())
         return 0
     for remark in scores.remarks:
         print(f"note: {remark}")

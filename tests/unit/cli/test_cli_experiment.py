@@ -78,7 +78,7 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--workers", "0"], "wrong --workers"),
+        (["--workers", "0"], "argument --workers: expected 1 or more"),
         (["--workers", "2", "--ros"], "1 with --ros"),
         (["--attach"], "--attach needs --ros"),
         (["--set", "nonsense"], "node.parameter=value"),

@@ -109,5 +109,5 @@ def test_the_options_of_the_engine_make_an_engine() -> None:
     assert engine_of(parser.parse_args([])) == EngineOptions()
     given = parser.parse_args(["--workers", "2", "--engine", "ray", "--ray-address", "a:1"])
     assert engine_of(given) == EngineOptions(EngineKind.RAY, 2, "a:1")
-    with pytest.raises(UsageError, match="wrong number of workers"):
+    with pytest.raises(UsageError, match="--workers: expected 1 or more; got 0"):
         engine_of(parser.parse_args(["--workers", "0"]))

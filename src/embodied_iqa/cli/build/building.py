@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import engine_of, read_plan
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
@@ -32,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ProgressBars(transient=False) as bars:
         summary = build(arguments.out, plan, options, BuildProgress(bars))
     if arguments.json:
-        print(json.dumps(summary_tree(arguments.out, summary), indent=2))
+        print_json(summary_tree(arguments.out, summary))
     else:
         print_summary(arguments.out, summary)
         next_command("report", arguments.out)

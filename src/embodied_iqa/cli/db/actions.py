@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.measure import Measurement
 
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.data.database import joined_runs
 from embodied_iqa.data.database.building.merge import merge_databases
 from embodied_iqa.data.database.check import check_database
@@ -25,7 +25,7 @@ def check(arguments: argparse.Namespace) -> int:
     exit_code = 1 if report.errors else 0
     if arguments.json:
         tree = {"errors": report.errors, "remarks": report.remarks, "counts": report.counts}
-        print(json.dumps(tree, indent=2))
+        print_json(tree)
         return exit_code
     for line in report.errors:
         print(f"error: {line}")

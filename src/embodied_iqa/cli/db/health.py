@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.health import UNHARMED, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
@@ -21,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     grid = load_grid(open_database(arguments.database))
     found = health(grid, {line.id: str(line.distortion_class) for line in catalogue()})
     if arguments.json:
-        print(json.dumps({str(group): _tree(row) for group, row in found.items()}, indent=2))
+        print_json({str(group): _tree(row) for group, row in found.items()})
         return 0
     for group, row in found.items():
         _print(group, row)

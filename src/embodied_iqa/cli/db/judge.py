@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from functools import partial
 
 from embodied_iqa.base.progress import track
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.data.database.verdicts import VERDICT_NAMES
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = judge_pairs(store, Gatekeeper(judge, GateOptions()), name, progress)
     counts = {verdict: found[verdict] for verdict in VERDICT_NAMES}
     if arguments.json:
-        print(json.dumps(counts, indent=2))
+        print_json(counts)
         return 0
     print(f"{arguments.database}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items()))
     next_command("studio", arguments.database)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.data.database.sample import SampledPair, answer_text, draw_pairs, side_by_side
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.imaging.images.codecs import write_image
@@ -25,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     store = open_database(arguments.database)
     sample = draw_pairs(store, arguments.pairs, arguments.seed)
     if arguments.json:
-        print(json.dumps([item.tree() for item in sample], indent=2))
+        print_json([item.tree() for item in sample])
     else:
         _print(sample)
         next_command("db", "sql", arguments.database, "SELECT * FROM opinions LIMIT 5")

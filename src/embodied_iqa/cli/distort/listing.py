@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Final
 
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.imaging.distortions import LEVELS, Entry, catalogue, miqd_catalogue
 
 _WIDTH_OF_ALL: Final = 110
@@ -16,7 +15,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the catalogues."""
     entries = (*catalogue(), *miqd_catalogue())
     if getattr(arguments, "json", False):
-        print(json.dumps([_record(entry) for entry in entries], indent=2))
+        print_json([_record(entry) for entry in entries])
         return 0
     out = console()
     has_room = out.width >= _WIDTH_OF_ALL

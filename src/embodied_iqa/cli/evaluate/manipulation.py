@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, at_least, engine_of, read_plan
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
@@ -39,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--planner", required=True, metavar="SUBJECT", help=f"such as {planner}")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder, or a run to continue")
     add("--subset", default=_ALL, metavar="A,B", help=f"some of {','.join(Subset)} (default: all in EP)")
-    add("--limit", type=int, metavar="N", help="at most N episodes of each task and subset")
+    add("--limit", type=at_least(1), metavar="N", help="at most N episodes of each task and subset")
     _add_prompt(parser)
     _add_arms(parser)
     add_engine_options(parser, "jobs in parallel")
@@ -91,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [
             {"arm": arm, "subset": str(subset)} | unstructure(one) for (arm, subset), one in summaries.items()
         ]
-        print(json.dumps(rows, indent=1))
+        print_json(rows)
         return 0
     _print_summaries(summaries)
     print(f"report: {page}")
@@ -173,8 +172,6 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     chosen = [one for one in found if one.subset in set(words)]
     if arguments.limit is None:
         return chosen
-    if arguments.limit < 1:
-        raise UsageError("wrong limit", expected="1 or more", got=arguments.limit)
     counts: dict[tuple[Subset, str], int] = {}
     kept = []
     for one in chosen:

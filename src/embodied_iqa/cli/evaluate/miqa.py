@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.cli.plan_options import add_workers, words_of
+from embodied_iqa.cli.output import console, print_json, table_of
+from embodied_iqa.cli.plan_options import add_workers, at_least, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
@@ -39,11 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--metrics", default=baselines, metavar="A,B", help=f"metrics beside (default: {baselines}; none: '')"
     )
-    add(
-        "--draws", type=int, default=500, metavar="N", help="draws of references for intervals (default: 500)"
-    )
+    draws = "draws of references for intervals (default: 500)"
+    add("--draws", type=at_least(1), default=500, metavar="N", help=draws)
     drawn = "held-out images of each reference, drawn with seed 0 (default: all)"
-    add("--images", "--pictures", type=int, default=0, metavar="N", help=drawn)
+    add("--images", "--pictures", type=at_least(0), default=0, metavar="N", help=drawn)
     add_workers(parser)
     add("--json", action="store_true", help="print the result as JSON")
 
@@ -52,9 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate, write the report, print a table; return the exit code."""
     from embodied_iqa.pages.reports.stored import write_report
 
-    if arguments.draws < 1 or arguments.images < 0:
-        got = f"{arguments.draws} draws, {arguments.images} images"
-        raise UsageError("wrong number", expected="1 draw or more, images from 0", got=got)
     database = MiqaDatabase(arguments.database)
     names = [metric_name(model) for model in arguments.models]
     plan = _plan(arguments, database, names)
@@ -63,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = evaluate(database, plan, out, EngineOptions(workers=arguments.workers), bars.update)
     page = write_report(out)
     if arguments.json:
-        print(json.dumps(unstructure(result), indent=1))
+        print_json(result)
         return 0
     _print(result)
     print(f"report: {page}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,8 @@ import numpy as np
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.plan_options import at_least, read_plan
 from embodied_iqa.imaging.distortions.catalogue import catalogue, entry
 from embodied_iqa.models.panel.panel_members import VLA_NAMES, VLM_NAMES, members_in
 from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
@@ -25,30 +25,22 @@ _SEED = 4_000_037
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--scenes", type=int, default=100, help="number of unseen scenes (default: 100)")
-    parser.add_argument(
-        "--grid-scenes", type=int, metavar="N", help="how many of them are also distorted (default: all)"
-    )
-    parser.add_argument(
-        "--distortions",
-        default="all",
-        metavar="A,B",
-        help="distortions by number or name; all (default) or none",
-    )
-    parser.add_argument("--members", metavar="A,B", help="members by name (default: all)")
-    parser.add_argument(
-        "--models", type=Path, metavar="DIR", help="folder of another panel (default: that of the package)"
-    )
-    parser.add_argument("--seed", type=int, default=_SEED, help=f"seed of the scenes (default: {_SEED})")
-    parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="write a Markdown page here, with its images in a folder beside it",
-    )
-    parser.add_argument("--cards", action="store_true", help="write the results into the cards in --models")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    add = parser.add_argument
+    add("--scenes", type=at_least(1), default=100, help="number of unseen scenes (default: 100)")
+    grid = "how many of them are also distorted (default: all)"
+    add("--grid-scenes", type=at_least(0), metavar="N", help=grid)
+    names = "distortions by number or name; all (default) or none"
+    add("--distortions", default="all", metavar="A,B", help=names)
+    add("--members", metavar="A,B", help="members by name (default: all)")
+    models = "folder of another panel (default: that of the package)"
+    add("--models", type=Path, metavar="DIR", help=models)
+    add("--seed", type=at_least(0), default=_SEED, help=f"seed of the scenes (default: {_SEED})")
+    workers = at_least(1)
+    add("--workers", type=workers, default=2, help="number of processes (default: 2)")
+    page = "write a Markdown page here, with its images in a folder beside it"
+    add("--out", type=Path, metavar="FILE", help=page)
+    add("--cards", action="store_true", help="write the results into the cards in --models")
+    add("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,10 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     from embodied_iqa.models.panel.evaluation.evaluate import evaluate_panel
 
     if arguments.cards and arguments.models is None:
-        raise UsageError(
-            "--cards writes into the folder of the panel",
-            expected="--models DIR",
-        )
+        raise UsageError("--cards writes into the folder of the panel", expected="--models DIR")
     plan = _plan(arguments)
     with ProgressBars(transient=False) as bars:
         evaluation = evaluate_panel(plan, bars)
@@ -72,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         write_report(evaluation, arguments.out, arguments.out.parent / "images")
     if arguments.json:
-        print(json.dumps(_record(evaluation), indent=2))
+        print_json(_record(evaluation))
     else:
         _print_tables(evaluation)
         next_command("build", "--panel", ",".join((*plan.vlms, *plan.vlas)), "--out", "DB")
@@ -83,14 +72,8 @@ def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
     from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan
 
     grid = arguments.scenes if arguments.grid_scenes is None else arguments.grid_scenes
-    if (
-        arguments.scenes < 1
-        or not 0 <= grid <= arguments.scenes
-        or min(arguments.seed, arguments.workers - 1) < 0
-    ):
-        raise UsageError(
-            "wrong numbers", expected="scenes and workers from 1, grid scenes up to scenes, seed from 0"
-        )
+    if grid > arguments.scenes:
+        raise UsageError("wrong --grid-scenes", expected=f"up to {arguments.scenes}, the scenes", got=grid)
     models = arguments.models or MODELS
     there = members_in(models)
     wanted = tuple(arguments.members.split(",")) if arguments.members else there
@@ -99,16 +82,9 @@ def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
             raise UsageError("unknown member of the panel", got=name, available=there)
     words = [] if arguments.distortions == "none" else arguments.distortions.split(",")
     numbers = [line.id for line in catalogue()] if words == ["all"] else [entry(word).id for word in words]
-    return EvaluationPlan(
-        models,
-        tuple(name for name in VLA_NAMES if name in wanted),
-        tuple(name for name in VLM_NAMES if name in wanted),
-        arguments.scenes,
-        grid,
-        tuple(numbers),
-        arguments.seed,
-        arguments.workers,
-    )
+    vlas, vlms = (tuple(name for name in names if name in wanted) for names in (VLA_NAMES, VLM_NAMES))
+    given = {"models": models, "grid_scenes": grid, "distortions": tuple(numbers)}
+    return read_plan(EvaluationPlan, arguments, vlas=vlas, vlms=vlms, **given)
 
 
 def _record(evaluation: PanelEvaluation) -> dict[str, object]:

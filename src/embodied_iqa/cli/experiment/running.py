@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial
@@ -18,7 +17,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors, print_gates, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.models.subjects.reference import SubjectReference
@@ -66,8 +65,8 @@ _NO_RESULT: Final = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Perform the missing runs and score all; return the exit code."""
-    if arguments.workers < 1 or (arguments.workers > 1 and arguments.ros):
-        raise UsageError("wrong --workers", expected="1 or more; 1 with --ros", got=arguments.workers)
+    if arguments.workers > 1 and arguments.ros:
+        raise UsageError("wrong --workers", expected="1 with --ros", got=arguments.workers)
     if arguments.attach and not arguments.ros:
         raise UsageError("--attach needs --ros")
     subjects = parse_subjects(arguments.subjects)
@@ -97,7 +96,7 @@ def _perform(arguments: argparse.Namespace, graph: GraphParameters, folder: Expe
         comparison = compare_arms([item.run for item in scored], names)
         page = write_experiment_report(read_experiment(arguments.out), comparison, arguments.out, peers)
     if arguments.json:
-        print(json.dumps(as_tree(means, comparison, peers), indent=2))
+        print_json(as_tree(means, comparison, peers))
         return 0
     print_table(means)
     if comparison is not None:

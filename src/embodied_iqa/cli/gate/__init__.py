@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.gate.proxy_options import configure_proxy
-from embodied_iqa.cli.node_options import add_node_options
-from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_workers
+from embodied_iqa.cli.parser import Parser, perform
+from embodied_iqa.cli.plan_options import at_least
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _ACTIONS: Final = {
@@ -22,7 +21,7 @@ _ACTIONS: Final = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
     _configure_calibrate(calibrate)
     check = actions.add_parser("check", help="judge the images of a folder or recording")
@@ -30,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
     )
     fit = actions.add_parser("fit", help="fit the gate to what a policy loses, with a promise on new scenes")
-    _configure_fit(fit)
+    fit.module = f"{__name__}.fitting"
     configure_proxy(actions.add_parser("proxy", help="judge the images on their way to a policy server"))
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
@@ -45,39 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def _configure_fit(fit: argparse.ArgumentParser) -> None:
-    add = fit.add_argument
-    sources = "a database with scores of the policy, or recordings of clean images"
-    add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
-    add("--camera", required=True, metavar="VIEW", help="name of a camera")
-    add("--policy", required=True, metavar="NAME", help="VLA whose loss is predicted")
-    add(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="YAML file to write; networks are put beside it",
-    )
-    add("--keep", action="store_true", help="keep the other cameras and fits in FILE")
-    risk = "largest mean loss of the frames that pass, of 1 per frame (default: 0.03)"
-    add("--risk", type=float, default=0.03, metavar="R", help=risk)
-    confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"
-    add("--confidence", type=float, metavar="P", help=confidence)
-    loss = "what is bounded: with or without refusals, which move nothing (default: decision)"
-    add("--loss", choices=["decision", "wrong-motion"], default="decision", help=loss)
-    add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")
-    features = "networks also see the features of this subject, such as the policy itself, where it has any"
-    add("--features", default="", metavar="NAME", help=features)
-    ranges = "ordinary ranges of the cameras, of `gate calibrate` (default: from the clean frames)"
-    add("--statistics", type=Path, metavar="FILE", help=ranges)
-    tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
-    add("--tasks", type=Path, metavar="FILE", help=tasks)
-    add("--seed", type=int, default=0, help="of the split and the networks (default: 0)")
-    add_workers(fit)
-    add("--json", action="store_true", help="print the result as JSON")
-    add_node_options(fit)
-
-
 def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:
     calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
     calibrate.add_argument("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
@@ -86,8 +52,11 @@ def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:
     calibrate.add_argument(
         "--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras"
     )
-    calibrate.add_argument("--scenes", type=int, default=40, help="scenes to render with --sim (default: 40)")
-    calibrate.add_argument("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
+    calibrate.add_argument(
+        "--scenes", type=at_least(1), default=40, help="scenes to render with --sim (default: 40)"
+    )
+    seed = at_least(0)
+    calibrate.add_argument("--seed", type=seed, default=0, help="seed of the scenes (default: 0)")
     calibrate.add_argument(
         "--size", action="append", metavar="WxH", help="image size with --sim; repeat for several"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
@@ -64,8 +63,6 @@ def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.ui
 
     views = _views(arguments)
     if arguments.sim:
-        if arguments.scenes < 1 or arguments.seed < 0:
-            raise UsageError("wrong --scenes or --seed", expected="scenes from 1, seed from 0")
         from embodied_iqa.quality.gate import simulated_frames as simulated
 
         check_cell_views(views)
@@ -97,7 +94,7 @@ def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) 
             {"view": c.view, "width_px": c.width_px, "height_px": c.height_px, "frames": c.n_frames}
             for c in calibrations
         ]
-        print(json.dumps({"output": str(arguments.output), "cameras": cameras}, indent=2))
+        print_json({"output": str(arguments.output), "cameras": cameras})
         return
     print(arguments.output)
     for c in calibrations:
@@ -128,7 +125,7 @@ def check(arguments: argparse.Namespace) -> int:
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:
         images = [dataclasses.asdict(result) for result in results]
-        print(json.dumps({"counts": counts, "pictures": images}, indent=2))
+        print_json({"counts": counts, "pictures": images})
     else:
         for result in results:
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())

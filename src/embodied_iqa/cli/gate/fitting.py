@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from dataclasses import replace
@@ -15,8 +14,9 @@ from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
-from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.node_options import add_node_options, overrides_of
+from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.plan_options import add_plan_options, add_workers, read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
@@ -25,7 +25,7 @@ from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
-from embodied_iqa.quality.gate.fitted import FittedGate, LossKind
+from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.recordings import RecordingsSource, recording_files
 from embodied_iqa.quality.gate.fitting.split import split_scenes
@@ -34,6 +34,31 @@ from embodied_iqa.quality.gate.predictors import judging_metric
 from embodied_iqa.quality.gate.risk_control import Promise
 from embodied_iqa.quality.metrics.catalogue import close_metric
 from embodied_iqa.runs.graph.node_table import resolve
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    sources = "a database with scores of the policy, or recordings of clean images"
+    add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
+    add("--camera", required=True, metavar="VIEW", help="name of a camera")
+    add("--policy", required=True, metavar="NAME", help="VLA whose loss is predicted")
+    out = "YAML file to write; networks are put beside it"
+    add("--out", type=Path, required=True, metavar="FILE", help=out)
+    add("--keep", action="store_true", help="keep the other cameras and fits in FILE")
+    risk = "largest mean loss of the frames that pass, of 1 per frame (default: 0.03)"
+    add("--risk", type=float, default=0.03, metavar="R", help=risk)
+    confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"
+    add("--confidence", type=float, metavar="P", help=confidence)
+    add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")
+    add_plan_options(parser, FitPlan, "loss", "features", "seed")
+    ranges = "ordinary ranges of the cameras, of `gate calibrate` (default: from the clean frames)"
+    add("--statistics", type=Path, metavar="FILE", help=ranges)
+    tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
+    add("--tasks", type=Path, metavar="FILE", help=tasks)
+    add_workers(parser)
+    add("--json", action="store_true", help="print the result as JSON")
+    add_node_options(parser)
 
 
 def fit(arguments: argparse.Namespace) -> int:
@@ -46,7 +71,7 @@ def fit(arguments: argparse.Namespace) -> int:
     database = _database(arguments)
     fitted = fit_gate(database, plan, known)
     if arguments.json:
-        print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
+        print_json({"output": str(arguments.out), **unstructure(fitted)})
         return 0
     _print(fitted)
     if fitted.advice:
@@ -58,8 +83,6 @@ def fit(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> FitPlan:
-    if arguments.workers < 1 or arguments.seed < 0:
-        raise UsageError("wrong number of workers or seed", expected="workers from 1, seed from 0")
     judge = parse_judge(arguments.judge)
     if judge.kind is JudgeKind.STATISTICS:
         raise UsageError(
@@ -69,15 +92,12 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         close_metric(judging_metric(judge.metric))  # a wrong name ends before the work
     if judge.kind is JudgeKind.LEARNED:
         require_torch()
-    return FitPlan(
+    return read_plan(
+        FitPlan,
+        arguments,
         view=parse_view(arguments.camera),
-        policy=arguments.policy,
         promise=Promise(arguments.risk, arguments.confidence),
         judge=judge,
-        loss=LossKind(arguments.loss),
-        features=arguments.features,
-        seed=arguments.seed,
-        workers=arguments.workers,
         command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
     )
 

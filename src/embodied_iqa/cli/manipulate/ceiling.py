@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.models.scoring.proportions import Share, wilson
 from embodied_iqa.suites.cell_manipulation.ceiling import ExpertRun, measure_ceiling
@@ -31,8 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the expert in all episodes and print its success; return the exit code."""
-    if arguments.workers < 1:
-        raise UsageError("wrong --workers", expected="1 or more", got=arguments.workers)
     episodes = read_episodes(arguments.episodes)
     runs: list[ExpertRun] = []
     with ProgressBars() as bars:
@@ -44,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         write_text_whole(arguments.out, json.dumps([unstructure(run) for run in runs], indent=1))
     if arguments.json:
-        print(json.dumps({name: _tree(share) for name, share in _shares(runs)}, indent=2))
+        print_json({name: _tree(share) for name, share in _shares(runs)})
     else:
         _print(runs)
     return 0

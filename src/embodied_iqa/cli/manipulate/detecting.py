@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import track
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_json, table_of
+from embodied_iqa.cli.plan_options import at_least
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.suites.cell_manipulation.making import read_episodes
 from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS, ListError, list_errors
@@ -29,14 +28,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     by = "classical (default), or panel:NAME and other vision models"
     add("--detector", default=CLASSICAL, metavar="MODEL", help=by)
     add("--distortion", metavar="ID:LEVEL", help="of the images, such as 12:3 (default: clean)")
-    add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default 1)")
+    add(
+        "--every",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="only each Nth episode (default 1)",
+    )
     add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the error; return the exit code."""
-    if arguments.every < 1:
-        raise UsageError("wrong --every", expected="1 or more", got=arguments.every)
     episodes = read_episodes(arguments.episodes)[:: arguments.every]
     options = PromptOptions(coordinates=Coordinates.DETECTOR, detector=arguments.detector)
     spec = parse_distortion(arguments.distortion) if arguments.distortion else None
@@ -44,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = _rows(errors)
     false = sum(one.false for one in errors)
     if arguments.json:
-        print(json.dumps({"pictures": len(errors), "false": false, "things": rows}, indent=2))
+        print_json({"pictures": len(errors), "false": false, "things": rows})
         return 0
     within = f"within {NEAR_BINS} bins"
     table = table_of("kind", "number", within, "median", "95 %", right=("number", within, "median", "95 %"))

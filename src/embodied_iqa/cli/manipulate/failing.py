@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from pathlib import Path
 
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.suites.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
 from embodied_iqa.suites.cell_manipulation.planning.faulty import Fault
 from embodied_iqa.suites.cell_manipulation.planning.labels import (
@@ -40,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     right, total = agreement(table)
     if arguments.json:
         tree = [unstructure(one) | {"class": str(one.error_class)} for one in study.failures]
-        print(json.dumps(tree, indent=1))
+        print_json(tree)
         return 0
     counts = Counter(one.kind for one in study.failures)
     shown = table_of("class", "kind", "episodes", right=("episodes",))

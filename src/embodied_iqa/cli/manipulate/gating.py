@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, next_command, table_of
-from embodied_iqa.cli.plan_options import add_workers
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.plan_options import add_workers, at_least
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
@@ -39,8 +38,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--confidence", type=float, metavar="P", help=confidence)
     number = f"distortions of each image, at one random level each (default: {_DISTORTIONS})"
     add("--distortions", type=int, default=_DISTORTIONS, metavar="N", help=number)
-    add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default: 1)")
-    add("--seed", type=int, default=0, metavar="N", help="of mix, split and networks (default: 0)")
+    add(
+        "--every",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="only each Nth episode (default: 1)",
+    )
+    add(
+        "--seed",
+        type=at_least(0),
+        default=0,
+        metavar="N",
+        help="of mix, split and networks (default: 0)",
+    )
     add_workers(parser, "processes that look at images")
     add("--json", action="store_true", help="print the result as JSON")
 
@@ -63,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = GateFile(arguments.out, ())
     fitted = fit_source(source, plan, known)
     if arguments.json:
-        print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
+        print_json({"output": str(arguments.out), **unstructure(fitted)})
         return 0
     print(fitted.promise)
     table = table_of("on held-out episodes", "value", right=("value",))
@@ -80,8 +91,6 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
     most = len(catalogue())
     if not 1 <= arguments.distortions <= most:
         raise UsageError("wrong --distortions", expected=f"1 to {most}", got=arguments.distortions)
-    if min(arguments.workers, arguments.every) < 1 or arguments.seed < 0:
-        raise UsageError("wrong --workers, --every or --seed", expected="from 1, from 1 and from 0")
     require_torch()
     promise = Promise(arguments.risk, arguments.confidence)
     policy = f"a planner that recognises by {arguments.detector}"

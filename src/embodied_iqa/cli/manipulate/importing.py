@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.suites.cell_manipulation.planning.trajectories import (
     PlanAgreement,
     TrajectoryCount,
@@ -37,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             "agreements": unstructure(agreements),
             "skipped": dict(found.skipped),
         }
-        print(json.dumps(tree, indent=1))
+        print_json(tree)
         return 0
     _print_counts(counts)
     if agreements:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from pathlib import Path
 
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import words_of
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.making import PROTOCOL, make_episodes, write_episodes
@@ -29,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     path = write_episodes(arguments.out, episodes)
     counts = Counter(str(episode.subset) for episode in episodes)
     if arguments.json:
-        print(json.dumps({"file": str(path), "episodes": len(episodes), "subsets": dict(counts)}, indent=2))
+        print_json({"file": str(path), "episodes": len(episodes), "subsets": dict(counts)})
     else:
         by_subset = ", ".join(f"{subset} {count}" for subset, count in counts.items())
         print(f"{len(episodes)} episodes ({by_subset}) in {path}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.progress import track
+from embodied_iqa.cli.plan_options import at_least
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
 from embodied_iqa.suites.cell_manipulation.planning.transcript import replay
@@ -16,13 +17,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("run", type=Path, metavar="RUN", help="folder of `embodied-iqa evaluate manipulation`")
-    add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default 1)")
+    add(
+        "--every",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="only each Nth episode (default 1)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay; return 1 if an episode ends otherwise."""
-    if arguments.every < 1:
-        raise UsageError("wrong --every", expected="1 or more", got=arguments.every)
     transcripts = list(read_transcripts(arguments.run))[:: arguments.every]
     if not transcripts:
         expected = "a folder of `embodied-iqa evaluate manipulation`"

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_workers
+from embodied_iqa.cli.parser import Parser, perform
+from embodied_iqa.cli.plan_options import add_workers, at_least
 
 _ACTIONS: Final = {
     "list": "listing:list_metrics",
@@ -20,7 +20,7 @@ _ACTIONS: Final = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     listing = actions.add_parser("list", help="list the metrics and what they need")
     show = actions.add_parser("show", help="show one metric and measure its speed here")
     show.add_argument("name", metavar="NAME", help="name of a metric")
@@ -35,25 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     train = actions.add_parser("train", help="train a metric on the scores of a database")
     _configure_train(train)
     tune = actions.add_parser("fine-tune", help="train a metric of pyiqa on an export of a database")
-    _configure_fine_tune(tune)
-    for action in (listing, show, score, train, tune):
+    tune.module = f"{__name__}.fine_tuning"
+    for action in (listing, show, score, train):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def _configure_fine_tune(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("name", metavar="pyiqa:NAME", help="metric of pyiqa, such as pyiqa:cnniqa")
-    add("export", type=Path, metavar="EXPORT", help="folder of `embodied-iqa export --format pyiqa`")
-    add("--out", type=Path, required=True, metavar="DIR", help="new folder")
-    add("--weights", type=Path, metavar="FILE", help="weights to begin with (default: random)")
-    add("--target", default="decision", help="score to predict (default: decision)")
-    add("--split", type=int, default=0, choices=range(10), help="split by reference (default: 0)")
-    add("--epochs", type=int, default=50, help="passes over the images (default: 50)")
-    add("--learning-rate", type=float, default=1e-5, metavar="RATE", help="of AdamW (default: 1e-5)")
-    add("--batch", type=int, default=8, help="images a step (default: 8)")
-    add("--crop", type=int, default=384, metavar="PX", help="side of random crops (default: 384)")
-    add("--seed", type=int, default=0, help="of everything random (default: 0)")
-    add("--gpus", type=int, default=0, help="GPUs; 0 trains on the processor (default: 0)")
 
 
 def _configure_train(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +51,7 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
     )
     add("--target", default="decision", metavar="NAME", help=f"{target} (default: decision)")
     add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default: 0)")
-    add("--seed", type=int, default=0, help="of everything random (default: 0)")
+    add("--seed", type=at_least(0), default=0, help="of everything random (default: 0)")
     add_workers(parser)
     views = "also count scores for views that the subject is not made for"
     add("--all-views", action="store_true", help=views)

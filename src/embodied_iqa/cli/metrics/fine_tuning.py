@@ -5,11 +5,27 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.plan_options import read_plan
+from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
 from embodied_iqa.quality.metrics.pyiqa.fine_tuning import FineTuning, fine_tune
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("name", metavar="pyiqa:NAME", help="metric of pyiqa, such as pyiqa:cnniqa")
+    add("export", type=Path, metavar="EXPORT", help="folder of `embodied-iqa export --format pyiqa`")
+    add("--out", type=Path, required=True, metavar="DIR", help="new folder")
+    add("--weights", type=Path, metavar="FILE", help="weights to begin with (default: random)")
+    rates = ("target", "split", "epochs", "learning_rate", "batch")
+    add_plan_options(parser, FineTuning, *rates, learning_rate="RATE")
+    crop = "side of random crops (default: 384)"
+    add("--crop", dest="crop_px", type=at_least(1), default=384, metavar="PX", help=crop)
+    add_plan_options(parser, FineTuning, "seed", "gpus")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -20,11 +36,9 @@ def train(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "not a metric of pyiqa", expected="pyiqa:NAME, such as pyiqa:cnniqa", got=arguments.name
         )
-    if min(arguments.epochs, arguments.batch, arguments.crop) < 1 or arguments.learning_rate <= 0:
-        raise UsageError(
-            "wrong options of training", expected="epochs, batch and crop from 1, a rate above 0"
-        )
-    plan = read_plan(FineTuning, arguments, crop_px=arguments.crop)
+    if arguments.learning_rate <= 0:
+        raise UsageError("--learning-rate is wrong", expected="above 0", got=arguments.learning_rate)
+    plan = read_plan(FineTuning, arguments)
 
     def show(line: str) -> None:
         print(line, file=sys.stderr, flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.quality.metrics import BUILT_IN, Metric, MetricInfo, Needs
 from embodied_iqa.quality.metrics.catalogue import KINDS, close_metric, metric_by_name
 from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_FILES
@@ -34,7 +33,7 @@ def list_metrics(arguments: argparse.Namespace) -> int:
         ]
         files = [{"name": f"pyiqa:{one.name}", "needs": one.needs, "files": one.text} for one in PYIQA_FILES]
         tree = {"metrics": metrics, "kinds": [asdict(kind) for kind in KINDS], "need_files": files}
-        print(json.dumps(tree, indent=2))
+        print_json(tree)
         return 0
     _print_list([metric.info for metric in BUILT_IN.values()], times_ms)
     next_command("metrics", "score", "NAME", "IMAGES")
@@ -49,7 +48,7 @@ def show_metric(arguments: argparse.Namespace) -> int:
     finally:
         close_metric(metric)
     if arguments.json:
-        print(json.dumps(_record(info) | {"ms_720p": round(time_ms, 1)}, indent=2))
+        print_json(_record(info) | {"ms_720p": round(time_ms, 1)})
         return 0
     facts = {
         "name": info.name,

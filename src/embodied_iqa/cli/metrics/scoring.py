@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from statistics import fmean
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
@@ -104,7 +103,7 @@ def print_scores(info: MetricInfo, scored: list[Scored], *, as_json: bool) -> No
             {"picture": row.image, "value": _plain(row.value), "error": row.error or None} for row in scored
         ]
         tree = {"metric": info.name, "higher_is_better": info.higher_is_better, "mean": mean}
-        print(json.dumps(tree | {"pictures": rows}, indent=1))
+        print_json(tree | {"pictures": rows})
     elif values:
         table = table_of("image", info.name, right=(info.name,))
         for row in scored:

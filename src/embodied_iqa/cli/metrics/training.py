@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.training_checks import check_training
+from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
@@ -29,7 +29,7 @@ from embodied_iqa.suites.miqa.training_rows import TARGET
 def train(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
     recipe = recipe_by_name(arguments.name)
-    check_training(arguments)
+    require_torch()
     target = arguments.target
     if target.startswith(TARGET):
         print_card(train_on_labels(recipe, target, arguments), arguments.out, as_json=arguments.json)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ProgressBars(transient=False) as bars:
         summary = build_labels(arguments.out, plan, engine, _Progress(bars))
     if arguments.json:
-        print(json.dumps({"path": str(arguments.out), **unstructure(summary)}, indent=2))
+        print_json({"path": str(arguments.out), **unstructure(summary)})
     else:
         _print(arguments.out, summary)
         next_command("miqa", "stability", arguments.out)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.records import unstructure
+from embodied_iqa.cli.output import print_json
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.published_layout import ImportSummary, import_labels
 
@@ -28,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.folder} is not a folder", expected="such as miqa_cls")
     summary = import_labels(arguments.folder, VisionTask(arguments.task), arguments.out, arguments.seed)
     if arguments.json:
-        print(json.dumps(unstructure(summary), indent=2))
+        print_json(summary)
     else:
         _print(arguments.out, summary)
     return 0

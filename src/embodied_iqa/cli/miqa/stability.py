@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, table_of
-from embodied_iqa.cli.plan_options import words_of
+from embodied_iqa.cli.output import console, print_json, table_of
+from embodied_iqa.cli.plan_options import at_least, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.stability import PUBLISHED, TRIALS, Spread, Stability, stability_of
@@ -24,15 +21,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("database", type=Path, metavar="MDB", help="folder of `embodied-iqa miqa build`")
     tasks = words_of("--task", VisionTask)
     add("--task", type=tasks, default="", metavar="TASKS", help="by commas (default: all that were built)")
-    add("--trials", type=int, default=TRIALS, metavar="N", help="random splits (default %(default)s)")
+    add(
+        "--trials",
+        type=at_least(1),
+        default=TRIALS,
+        metavar="N",
+        help="random splits (default %(default)s)",
+    )
     add("--seed", type=int, default=0, metavar="S", help="of the splits (default 0)")
     add("--json", action="store_true", help="print as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare and print; return the exit code."""
-    if arguments.trials < 1:
-        raise UsageError("wrong --trials", expected="1 or more", got=arguments.trials)
     database = MiqaDatabase(arguments.database)
     built = tuple(task for task in database.tasks if database.manifest(task).models)
     tasks = tuple(dict.fromkeys(arguments.task)) or built or database.tasks
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         for task in tasks
     ]
     if arguments.json:
-        print(json.dumps(unstructure(found), indent=2))
+        print_json(found)
     else:
         _print(found)
     return 0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.records import Plain, unstructure
-from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.plan_options import add_workers
+from embodied_iqa.base.records import Plain
+from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.plan_options import add_workers, at_least
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
 from embodied_iqa.quality.metrics.training.miqa_recipes import with_region_layer
@@ -46,20 +44,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--weights", type=Path, metavar="FILE", help="backbone to begin with (safetensors, names of timm)")
     region = "region encoder (safetensors; default: one is trained on rendered scenes)"
     add("--region-weights", type=Path, metavar="FILE", help=region)
-    add("--epochs", type=int, metavar="N", help="at most (default: as in the recipe)")
+    add("--epochs", type=at_least(1), metavar="N", help="at most (default: as in the recipe)")
     images = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
-    add("--images", "--pictures", type=int, metavar="N", help=images)
-    add("--seed", type=int, default=0, help="of everything random (default: 0)")
+    add("--images", "--pictures", type=at_least(0), metavar="N", help=images)
+    add("--seed", type=at_least(0), default=0, help="of everything random (default: 0)")
     add_workers(parser)
     add("--json", action="store_true", help="print the card as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
-    epochs = 1 if arguments.epochs is None else arguments.epochs
-    if min(arguments.workers, epochs) < 1 or min(arguments.seed, arguments.images or 0) < 0:
-        expected = "workers and epochs from 1, seed and images from 0"
-        raise UsageError("wrong number of workers, epochs, images or seed", expected=expected)
     recipe = recipe_by_name(arguments.model)
     if arguments.region_layer is not None:
         recipe = with_region_layer(recipe, arguments.region_layer)
@@ -124,7 +118,7 @@ def train_on_labels(
 def print_card(card: MetricCard, out: Path, *, as_json: bool) -> None:
     """Print the results of a training."""
     if as_json:
-        print(json.dumps(unstructure(card), indent=1))
+        print_json(card)
         return
     found = card.results
     print(

@@ -22,12 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--vla", action="store_true", help="expert trajectories for VLAs instead of items")
     number = f"number of items (default {_ITEMS}), with --vla of trajectories (default {_TRAJECTORIES})"
     add("--items", type=int, metavar="N", help=number)
-    add(
-        "--step-images",
-        "--step-pictures",
-        action="store_true",
-        help="with --vla: also draw every step from every camera",
-    )
+    steps = "with --vla: also draw every step from every camera"
+    add("--step-images", "--step-pictures", action="store_true", help=steps)
     add("--seed", type=int, default=0, metavar="S", help="of everything random (default 0)")
     add("--size", default="480x360", metavar="WxH", help="of the images (default 480x360)")
     models = [str(model) for model in CameraModel]
@@ -44,21 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
     if arguments.vla:
-        from embodied_iqa.cli.static.make_vla import make
-
         count = _TRAJECTORIES if arguments.items is None else arguments.items
-        return make(arguments, count, int(width), int(height))
+        return _make_trajectories(arguments, count, int(width), int(height))
     if arguments.step_images:
         raise UsageError("--step-images needs --vla")
     items = _ITEMS if arguments.items is None else arguments.items
-    plan = MakePlan(
-        items,
-        arguments.seed,
-        int(width),
-        int(height),
-        CameraModel(arguments.camera_model),
-        engine_of(arguments),
-    )
+    camera = CameraModel(arguments.camera_model)
+    plan = MakePlan(items, arguments.seed, int(width), int(height), camera, engine_of(arguments))
     with ProgressBars(transient=False) as bars:
         record = make_items(
             arguments.out, plan, lambda done, total: bars.update("blocks of items", done, total)
@@ -68,4 +56,29 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{arguments.out}: {record.items} items, md5 {record.md5}")
     print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     next_command("evaluate", "static", arguments.out, "--vlm", "oracle,letter-a,random,panel-vlm-fine")
+    return 0
+
+
+def _make_trajectories(arguments: argparse.Namespace, tasks: int, width_px: int, height_px: int) -> int:
+    from embodied_iqa.suites.static_benchmark.vla.making import ImageOptions, make_trajectories
+
+    images = ImageOptions(width_px, height_px, CameraModel(arguments.camera_model), arguments.step_images)
+    with ProgressBars(transient=False) as bars:
+        folder = make_trajectories(
+            arguments.out,
+            tasks=tasks,
+            seed=arguments.seed,
+            images=images,
+            engine=engine_of(arguments),
+            done=lambda done, tasks: bars.update("trajectories", done, tasks),
+        )
+    made = folder.read()
+    verbs = Counter(task.verb for task in made)
+    kinds, backgrounds = {task.kind for task in made}, {task.background for task in made}
+    print(
+        f"{folder.path}: {len(made)} trajectories, {sum(task.draws for task in made)} failed experts replaced"
+    )
+    print(", ".join(f"{count} {verb}" for verb, count in sorted(verbs.items())))
+    print(f"{len(kinds)} kinds of objects, {len(backgrounds)} backgrounds")
+    next_command("evaluate", "static", arguments.out, "--vla", "panel-vla-query,expert,still")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.data.database.run_rows import RunRow, read_rows
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
@@ -45,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = s2d.s2d_rows(results, executions, relation)
     write_json_whole(arguments.results / s2d.S2D_FILE, unstructure(rows))
     if arguments.json:
-        print(json.dumps(unstructure(rows), indent=2))
+        print_json(rows)
         return 0
     known = {row.subject for row in rows}
     missing = sorted({row.subject for row in results.by_task} - known - set(BASELINES))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.models.subjects.catalogue import StatisticsKind, SubjectEntry, entries, entry
 from embodied_iqa.models.subjects.constants_files import constants_of
@@ -25,7 +24,7 @@ def list_catalogue(arguments: argparse.Namespace) -> int:
     """Print the catalogue."""
     chosen = [item for item in entries() if arguments.role in {None, item.role}]
     if arguments.json:
-        print(json.dumps([_record_of(item) for item in chosen], indent=2))
+        print_json([_record_of(item) for item in chosen])
     else:
         _print_catalogue(chosen)
         next_command("subjects", "show", "NAME")
@@ -36,7 +35,7 @@ def show_entry(arguments: argparse.Namespace) -> int:
     """Print one subject of the catalogue."""
     found = entry(arguments.name)
     if arguments.json:
-        print(json.dumps(_record_of(found), indent=2))
+        print_json(_record_of(found))
     else:
         _print_entry(found)
         next_command("subjects", "check", arguments.name)
@@ -51,7 +50,7 @@ def check_subjects(arguments: argparse.Namespace) -> int:
     found = [check_readiness(name) for name in names]
     if arguments.json:
         records = [dataclasses.asdict(item) | {"ready": item.is_ready} for item in found]
-        print(json.dumps(records, indent=2))
+        print_json(records)
     else:
         _print_readiness(found)
         ready = next((item for item in found if item.is_ready), None)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import time
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.models.vision.model import VisionModel, VisionModelInfo
 from embodied_iqa.models.vision.reference import load_vision_models
 
@@ -41,7 +40,7 @@ def list_vision_models(arguments: argparse.Namespace) -> int:
     rows = [_Row(model.info, _time_ms(model)) for model in load_vision_models(arguments.models)]
     if arguments.json:
         records = [dataclasses.asdict(row.info) | {"prediction_ms": row.prediction_ms} for row in rows]
-        print(json.dumps(records, indent=2))
+        print_json(records)
         return 0
     numbers = ("classes", "performance", "threshold", "ms")
     table = table_of("name", "task", "version", *numbers, right=numbers)

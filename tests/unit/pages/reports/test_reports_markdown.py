@@ -130,7 +130,7 @@ def test_published_rows_of_a_long_table_are_folded_apart() -> None:
         (["--markdown", "page.md", "--out", "page.html"], "expected one of them"),
         (["--markdown", "page.md"], "has no tables for --markdown; expected the folder of finished results"),
         (["--seed", "3"], "is not a database"),
-        (["--seed", "-1"], "--seed is wrong"),
+        (["--seed", "-1"], "argument --seed: expected 0 or more"),
     ],
 )
 def test_options_that_mean_nothing_here_are_refused(

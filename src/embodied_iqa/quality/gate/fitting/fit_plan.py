@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Final
 
+from embodied_iqa.base.config import ranged
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.fitted import LossKind
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
@@ -22,9 +24,10 @@ class FitPlan:
         policy: Name of the VLA in the database.
         promise: Risk, and with which confidence.
         judge: Learned, or a metric.
-        loss: The loss that is bounded.
-        features: Subject whose features the networks see beside the statistics; empty for none.
-        seed: Of the split and of the networks.
+        loss: What is bounded: with or without refusals, which move nothing.
+        features: Networks also see the features of this subject, such as the policy itself, where it has
+            any.
+        seed: Of the split and the networks.
         workers: Processes that measure images.
         command: By which the fit was started; empty from Python.
     """
@@ -35,7 +38,7 @@ class FitPlan:
     judge: JudgeChoice = field(default_factory=lambda: JudgeChoice(JudgeKind.LEARNED))
     loss: LossKind = LossKind.DECISION
     features: str = ""
-    seed: int = 0
+    seed: int = ranged(0, 0, math.inf)
     workers: int = 1
     command: str = ""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.quality.metrics.pyiqa.environment import environment, pyiqa_python
@@ -29,22 +30,22 @@ class FineTuning:
 
     Attributes:
         export: Folder of ``embodied-iqa export --format pyiqa``.
-        target: Score to predict: ``decision``, ``cognition``, ...
-        split: Which of the ten splits by reference.
-        epochs: Passes over the training images.
+        target: Score to predict.
+        split: Split by reference, 0 to 9.
+        epochs: Passes over the images.
         learning_rate: Of AdamW.
         batch: Images a step.
         crop_px: Side of the random crops that are trained on.
-        seed: Of everything random, also of the choice of validation references.
-        gpus: Number of GPUs; 0 trains on the processor.
+        seed: Of everything random.
+        gpus: GPUs; 0 trains on the processor.
     """
 
     export: Path
     target: str = "decision"
-    split: int = 0
-    epochs: int = 50
+    split: int = ranged(0, 0, 9)
+    epochs: int = ranged(50, 1, 100_000)
     learning_rate: float = 1e-5
-    batch: int = 8
+    batch: int = ranged(8, 1, 65_536)
     crop_px: int = 384
     seed: int = 0
     gpus: int = 0
