@@ -7,11 +7,14 @@ import os
 import shlex
 import sys
 from collections.abc import Collection
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from embodied_iqa.pages.reports.kit.table import Table as ReportTable
 
 _FILE_WIDTH: Final = 200
 
@@ -53,6 +56,22 @@ def print_json(result: object) -> None:
     from embodied_iqa.base.records import unstructure  # an import of its own weight
 
     print(json.dumps(unstructure(result), indent=2))
+
+
+def print_report_table(table: ReportTable) -> None:
+    """Print a table of a report, without the rows that quote a paper and the columns without a value."""
+    from embodied_iqa.pages.reports.kit.table import cell_text
+
+    rows = table.rows[: len(table.rows) - table.quoted]
+    shown = [at for at in table.shown if any(row[at] not in {None, ""} for row in rows)]
+    columns = [table.columns[at] for at in shown]
+    numbers = [table.columns[at].title for at in shown if not isinstance(rows[0][at], str)]
+    printed = table_of(*(column.title for column in columns), title=table.title, right=numbers)
+    for row in rows:
+        printed.add_row(*(cell_text(row[at], table.columns[at]) for at in shown))
+    console().print(printed)
+    if table.note:
+        print(table.note)
 
 
 def next_command(*words: object) -> None:

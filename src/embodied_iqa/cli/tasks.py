@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
@@ -23,8 +26,8 @@ _MAX_SCENES = 100_000
 _ACTIONS: Final = {
     "check": f"{__name__}:check",
     "make": f"{__name__}:make",
-    "export": "embodied_iqa.cli.task_exchange:write_file",
-    "import": "embodied_iqa.cli.task_exchange:read_file",
+    "export": f"{__name__}:write_file",
+    "import": f"{__name__}:read_file",
 }
 """Action to its module and function."""
 _CONFLICTS: Final = ("refuse", "keep", "replace")
@@ -133,3 +136,36 @@ def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
         plan = "; ".join(str(step) for step in task.plan)
         table.add_row(str(task.rank), task.text, task.ability, str(task.difficulty), plan)
     console().print(table)
+
+
+def write_file(arguments: argparse.Namespace) -> int:
+    """Export; return the exit code."""
+    out: Path = arguments.out
+    if out.exists():
+        raise InputError(f"{out} exists", expected="a new file")
+    done = export_tasks(DatabaseStore(arguments.database), out)
+    if arguments.json:
+        result = {"pictures": done.images, "tasks": done.tasks, "rejected": done.left_out}
+        print_json(result)
+    else:
+        left_out = f"; {done.left_out} rejected references are left out" if done.left_out else ""
+        print(f"{out}: {done.images} references, {done.tasks} tasks{left_out}")
+        next_command("tasks", "import", arguments.database, out, "--person", "NAME")
+    return 0
+
+
+def read_file(arguments: argparse.Namespace) -> int:
+    """Import; return the exit code."""
+    store, how = DatabaseStore(arguments.database), Conflicts(arguments.conflicts)
+    done = import_tasks(store, arguments.file, arguments.person, how)
+    if arguments.json:
+        result = {"pictures": done.images, "tasks": done.tasks, "edits": done.edits}
+        print_json(result | {"conflicts": unstructure(done.conflicts)})
+        return 0
+    for name in done.conflicts:
+        result_of = "replaced" if how is Conflicts.REPLACE else "kept as it is"
+        print(f"edited since the export, {result_of}: {name}", file=sys.stderr)
+    print(f"{arguments.file}: {done.images} references, {done.tasks} tasks, {done.edits} edits")
+    if done.edits:
+        next_command("annotate", "--out", arguments.database)
+    return 0

@@ -8,12 +8,12 @@ from typing import Final
 
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import console, print_json, table_of
+from embodied_iqa.cli.output import print_json, print_report_table
 from embodied_iqa.cli.plan_options import add_workers, at_least, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
-from embodied_iqa.suites.miqa.evaluation.evaluation_results import MetricRow, MiqaEvaluation, Share
+from embodied_iqa.suites.miqa.evaluation.evaluation_results import MiqaEvaluation
 from embodied_iqa.suites.miqa.training_rows import TARGET, Label, parse_target
 
 _SUFFIX: Final = "-evaluation"
@@ -84,43 +84,13 @@ def _plan(arguments: argparse.Namespace, database: MiqaDatabase, names: list[str
 
 
 def _print(result: MiqaEvaluation) -> None:
+    from embodied_iqa.pages.reports.miqa.tables import agreement_table, difference_table, fall_table
+
     for facts in result.tasks:
-        right = ("SRCC", "95 %", "PLCC", "KRCC", "RMSE", "ms")
-        title = f"{result.label} of {facts.task}: {facts.pictures:,} held-out images"
-        table = table_of("metric", *right, title=title, right=right)
-        for row in result.metrics:
-            if row.task is facts.task:
-                table.add_row(row.metric, *_cells(row))
-        console().print(table)
-        _print_falls(result, facts.task)
+        print_report_table(agreement_table(result, facts.task))
+        if result.falls:
+            print_report_table(fall_table(result, facts.task))
+        if any(row.task is facts.task for row in result.differences):
+            print_report_table(difference_table(result, facts.task))
     for remark in result.remarks:
         print(f"note: {remark}")
-    for one in result.differences:
-        if one.low is not None and one.high is not None:
-            ends = f"[{one.low:+.3f}, {one.high:+.3f}]"
-            print(f"{one.task}: {one.first} minus {one.second}: SRCC {one.value:+.3f} {ends}")
-
-
-def _print_falls(result: MiqaEvaluation, task: VisionTask) -> None:
-    right = ("in order", "95 %", "monotone", "95 % ", "types that fall")
-    table = table_of("metric", *right, title=f"{task}: scores when levels rise", right=right)
-    for row in result.falls_of(task):
-        falling, kinds = result.falling_types(task, row.metric)
-        table.add_row(row.metric, *_share(row.ordered), *_share(row.monotone), f"{falling} of {kinds}")
-    console().print(table)
-
-
-def _share(share: Share) -> tuple[str, str]:
-    return "-" if share.value is None else f"{share.value:.3f}", _ends(share.low, share.high)
-
-
-def _ends(low: float | None, high: float | None) -> str:
-    return "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
-
-
-def _cells(row: MetricRow) -> list[str]:
-    found = row.agreement
-    ends = _ends(row.low, row.high)
-    numbers = ["-" if one is None else f"{one:.3f}" for one in (found.plcc, found.krcc, found.rmse)]
-    time = "-" if row.milliseconds is None else f"{row.milliseconds:.1f}"
-    return ["-" if found.srcc is None else f"{found.srcc:.3f}", ends, *numbers, time]

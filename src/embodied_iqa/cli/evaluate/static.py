@@ -15,7 +15,7 @@ from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_report_table, table_of
 from embodied_iqa.cli.plan_options import add_engine_options, engine_of
 
 if TYPE_CHECKING:
@@ -177,7 +177,10 @@ def _print(scores: VlmScores) -> None:
         bias = ", ".join(f"{one.letter} {one.answered:.0%} (right {one.right:.0%})" for one in row.bias)
         print(f"letters of {row.subject}: {bias}")
     _print_judges(scores)
-    _print_conditions(scores)
+    if any(row.conditions for row in scores.subjects):
+        from embodied_iqa.pages.reports.static.further import distorted_vlms
+
+        print_report_table(distorted_vlms(scores))
     for pair in scores.comparisons:
         only = f"only {pair.first} {pair.only_first}, only {pair.second} {pair.only_second}"
         print(f"{pair.first} against {pair.second}: {only}, McNemar p = {pair.p_value:.3g}")
@@ -205,26 +208,3 @@ def _group(groups: Sequence[GroupScore], key: tuple[str, str]) -> GroupScore | N
 
 def _cell(score: GroupScore | None) -> str:
     return "" if score is None else f"{score.hits} of {score.hits.n}"
-
-
-def _print_conditions(scores: VlmScores) -> None:
-    if not any(row.conditions for row in scores.subjects):
-        return
-    headings = (
-        "subject",
-        "images",
-        "plain",
-        "minus clean",
-        "right to wrong",
-        "wrong to right",
-        "same letter",
-    )
-    table = table_of(*headings)
-    for row in scores.subjects:
-        for one in row.conditions:
-            flips = str(one.right_to_wrong), str(one.wrong_to_right)
-            same = "" if one.consistency is None else f"{one.consistency:.0%}"
-            table.add_row(
-                row.subject, one.condition, str(one.hits), f"{100 * one.minus_clean:+.1f}", *flips, same
-            )
-    console().print(table)

@@ -10,7 +10,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
-from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.output import next_command, print_json, print_report_table
 from embodied_iqa.data.database.run_rows import RunRow, read_rows
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
@@ -76,18 +76,9 @@ def _parameters(path: Path) -> dict[str, object]:
 
 
 def _print(rows: Sequence[S2dRow], relation: Relation, missing: Sequence[str]) -> None:
-    table = table_of(
-        "subject", "static score", "tasks", "static", "execution", "PLCC", "95 % interval",
-        title=f"{relation}: correlation over tasks",
-    )  # fmt: skip
-    for row in rows:
-        one = row.plcc
-        value, ends = f"undefined: {one.undefined}", ""
-        if one.value is not None:
-            value, ends = f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}"
-        means = (str(one.tasks), f"{row.static:.2f}", f"{row.execution:.2f}")
-        table.add_row(row.subject, str(row.score), *means, value, ends)
-    console().print(table)
+    from embodied_iqa.pages.reports.static.further import s2d_table
+
+    print_report_table(s2d_table(rows, relation))
     if missing:
         print(f"without a run that counts (a run that the gate held does not): {', '.join(missing)}")
     print(f"published (static-to-real, Octo, 50 instances): {', '.join(map(str, s2d.PUBLISHED))}")

@@ -131,7 +131,7 @@ def test_reports_and_the_command_show_metrics_beside_the_labels(
     words = ["evaluate", "miqa", "psnr", str(database.path), "--out", str(tmp_path / "out"), "--draws", "20"]
     assert main([*words, "--metrics", ""]) == 0
     lines = capsys.readouterr().out.splitlines()
-    (begin,) = [place for place, line in enumerate(lines) if "scores when levels rise" in line]
+    (begin,) = [place for place, line in enumerate(lines) if "do scores fall when levels rise?" in line]
     shown = {line.split()[0]: line for line in lines[begin + 1 :] if line}
     assert shown["label"].rstrip().endswith("2 of 2")
     assert shown["psnr"].rstrip().endswith("2 of 2")

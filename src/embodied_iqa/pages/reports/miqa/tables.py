@@ -151,7 +151,7 @@ def fall_table(result: MiqaEvaluation, task: VisionTask) -> Table:
         {
             Column("Metric"): lambda row: row.metric,
             **_FALL_SHARES,
-            Column("Types that fall"): lambda row: result.falling_types(task, row.metric)[0],
+            Column("Types that fall"): lambda row: "{} of {}".format(*result.falling_types(task, row.metric)),
         },
         "Types that fall: types whose mean score falls from each uniform level to the next.",
         name=f"falls_{task}",

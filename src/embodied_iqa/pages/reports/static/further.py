@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from embodied_iqa.base.errors import InputError
@@ -14,7 +14,7 @@ from embodied_iqa.pages.reports.static.grey import grey_cells, grey_table
 from embodied_iqa.pages.reports.static.stored_results import StaticResults
 from embodied_iqa.suites.static_benchmark.benchmark import read_items, read_record
 from embodied_iqa.suites.static_benchmark.items import Item
-from embodied_iqa.suites.static_benchmark.static_to_simulated import PUBLISHED
+from embodied_iqa.suites.static_benchmark.static_to_simulated import PUBLISHED, Relation, S2dRow
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
 from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults
 from embodied_iqa.suites.static_benchmark.vlm_scores import ConditionScore, VlmScores, without_dummies
@@ -27,7 +27,7 @@ def distorted_chapters(results: StaticResults) -> Iterator[Chapter]:
     """Yield the chapter on distorted images, where there are any."""
     tables = []
     if results.vlm is not None and any(row.conditions for row in results.vlm.subjects):
-        tables.append(_distorted_vlms(results.vlm))
+        tables.append(distorted_vlms(results.vlm))
         cells = list(grey_cells(results.vlm.subjects))
         tables += [grey_table(cells)] if cells else []
     if results.vla is not None and any(row.level for row in results.vla.rows):
@@ -48,9 +48,22 @@ def s2d_chapters(results: StaticResults) -> Iterator[Chapter]:
     if not results.s2d:
         return
     relation = results.s2d[0].relation
-    table = Table.of(
+    published = ", ".join(map(str, PUBLISHED))
+    yield Chapter(
+        "s2d",
+        f"Does the static score predict execution? ({relation})",
+        "Pearson's correlation over tasks, with the bootstrap interval over tasks; undefined, not 0, where "
+        "one side is constant.",
+        f"static-to-real, Octo on 50 instances: {published}.",
+        (Part("", (s2d_table(results.s2d, relation),)),),
+    )
+
+
+def s2d_table(rows: Sequence[S2dRow], relation: Relation) -> Table:
+    """Return the correlation of static scores with execution: a row for each subject and score."""
+    return Table.of(
         f"{relation}",
-        results.s2d,
+        rows,
         {
             Column("Subject"): lambda row: row.subject,
             Column("Static score", name="score"): lambda row: str(row.score),
@@ -63,15 +76,6 @@ def s2d_chapters(results: StaticResults) -> Iterator[Chapter]:
             Column("Undefined"): lambda row: row.plcc.undefined or None,
         },
         name="s2d",
-    )
-    published = ", ".join(map(str, PUBLISHED))
-    yield Chapter(
-        "s2d",
-        f"Does the static score predict execution? ({relation})",
-        "Pearson's correlation over tasks, with the bootstrap interval over tasks; undefined, not 0, where "
-        "one side is constant.",
-        f"static-to-real, Octo on 50 instances: {published}.",
-        (Part("", (table,)),),
     )
 
 
@@ -122,7 +126,8 @@ def _card(table: ItemTable, item: Item, limit: int) -> ImageCard:
     return ImageCard(f"Item {item.index}", data_uri(table.image(item), limit), (*head, *options))
 
 
-def _distorted_vlms(scores: VlmScores) -> Table:
+def distorted_vlms(scores: VlmScores) -> Table:
+    """Return hits under each condition against those on clean images, a row each."""
     pairs: list[tuple[str, ConditionScore]] = [
         (row.subject, one) for row in scores.subjects for one in row.conditions
     ]

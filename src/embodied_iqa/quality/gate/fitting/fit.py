@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
-from functools import cached_property
+import shutil
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Final
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import sha256_of, write_whole
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import track
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration import GateCalibration, calibrate, seen_ranges
 from embodied_iqa.quality.gate.calibration_file import GateFile, save_calibrations
 from embodied_iqa.quality.gate.fitted import FittedGate, LossKind, NetworkFile, Networks, Ordinary, unlike
@@ -29,17 +32,18 @@ from embodied_iqa.quality.gate.fitting.check import (
     expected_of,
 )
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
-from embodied_iqa.quality.gate.fitting.measured import GateStatistics, statistics_from
-from embodied_iqa.quality.gate.fitting.model_copy import copy_model
 from embodied_iqa.quality.gate.fitting.second import fit_second_stage
 from embodied_iqa.quality.gate.fitting.source import DatabaseSource, FitSource
 from embodied_iqa.quality.gate.fitting.split import split_scenes
-from embodied_iqa.quality.gate.image_statistics import ImageStatistics
+from embodied_iqa.quality.gate.image_statistics import STATISTICS_VERSION, ImageStatistics, Statistic, measure
 from embodied_iqa.quality.gate.judgement import JudgeKind
-from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor
+from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor, judging_metric
 from embodied_iqa.quality.gate.risk_control import Threshold, control_risk
 from embodied_iqa.quality.gate.second_stage import SecondStage
 from embodied_iqa.quality.gate.statistics_judge import unusual
+from embodied_iqa.quality.metrics.learned.card import CARD_FILE, NETWORK_FILE
+from embodied_iqa.quality.metrics.learned.trained import KIND, folder_of
+from embodied_iqa.quality.metrics.metric import Image, MetricContext
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
@@ -242,3 +246,62 @@ def _record_of(threshold: Threshold, frames: int) -> dict[str, float | None]:
         "seen_risk": round(threshold.seen_risk, 4),
         "passed": round(threshold.passed, 4),
     }
+
+
+_SIZE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GateStatistics:
+    """Measures width, height and the fifteen statistics; a `Measurable`."""
+
+    size_px: tuple[int, int] = (0, 0)
+
+    def version(self) -> str:
+        """Return text that changes whenever a number can change."""
+        return f"gate statistics {STATISTICS_VERSION}"
+
+    def measure(
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
+    ) -> NDArray[np.float64]:
+        """Return ``(17,)`` float64.
+
+        Raises:
+            InputError: Not an image, or too small.
+        """
+        del reference, context
+        found = measure(distorted)
+        values = [found.value(statistic) for statistic in Statistic]
+        return np.array([found.width_px, found.height_px, *values], np.float64)
+
+
+def statistics_from(row: NDArray[np.float64]) -> ImageStatistics:
+    """Return the statistics of a row of `GateStatistics`."""
+    values = {statistic.value: float(row[_SIZE + k]) for k, statistic in enumerate(Statistic)}
+    return ImageStatistics(int(row[0]), int(row[1]), **values)
+
+
+def copy_model(metric: str, view: View, out: Path) -> NetworkFile | None:
+    """Copy the model of a metric ``trained:DIR``; every model has a folder of its own.
+
+    Args:
+        metric: Name of a metric; empty for a judge that is none.
+        view: The camera.
+        out: The gate's file; the folder is beside it.
+
+    Returns:
+        The copy; None for other metrics.
+
+    Raises:
+        UserError: The model is missing or damaged, compares with a reference, or cannot be copied.
+    """
+    word, _, target = metric.partition(":")
+    if word != KIND:
+        return None
+    judging_metric(metric)  # reports a missing or damaged file
+    source = folder_of(target)
+    digest = sha256_of(source / CARD_FILE)
+    folder = out.with_suffix("") / f"{view}-metric-{digest[:8]}"
+    for name in (NETWORK_FILE, CARD_FILE):
+        write_whole(folder / name, partial(shutil.copyfile, source / name))
+    return NetworkFile(folder.relative_to(out.parent).as_posix(), digest)
