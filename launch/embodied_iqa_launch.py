@@ -73,7 +73,7 @@ def _actions(
     ends_launch(values)  # refused before anything starts
     arguments = [command, *words(values, folder)]
     _CHECKS[command](parse(arguments)[1])
-    namespace, environment = values["namespace"], _environment()
+    namespace, variables = values["namespace"], environment()
     recording, files = values.get("recording"), files_of(values)
     graph = check_subjects(
         graph_of_recording(Path(recording), files, overrides, namespace=namespace)
@@ -93,7 +93,7 @@ def _actions(
             name=entry.name,
             namespace=namespace,
             remappings=[*remappings_of(namespace)],
-            additional_env=environment,
+            additional_env=variables,
             parameters=[str(parameters)],
             output="both",
             on_exit=ended,
@@ -105,7 +105,7 @@ def _actions(
         cmd=[*UNINTERRUPTED, sys.executable, "-m", "embodied_iqa.cli.main", *arguments],
         name="session",
         output="screen",
-        additional_env=environment,
+        additional_env=variables,
         on_exit=ended,
     )
     started.append(run)
@@ -129,7 +129,7 @@ def _ended(
     return [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(process))) for process in others]
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return the variables that the processes need beside those of the launch, whose own they leave alone."""
     wanted = dict(os.environ)
     process_environment(wanted)

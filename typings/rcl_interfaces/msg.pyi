@@ -45,3 +45,13 @@ class ParameterDescriptor:
         floating_point_range: list[FloatingPointRange] = ...,
         integer_range: list[IntegerRange] = ...,
     ) -> None: ...
+
+class SetParametersResult:
+    successful: bool
+    reason: str
+    def __init__(
+        self,
+        *,
+        successful: bool = ...,
+        reason: str = ...,
+    ) -> None: ...

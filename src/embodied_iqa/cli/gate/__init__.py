@@ -1,4 +1,4 @@
-"""`embodied-iqa gate`: calibrates the gate, fits it to a policy, judges images and guards a policy server."""
+"""`embodied-iqa gate`: calibrates the gate, fits it to a policy, judges images, guards policies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 from embodied_iqa.cli.gate.proxy_options import configure_proxy
 from embodied_iqa.cli.parser import Parser, perform
 from embodied_iqa.cli.plan_options import at_least
+from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _ACTIONS: Final = {
@@ -16,6 +17,7 @@ _ACTIONS: Final = {
     "check": "calibrating:check",
     "fit": "fitting:fit",
     "proxy": "proxying:proxy",
+    "run": "running:run_gate",
 }
 
 
@@ -31,6 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     fit = actions.add_parser("fit", help="fit the gate to what a policy loses, with a promise on new scenes")
     fit.module = f"{__name__}.fitting"
     configure_proxy(actions.add_parser("proxy", help="judge the images on their way to a policy server"))
+    run_node = actions.add_parser("run", help="judge image topics of ROS beside nodes of others")
+    for argument in GATE_ARGUMENTS:
+        run_node.add_argument(
+            f"--{argument.name}", default=argument.default, metavar="VALUE", help=argument.description
+        )
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):

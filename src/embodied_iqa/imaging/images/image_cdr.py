@@ -73,7 +73,24 @@ def stamp_from_cdr(cdr: Buffer) -> int:
     Raises:
         InputError: The bytes are truncated or not CDR.
     """
+    return _stamp(_Cursor(cdr))
+
+
+def frame_from_cdr(cdr: Buffer) -> str:
+    """Return the frame of a message that begins with a ``std_msgs/msg/Header``.
+
+    Raises:
+        InputError: See `stamp_from_cdr`.
+    """
     cursor = _Cursor(cdr)
+    _stamp(cursor)
+    try:
+        return cursor.text()
+    except (struct.error, UnicodeDecodeError) as error:
+        raise InputError("message without a frame") from error
+
+
+def _stamp(cursor: _Cursor) -> int:
     try:
         return cursor.number("i") * SECOND_NS + cursor.number("I")
     except struct.error as error:

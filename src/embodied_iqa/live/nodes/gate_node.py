@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from time import perf_counter, perf_counter_ns
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
 from sensor_msgs.msg import Image
 
@@ -15,15 +13,14 @@ from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.memory import reuse_large_blocks
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr
-from embodied_iqa.live.ros.conversion import decision_of, header_of, lease_to_msg, optical_frame
+from embodied_iqa.live.ros.conversion import decision_of, lease_to_msg, optical_frame, quality_to_msg
 from embodied_iqa.live.ros.frames import REPAIRED
+from embodied_iqa.live.ros.gate_report import GateReport
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE, image_input
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
-from embodied_iqa.quality.gate.drift import DriftWatch
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
@@ -40,15 +37,12 @@ class GateNode(ManagedNode[GateParameters]):
     def __init__(self) -> None:
         super().__init__("gate_node", GateParameters)
         self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge, perf_counter_ns)
-        self._drift = DriftWatch({})
-        self._thresholds: dict[str, float] = {}
-        self._counts = dict.fromkeys(Verdict, 0)
+        self._verdicts = GateReport()
         self._refused = 0
         self._repaired = 0
         self._decisions = WaitingDecisions()
         self._decided = dict.fromkeys(Verdict, 0)
         self._late = LateCount()
-        self._latency_ms = 0.0
         self._lease_publisher = self.create_publisher(ours.GateLease, "gate/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "gate/quality", STATE)
         self._passed_on = {
@@ -69,26 +63,19 @@ class GateNode(ManagedNode[GateParameters]):
             file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
             judge = make_judge(kind, file, self.config.policy)
             self._gatekeeper = Gatekeeper(judge, self.config.judge, perf_counter_ns)
-            self._drift = DriftWatch.of(file.fitted, kind, self.config.policy)
-            chosen = (gate for gate in file.fitted if gate.choice == kind)
-            self._thresholds = {f"{gate.view} threshold": round(gate.threshold, 4) for gate in chosen}
+            self._verdicts = GateReport.of(file, kind, self.config.policy)
 
     def health(self) -> Health:
         """Return the number of images by verdict; a warning where they are unlike the calibration."""
-        values: dict[str, object] = {verdict.name.lower(): count for verdict, count in self._counts.items()}
+        values = self._verdicts.verdicts()
         values |= {"refused": self._refused, "late": self._late.total}
         if self.config.judge.repairs:
             values["repaired"] = self._repaired
         if any(self._decided.values()) or self._decisions.dropped:
             values["decisions dropped"] = self._decisions.dropped
             values |= {f"decisions {verdict.name.lower()}": count for verdict, count in self._decided.items()}
-        values |= {"latency_ms": round(self._latency_ms, 2), **self._thresholds, **self._drift.values()}
-        options, warning = self.config.judge, self._drift.warning()
-        message = f"mode {options.mode}, judge {options.kind}"
-        if warning:
-            warning = f"{message}: the promise of the calibration does not hold: {warning}"
-            return Health(DiagnosticStatus.WARN, warning, values)
-        return Health(message=message, values=values)
+        options = self.config.judge
+        return self._verdicts.health(f"mode {options.mode}, judge {options.kind}", values)
 
     def _judge(self, view: View, cdr: bytes) -> None:
         if not self.active:
@@ -102,13 +89,12 @@ class GateNode(ManagedNode[GateParameters]):
             return
         now_ns = self.get_clock().now().nanoseconds
         quality, lease = self._gatekeeper.judge(view, image.stamp_ns, image.rgb, now_ns)
-        self._counts[lease.judged] += 1
-        self._drift.add(quality)
         if view in self._passed_on:  # before the lease: the policy decides on what it is for
             self._pass_on(quality, cdr)
         self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
-        self._latency_ms = (perf_counter() - began) * 1e3
-        self._quality_publisher.publish(_quality_to_msg(quality, self._latency_ms))
+        latency_ms = (perf_counter() - began) * 1e3
+        self._verdicts.add(quality, latency_ms)
+        self._quality_publisher.publish(quality_to_msg(quality, latency_ms))
         self._judge_decisions()
 
     def _take_decision(self, message: ours.ActionChunk) -> None:
@@ -142,27 +128,6 @@ class GateNode(ManagedNode[GateParameters]):
             self._repaired += 1
             cdr = image_to_cdr(quality.repaired, quality.stamp_ns, optical_frame(quality.view))
         self._passed_on[quality.view].publish(cdr)
-
-
-def _quality_to_msg(quality: ImageQuality, latency_ms: float) -> ours.ImageQuality:
-    predicted = quality.prediction
-    message = ours.ImageQuality(
-        header=header_of(quality.stamp_ns, optical_frame(quality.view)),
-        view=str(quality.view),
-        frame_verdict=int(quality.frame_verdict),
-        verdict=int(quality.verdict),
-        reason=quality.reason,
-        latency_ms=latency_ms,
-        predicted=math.nan if predicted is None else predicted.value,
-        threshold=math.nan if predicted is None else predicted.threshold,
-        wrong_motion=math.nan
-        if predicted is None or predicted.wrong_motion is None
-        else predicted.wrong_motion,
-    )
-    for statistic in Statistic:
-        value = math.nan if quality.statistics is None else quality.statistics.value(statistic)
-        setattr(message, statistic.value, float(value))
-    return message
 
 
 def main() -> int:

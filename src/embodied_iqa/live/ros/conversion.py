@@ -29,6 +29,8 @@ from embodied_iqa.imaging.images.frame import (
 )
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.quality.gate.image_statistics import Statistic
+from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.trial.protocol import TrialPlan
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus
@@ -180,10 +182,10 @@ def spec_of(message: ours.DistortionSpec | ours.DistortionState) -> DistortionSp
     return DistortionSpec(message.id, message.level, message.seed, message.frozen, message.schedule)
 
 
-def lease_to_msg(lease: GateLease, mode: GateMode) -> ours.GateLease:
-    """Return a lease as a message."""
+def lease_to_msg(lease: GateLease, mode: GateMode, frame_id: str = "") -> ours.GateLease:
+    """Return a lease as a message; the frame of the image is that of our own cameras unless it is given."""
     return ours.GateLease(
-        header=header_of(lease.frame_stamp_ns, optical_frame(lease.view)),
+        header=header_of(lease.frame_stamp_ns, frame_id or optical_frame(lease.view)),
         view=str(lease.view),
         verdict=int(lease.verdict),
         judged=int(lease.judged),
@@ -194,6 +196,34 @@ def lease_to_msg(lease: GateLease, mode: GateMode) -> ours.GateLease:
         of_decision=lease.decision is not None,
         sequence=lease.decision or 0,
     )
+
+
+def quality_to_msg(quality: ImageQuality, latency_ms: float, frame_id: str = "") -> ours.ImageQuality:
+    """Return the quality of an image as a message; for the frame see `lease_to_msg`.
+
+    Args:
+        quality: Of the image.
+        latency_ms: How long judging took.
+        frame_id: Of the image.
+    """
+    predicted = quality.prediction
+    message = ours.ImageQuality(
+        header=header_of(quality.stamp_ns, frame_id or optical_frame(quality.view)),
+        view=str(quality.view),
+        frame_verdict=int(quality.frame_verdict),
+        verdict=int(quality.verdict),
+        reason=quality.reason,
+        latency_ms=latency_ms,
+        predicted=math.nan if predicted is None else predicted.value,
+        threshold=math.nan if predicted is None else predicted.threshold,
+        wrong_motion=math.nan
+        if predicted is None or predicted.wrong_motion is None
+        else predicted.wrong_motion,
+    )
+    for statistic in Statistic:
+        value = math.nan if quality.statistics is None else quality.statistics.value(statistic)
+        setattr(message, statistic.value, float(value))
+    return message
 
 
 def lease_of(message: ours.GateLease) -> GateLease:

@@ -82,11 +82,13 @@ class BaseNode(Node, Generic[ConfigT]):
     descriptions. An override with an unknown name or a wrong value ends the node with a one-line error.
     """
 
+    changeable: frozenset[str] = frozenset()
+    """Parameters that can be set while the node runs."""
     _events_until_s = 0.0
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        self.config = declare(self, config_class)
+        self.config = declare(self, config_class, self.changeable)
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         # a separate group: where the executor has a second thread, diagnostics continue while a node loads
@@ -137,6 +139,8 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
     """A lifecycle node: loads in `configure`, works while active, and reports why a transition failed."""
 
     active = False
+    failure = ""
+    """Why the newest `configure` failed."""
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, config_class)
@@ -184,9 +188,11 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load; where that fails, report it in one line and stay unconfigured."""
+        self.failure = ""
         try:
             self.load()
         except UserError as error:
+            self.failure = str(error)
             self.get_logger().error(f"configure failed: {error}")
             self._report(Health(DiagnosticStatus.ERROR, f"{CONFIGURE_FAILED}{error}"))
             return TransitionCallbackReturn.FAILURE

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.parameter import Parameter as RosParameter
 
 from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
 from embodied_iqa.runs.graph.node_sections import OF_ROS, refuse_lost, refuse_near
@@ -23,12 +24,13 @@ _WORDS = {True: "on", False: "off"}
 """ROS reads these words without quotes as bools."""
 
 
-def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
+def declare(node: Node, config_class: type[ConfigT], changeable: Collection[str] = ()) -> ConfigT:
     """Declare the parameters of a node and return their values.
 
     Args:
         node: It has declared the overrides of its command line and files.
         config_class: The frozen dataclass with names, types, defaults, ranges and descriptions.
+        changeable: Names of those that can be set while the node runs; the others are read-only.
 
     Raises:
         UsageError: An override has an unknown name or a wrong value.
@@ -54,7 +56,9 @@ def declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
     for parameter, plain in leaves_of(config):
         if node.has_parameter(parameter.name):
             node.undeclare_parameter(parameter.name)
-        node.declare_parameter(parameter.name, plain, _descriptor(parameter), ignore_override=True)
+        descriptor = _descriptor(parameter)
+        descriptor.read_only = parameter.name not in changeable
+        node.declare_parameter(parameter.name, plain, descriptor, ignore_override=True)
     return config
 
 
@@ -64,12 +68,18 @@ def _refuse_lost_sections(node: str) -> None:
         refuse_lost(read_sections(path), [name], namespace)
 
 
+def word_of(parameter: RosParameter) -> RosParameter:
+    """Return a parameter of a word; ``on`` and ``off`` come as bools where ROS has read them."""
+    value = parameter.value
+    return RosParameter(parameter.name, value=_WORDS[value]) if isinstance(value, bool) else parameter
+
+
 def _ours(values: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in values.items() if not name.startswith(OF_ROS)}
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:
-    descriptor = ParameterDescriptor(description=parameter.description, read_only=True)
+    descriptor = ParameterDescriptor(description=parameter.description)
     if parameter.minimum is None or parameter.maximum is None or parameter.is_list:
         return descriptor
     if parameter.kind is int:

@@ -30,6 +30,8 @@ CHANGES = _profile(50, latched=True)
 """Changes of a state, none of which is lost; subscribers that join later get the last ones."""
 SENSOR = _profile(5, reliable=False)
 """Topics of other people's sensors, as rmw_qos_profile_sensor_data has it: whatever they publish is heard."""
+NEWEST_SENSOR = _profile(1, reliable=False)
+"""The same where a newer message replaces the one that waits."""
 NEWEST_STATE = _profile(1, reliable=False)
 """States of other people's drivers at a high rate: only the newest one counts."""
 CLOCK = _profile(1, reliable=False)

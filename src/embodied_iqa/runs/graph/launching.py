@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from embodied_iqa.base.config import Scalar, parameters_of
@@ -12,27 +11,10 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import METADATA
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.camera_sources import CameraSource
+from embodied_iqa.runs.graph.launch_arguments import LaunchArgument
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, VlmParameters
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchArgument:
-    """One argument of a launch file.
-
-    Attributes:
-        name: As in `name:=value`.
-        default: Empty if the configuration decides.
-        description: One sentence.
-        parameter: The `node.parameter` that it sets, or empty.
-    """
-
-    name: str
-    default: str
-    description: str
-    parameter: str = ""
-
 
 _SHARED = (
     LaunchArgument("vlm", "", "vision-language model", "vlm_node.subject"),

@@ -110,21 +110,35 @@ class TopicParameters:
                 wanted and has no topic.
         """
         preset, count = self.preset, len(views)
-        images = _of_views("image", self.image or preset.image, views)
-        infos = _of_views("info", self.info or preset.info, views) if self.info != "none" else ("",) * count
+        images = _foreign("image", self.image or preset.image, views)
+        images = image_topics(",".join(images), self.transport, views)
+        infos = _foreign("info", self.info or preset.info, views) if self.info != "none" else ("",) * count
         depths = ("",) * count
         if self.depth:
             wanted = self.depth_image or preset.depth
             if not wanted:
                 raise UsageError(f"{preset} has no depth", expected="the parameter topic.depth_image")
-            depths = _of_views("depth_image", wanted, views)
-        if self.transport is Transport.COMPRESSED:
-            images = tuple(f"{image.removesuffix(_COMPRESSED)}{_COMPRESSED}" for image in images)
-        elif any(image.endswith(_COMPRESSED) for image in images):
-            raise UsageError(
-                "topic.image is compressed", expected="topic.transport: compressed", got=images[0]
-            )
+            depths = _foreign("depth_image", wanted, views)
         return tuple(ViewTopics(*names) for names in zip(images, infos, depths, strict=True))
+
+
+def image_topics(image: str, transport: Transport, views: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the topic of the images of each view.
+
+    Args:
+        image: One name in which {view} stands for the view, or one name for each view, separated by commas.
+        transport: Of the images; that of compressed ones ends in /compressed, also where the name does not.
+        views: The cameras.
+
+    Raises:
+        UsageError: There is another number of topics than of views, or a name is no name of a topic.
+    """
+    images = _of_views("image", image, views)
+    if transport is Transport.COMPRESSED:
+        return tuple(f"{one.removesuffix(_COMPRESSED)}{_COMPRESSED}" for one in images)
+    if any(one.endswith(_COMPRESSED) for one in images):
+        raise UsageError("topic.image is compressed", expected="topic.transport: compressed", got=images[0])
+    return images
 
 
 def _of_views(name: str, value: str, views: tuple[str, ...]) -> tuple[str, ...]:
@@ -142,6 +156,13 @@ def _of_views(name: str, value: str, views: tuple[str, ...]) -> tuple[str, ...]:
             raise UsageError(
                 f"topic.{name} is no name of a topic", expected="such as /top/image_raw", got=word
             )
+    return tuple(words)
+
+
+def _foreign(name: str, value: str, views: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the topics of other people's nodes, none of which is our own camera_node's."""
+    words = _of_views(name, value, views)
+    for word in words:
         if word.lstrip("/") in {f"camera/{view}/{end}" for view in views for end in _OURS}:
             raise UsageError(f"topic.{name} is a topic that camera_node publishes itself", got=word)
-    return tuple(words)
+    return words

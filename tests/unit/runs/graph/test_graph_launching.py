@@ -17,6 +17,7 @@ from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import Command
+from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 from embodied_iqa.runs.graph.launching import (
     RESCORE_ARGUMENTS,
     TRIAL_ARGUMENTS,
@@ -275,3 +276,23 @@ def test_a_wrong_word_for_an_including_file_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=value):
         launch(run_dir=str(tmp_path / "run"), **{argument: value})
+
+
+@pytest.mark.usefixtures("launch_packages")
+def test_the_gate_beside_a_stack_of_others_is_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = runpy.run_path(str(shared_file("launch/gate.launch.py")))
+    *declared, function = file["generate_launch_description"]().args[0]
+    assert [action.args[0] for action in declared] == [argument.name for argument in GATE_ARGUMENTS]
+    chosen = {"image": "/camera/color/image_raw", "name": "eyes", "namespace": "cell1", "config": "my.yaml"}
+    monkeypatch.setattr(Substitution, "values", {one.name: one.default for one in GATE_ARGUMENTS} | chosen)
+    (node,) = function.kwargs["function"](SimpleNamespace())
+    named = {word: node.kwargs[word] for word in ("executable", "name", "namespace", "parameters")}
+    assert named == {
+        "executable": "gate_only_node",
+        "name": "eyes",
+        "namespace": "cell1",
+        "parameters": ["my.yaml", {"topic.image": "/camera/color/image_raw"}],
+    }
+    Substitution.values |= {"mode": "sharp"}
+    with pytest.raises(UsageError, match="sharp"):
+        function.kwargs["function"](SimpleNamespace())

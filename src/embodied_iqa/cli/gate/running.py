@@ -1,0 +1,38 @@
+"""`embodied-iqa gate run`: the gate as a ROS node beside nodes of others."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from embodied_iqa.live.ros.environment import require_ros
+from embodied_iqa.runs.graph.gate_only_parameters import gate_parameters_of
+from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from embodied_iqa.runs.graph.launching import files_of
+from embodied_iqa.runs.graph.namespaces import parse_namespace, ros_arguments_of
+from embodied_iqa.runs.graph.node_table import UNINTERRUPTED
+
+
+def run_gate(arguments: argparse.Namespace) -> int:
+    """Become the node, which ends with SIGINT or SIGTERM; returns only where it cannot start."""
+    command = command_of({argument.name: getattr(arguments, argument.name) for argument in GATE_ARGUMENTS})
+    require_ros()
+    os.execvp(command[0], command)  # noqa: S606 - the program is this Python, the words are checked
+
+
+def command_of(values: dict[str, str]) -> list[str]:
+    """Return the command line of the node; the values are those of `GATE_ARGUMENTS`.
+
+    Raises:
+        UserError: A value is wrong.
+    """
+    parameters = gate_parameters_of(values)
+    words = ["-r", f"__node:={values['name']}", *ros_arguments_of(parse_namespace(values["namespace"]))]
+    for file in files_of(values):
+        words += ["--params-file", str(file)]
+    for name, value in parameters.items():
+        words += ["-p", f"{name}:={json.dumps(value)}"]
+    module = "embodied_iqa.live.nodes.gate_only_node"
+    return [*UNINTERRUPTED, sys.executable, "-m", module, "--ros-args", *words]

@@ -1,0 +1,226 @@
+"""The gate by itself: judges the images of other people's cameras and passes on the good ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from time import perf_counter, perf_counter_ns
+from typing import Final
+
+from embodied_iqa_msgs import msg as ours
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import CompressedImage, Image
+
+from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.memory import reuse_large_blocks
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import frame_from_cdr, image_to_cdr
+from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
+from embodied_iqa.live.ros.conversion import lease_to_msg, quality_to_msg
+from embodied_iqa.live.ros.gate_report import GateReport
+from embodied_iqa.live.ros.late_count import LateCount
+from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
+from embodied_iqa.live.ros.node_parameters import word_of
+from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import ImageQuality
+from embodied_iqa.quality.gate.judgement import ImageJudge
+from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
+from embodied_iqa.runs.graph.topic_parameters import Transport
+
+_MODE: Final = "judge.mode"
+_UNCALIBRATED: Final = (
+    "not calibrated, every image is rejected: set calibration (embodied-iqa gate calibrate)"
+)
+
+
+class GateOnlyNode(ManagedNode[GateOnlyParameters]):
+    """Images of others -> ~/lease, ~/passed/image_raw and ~/quality. Inactive or dead: no lease, no image.
+
+    With several cameras the images that passed are on ~/passed/<view>/image_raw.
+    """
+
+    changeable = frozenset({_MODE})
+
+    def __init__(self) -> None:
+        super().__init__("gate", GateOnlyParameters)
+        self._file = self.config.file()
+        self._topics = self.config.topics(self._file)
+        self._options = self.config.judge
+        self._is_compressed = self.config.topic.transport is Transport.COMPRESSED
+        if self._options.repair.enabled and self._is_compressed:
+            raise UsageError("compressed images are not repaired", expected="topic.transport: raw")
+        self._judge: ImageJudge = StatisticsJudge(())
+        self._verdicts = GateReport()
+        self._gatekeeper = Gatekeeper(self._judge, self._options)
+        self._held: dict[View, str] = {}
+        self._lost: dict[View, str] = {}
+        self._late = {view: LateCount() for view in self._topics}
+        self._cameras: dict[View, TopicCamera] = {}
+        self._passed: dict[View, Publisher[Image] | Publisher[CompressedImage]] = {}
+        self._connect()
+        self.add_pre_set_parameters_callback(_in_words)
+        self.add_on_set_parameters_callback(self._check)
+        self.add_post_set_parameters_callback(self._set)
+
+    def _connect(self) -> None:
+        kind, end = (CompressedImage, "/compressed") if self._is_compressed else (Image, "")
+        self._lease_publisher = self.create_publisher(ours.GateLease, "~/lease", STATE)
+        self._quality_publisher = self.create_publisher(ours.ImageQuality, "~/quality", STATE)
+        for view, topic in self._topics.items():
+            below = f"{view}/" if len(self._topics) > 1 else ""
+            self._passed[view] = self.create_publisher(kind, f"~/passed/{below}image_raw{end}", IMAGE)
+            take = self._late[view].counting(partial(self._take, view))
+            self.create_subscription(kind, topic, take, NEWEST_SENSOR, raw=True)
+
+    def start(self) -> None:
+        """Configure and activate.
+
+        Raises:
+            InputError: The calibration or the judge cannot be loaded.
+        """
+        if self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
+            raise InputError(self.failure or "the gate cannot be configured")
+        self.trigger_activate()
+
+    def load(self) -> None:
+        """Read the calibration, and the networks of a learned judge."""
+        self._file = self.config.file()
+        self._judge = make_judge(self._options.kind, self._file)
+        self._verdicts = GateReport.of(self._file, self._options.kind)
+        if not self._file.cameras:
+            self.get_logger().warning(_UNCALIBRATED)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start judging, without the history of an earlier time."""
+        self._gatekeeper = Gatekeeper(self._judge, self._options, perf_counter_ns)
+        self._held.clear()
+        self._lost.clear()
+        self._cameras = {view: self._camera(view) for view in self._topics}
+        return super().on_activate(state)
+
+    def health(self) -> Health:
+        """Return counts of images, by verdict and by what is wrong with their messages."""
+        values = self._verdicts.verdicts()
+        for view, camera in self._cameras.items():
+            if self.active:
+                self._judge_next(view, b"")  # reports a silent camera
+            values |= {f"{view} {name}": count for name, count in camera.counts().items()}
+        message = f"mode {self._options.mode}, judge {self._options.kind}"
+        lost = "; ".join(self._lost.values())
+        return self._verdicts.health(message, values, lost or ("" if self._file.cameras else _UNCALIBRATED))
+
+    def _camera(self, view: View) -> TopicCamera:
+        wanted, late = self.config.topic, self._late[view]
+        late.restart()
+        options = TopicOptions(
+            image=self._topics[view],
+            compressed=self._is_compressed,
+            ahead_s=wanted.ahead_s,
+            stale_s=wanted.stale_s,
+            give_up_s=wanted.give_up_s,
+        )
+        report = self.get_logger().warning
+        return TopicCamera(view, options, None, self._now_ns, report=report, missed=lambda: late.total)
+
+    def _take(self, view: View, cdr: bytes) -> None:
+        if self.active:
+            self._cameras[view].take_image(cdr)
+            self._judge_next(view, cdr)
+
+    def _judge_next(self, view: View, cdr: bytes) -> None:
+        """Judge the image that waits, if there is one that can be used."""
+        began = perf_counter()
+        try:
+            taken = self._cameras[view].read_rgbd(0.0)
+        except InputError as error:
+            self._lost[view] = str(error)
+            return
+        if taken is None:
+            return
+        self._lost.pop(view, None)
+        frame, frame_id = taken.frame, frame_from_cdr(cdr)
+        quality, lease = self._gatekeeper.judge(view, frame.stamp_ns, frame.rgb, self._now_ns())
+        self._held[view] = "" if quality.verdict is Verdict.PASS else quality.reason
+        self._lease_publisher.publish(lease_to_msg(lease, self._options.mode, frame_id))
+        if lease.verdict is Verdict.PASS:
+            self._passed[view].publish(_passed_on(quality, cdr, frame_id))
+        latency_ms = (perf_counter() - began) * 1e3
+        self._verdicts.add(quality, latency_ms)
+        self._quality_publisher.publish(quality_to_msg(quality, latency_ms, frame_id))
+
+    def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        """Refuse a mode that does not exist, or that would set a robot in motion at this moment."""
+        for parameter in parameters:
+            if parameter.name == _MODE:
+                held = self._held if self.active else {}
+                reason = why_mode_stays(self._options.mode, parameter.value, held)
+                if reason:
+                    return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+    def _set(self, parameters: Sequence[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == _MODE:
+                self._options = replace(self._options, mode=GateMode(str(parameter.value)))
+                self._gatekeeper.options = self._options
+                self.get_logger().warning(f"mode {self._options.mode}")
+
+    def _now_ns(self) -> int:
+        return self.get_clock().now().nanoseconds
+
+
+def why_mode_stays(mode: GateMode, wanted: object, held: Mapping[View, str]) -> str:
+    """Return why the mode of a gate cannot change now; empty where it can.
+
+    Args:
+        mode: The present one.
+        wanted: The new one.
+        held: Why the newest image of each camera is held; empty for one that passes.
+    """
+    if wanted not in list(GateMode):
+        return f"no mode {wanted}; available: {', '.join(GateMode)}"
+    if mode is not GateMode.ON or wanted == GateMode.ON:
+        return ""
+    reasons = [f"{view}: {reason}" for view, reason in held.items() if reason]
+    if not reasons:
+        return ""
+    return (
+        f"the gate holds ({'; '.join(reasons)}): {wanted} would release the robot at this moment; "
+        "deactivate the gate first, or wait until the images pass"
+    )
+
+
+def _in_words(parameters: list[Parameter]) -> list[Parameter]:
+    """Return parameters with the mode as a word: `ros2 param set` reads on and off as bools."""
+    return [word_of(parameter) if parameter.name == _MODE else parameter for parameter in parameters]
+
+
+def _passed_on(quality: ImageQuality, cdr: bytes, frame_id: str) -> bytes:
+    """Return the message of an image that passed: as received, unless it was repaired."""
+    return cdr if quality.repaired is None else image_to_cdr(quality.repaired, quality.stamp_ns, frame_id)
+
+
+def gate() -> GateOnlyNode:
+    """Return the node, active if it starts by itself."""
+    node = GateOnlyNode()
+    if node.config.autostart:
+        node.start()
+    return node
+
+
+def main() -> int:
+    """Run the node."""
+    reuse_large_blocks()
+    return main_of(gate)
+
+
+if __name__ == "__main__":
+    leave(main())

@@ -1,0 +1,43 @@
+"""Arguments of launch files as data, and those of the gate by itself, which its command has too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchArgument:
+    """One argument of a launch file.
+
+    Attributes:
+        name: As in `name:=value`.
+        default: Empty if the configuration decides.
+        description: One sentence.
+        parameter: The `node.parameter` that it sets, or empty.
+    """
+
+    name: str
+    default: str
+    description: str
+    parameter: str = ""
+
+
+GATE_ARGUMENTS: Final = (
+    LaunchArgument(
+        "image",
+        "",
+        "image topic, or one for each camera separated by commas; {view} is its name",
+        "topic.image",
+    ),
+    LaunchArgument("calibration", "", "file of gate calibrate or gate fit", "calibration"),
+    LaunchArgument(
+        "views", "", "cameras in the order of the topics, separated by commas (default: the file's)", "views"
+    ),
+    LaunchArgument("transport", "", "raw (default) or compressed", "topic.transport"),
+    LaunchArgument("mode", "", "on (default), shadow (never holds) or off", "judge.mode"),
+    LaunchArgument("judge", "", "statistics (default), learned or metric:NAME", "judge.kind"),
+    LaunchArgument("config", "", "ROS parameter files, separated by commas"),
+    LaunchArgument("name", "gate", "name of the node; its topics are below it"),
+    LaunchArgument("namespace", "", "namespace of the node"),
+)

@@ -1,0 +1,170 @@
+"""The gate beside a stack of others: two foreign cameras, a policy that starves, and a mode that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from embodied_iqa_msgs.msg import GateLease, ImageQuality
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
+
+from embodied_iqa.cli.gate.running import command_of
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.conversion import header_of, ns_of
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
+from embodied_iqa.quality.gate.bounds import Bounds
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
+from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from embodied_iqa.runs.graph.processes import ProcessSpec
+from gate_files import HEIGHT_PX, WIDTH_PX, calibration
+from ros_graph import Inbox, RosGraph
+
+FOREIGN = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+PERIOD_S = 1 / 30
+GATE = "/cell1/gate"
+
+
+class Stack:
+    """Two cameras that publish for ever, whose images the test chooses, and what comes of them."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self.graph = graph
+        self.leases: Inbox = graph.subscribe(GateLease, f"{GATE}/lease", STATE)
+        self.qualities: Inbox = graph.subscribe(ImageQuality, f"{GATE}/quality", STATE)
+        self.passed = {
+            view: graph.subscribe(Image, f"{GATE}/passed/{view}/image_raw", IMAGE)
+            for view in ("top", "wrist")
+        }
+        self.reports: Inbox = graph.subscribe(DiagnosticArray, "/diagnostics", EVENT)
+        self.level = {"top": 200, "wrist": 200}
+        topics = {"top": "/camera/color/image_raw", "wrist": "/usb_cam/image_raw"}
+        for view, topic in topics.items():
+            publisher = graph.publisher(Image, topic, FOREIGN)
+            graph.node.create_timer(PERIOD_S, partial(self._shoot, view, publisher))
+
+    def _shoot(self, view: str, publisher: Any) -> None:
+        image = np.full((HEIGHT_PX, WIDTH_PX, 3), self.level[view], np.uint8)
+        stamp_ns = self.graph.node.get_clock().now().nanoseconds
+        publisher.publish(
+            Image(
+                header=header_of(stamp_ns, f"{view}_lens"),
+                width=WIDTH_PX,
+                height=HEIGHT_PX,
+                encoding="bgr8",
+                step=3 * WIDTH_PX,
+                data=image.tobytes(),
+            )
+        )
+
+    def lease(self, view: str, judged: int) -> GateLease:
+        """Return a new lease of a camera with this verdict."""
+        seen = len(self.leases)
+
+        def found() -> GateLease | None:
+            new = self.leases.messages[seen:]
+            return next((one for one in new if (one.view, one.judged) == (view, judged)), None)
+
+        return self.graph.wait(found, f"a lease of the {view} camera with {judged}")
+
+    def set(self, name: str, **value: Any) -> Any:
+        parameter = Parameter(name=name, value=ParameterValue(**value))
+        return self.graph.call(SetParameters, f"{GATE}/set_parameters", parameters=[parameter]).results[0]
+
+    def set_mode(self, word: str) -> Any:
+        return self.set("judge.mode", type=ParameterType.PARAMETER_STRING, string_value=word)
+
+    def change(self, transition: int) -> None:
+        request = Transition(id=transition)
+        assert self.graph.call(ChangeState, f"{GATE}/change_state", transition=request).success
+
+
+@pytest.fixture(scope="module")
+def stack(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder: Path = tmp_path_factory.mktemp("gate")
+    top = calibration(exposure=Bounds(0.1, 0.3, np.inf, np.inf))
+    save_calibrations([top, replace(top, view=View.WRIST)], folder / "mine.yaml")
+    values = {argument.name: argument.default for argument in GATE_ARGUMENTS} | {
+        "image": "/camera/color/image_raw,/usb_cam/image_raw",
+        "calibration": str(folder / "mine.yaml"),
+        "namespace": "cell1",
+    }
+    gate = ProcessSpec("gate", tuple(command_of(values)))
+    with RosGraph(ros_domain, folder / "graph", [], extra=(gate,)) as graph:
+        yield Stack(graph)
+
+
+def test_an_unchanged_policy_gets_the_good_images_and_starves_of_the_bad_ones(stack: Stack) -> None:
+    passed = stack.lease("wrist", GateLease.VERDICT_PASS)
+    stamp_ns = ns_of(passed.header.stamp)
+    assert passed.header.frame_id == "wrist_lens"
+    assert passed.mode == GateLease.MODE_ON
+    assert stamp_ns < ns_of(passed.expires) <= stamp_ns + 120_000_000
+    images = stack.passed["wrist"]
+    found = stack.graph.wait(
+        lambda: next((one for one in images.messages if ns_of(one.header.stamp) == stamp_ns), None),
+        "the image of the lease",
+    )
+    assert (found.encoding, found.header.frame_id) == ("bgr8", "wrist_lens")
+    assert np.unique(np.frombuffer(found.data, np.uint8)).tolist() == [200]
+
+    stack.level["wrist"] = 0
+    held = stack.lease("wrist", GateLease.VERDICT_REJECT)
+    assert held.verdict == GateLease.VERDICT_REJECT
+    assert held.reason.startswith("exposure")
+    last_ns = ns_of(stack.passed["wrist"].last.header.stamp)
+    assert stack.lease("top", GateLease.VERDICT_PASS).verdict == GateLease.VERDICT_PASS
+    assert ns_of(stack.lease("wrist", GateLease.VERDICT_REJECT).header.stamp) > last_ns
+    assert ns_of(stack.passed["wrist"].last.header.stamp) == last_ns, "nothing of it comes through"
+    quality = stack.graph.wait(
+        lambda: next((one for one in stack.qualities.messages if one.header == held.header), None),
+        "its quality",
+    )
+    assert (quality.verdict, quality.exposure) == (ImageQuality.VERDICT_REJECT, 0.0)
+
+
+def test_the_mode_changes_where_that_moves_nothing(stack: Stack) -> None:
+    stack.level["wrist"] = 0
+    stack.lease("wrist", GateLease.VERDICT_REJECT)
+    refused = stack.set_mode("shadow")
+    assert not refused.successful
+    assert "the gate holds (wrist: exposure" in refused.reason
+    assert "shadow would release the robot at this moment; deactivate the gate first" in refused.reason
+    assert stack.set_mode("sharp").reason == "no mode sharp; available: on, shadow, off"
+    other = stack.set("views", type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=["top"])
+    assert (other.successful, "read-only" in other.reason) == (False, True)
+
+    stack.change(Transition.TRANSITION_DEACTIVATE)
+    assert stack.set_mode("shadow").successful
+    stack.change(Transition.TRANSITION_ACTIVATE)
+    shadow = stack.lease("wrist", GateLease.VERDICT_REJECT)
+    assert (shadow.verdict, shadow.mode) == (GateLease.VERDICT_PASS, GateLease.MODE_SHADOW)
+    assert shadow.reason.startswith("exposure")
+
+    on = stack.set("judge.mode", type=ParameterType.PARAMETER_BOOL, bool_value=True)
+    assert on.successful, "`ros2 param set` reads on as a bool"
+    obeyed = stack.graph.wait(
+        lambda: next((one for one in reversed(stack.leases.messages) if one.mode == GateLease.MODE_ON), None),
+        "a lease of the mode on",
+    )
+    assert obeyed.view in {"top", "wrist"}
+
+
+def test_diagnostics_name_the_gate_and_count(stack: Stack) -> None:
+    def counted() -> dict[str, str] | None:
+        statuses = [status for report in stack.reports.messages for status in report.status]
+        values = [{v.key: v.value for v in s.values} for s in statuses if s.name == "cell1/gate"]
+        return next((found for found in reversed(values) if int(found.get("pass", "0")) > 0), None)
+
+    counts = stack.graph.wait(counted, "diagnostics of the gate")
+    assert {"hold", "reject", "top lost", "wrist stamp_ahead", "latency_ms"} <= set(counts)

@@ -1,0 +1,108 @@
+"""The arguments of the gate by itself: what the launch file and `gate run` start, and what they refuse."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.config import build
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.cli.main import main
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.nodes.gate_only_node import why_mode_stays
+from embodied_iqa.quality.gate.calibration_file import save_calibrations
+from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters, gate_parameters_of
+from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from gate_files import calibration
+
+DEFAULTS = {argument.name: argument.default for argument in GATE_ARGUMENTS}
+COLOR = "/camera/camera/color/image_raw"
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    save_calibrations([replace(calibration(), view=View("hand"))], tmp_path / "mine.yaml")
+    return tmp_path / "mine.yaml"
+
+
+def topics(**values: object) -> dict[str, str]:
+    config = build(GateOnlyParameters, {name.replace("__", "."): one for name, one in values.items()}, "test")
+    return {str(view): topic for view, topic in config.topics(config.file()).items()}
+
+
+def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
+    found = gate_parameters_of(DEFAULTS | {"image": COLOR, "calibration": "mine.yaml", "mode": "shadow"})
+    assert found == {"topic.image": COLOR, "calibration": str(mine), "judge.mode": "shadow"}
+    assert topics(topic__image=COLOR, calibration=str(mine)) == {"hand": COLOR}
+    assert topics(topic__image=COLOR) == {"camera": COLOR}, "without a calibration"
+    assert topics(views=["a", "b"], topic__image="/{view}/image") == {"a": "/a/image", "b": "/b/image"}
+    assert topics(views=["a", "b"], topic__preset="usb_cam", topic__transport="compressed") == {
+        "a": "/a/image_raw/compressed",
+        "b": "/b/image_raw/compressed",
+    }
+    assert topics(views=["color"], topic__image="/camera/color/image_raw") == {
+        "color": "/camera/color/image_raw"
+    }, "the name that the older driver of a RealSense has"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"image": "/one,/two", "calibration": "mine.yaml"}, "does not name one topic for each view"),
+        ({"image": "/one", "views": "top,side"}, "does not name one topic for each view"),
+        ({"image": "/one two"}, "is no name of a topic"),
+        ({"image": "/one/compressed"}, "expected topic.transport: compressed"),
+        ({"image": "/one", "calibration": "yours.yaml"}, "yours.yaml"),
+        ({"image": "/one", "mode": "sharp"}, "available: on, shadow, off"),
+        ({"image": "/one", "judge": "magic"}, "expected statistics, learned or metric:NAME"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_starts(
+    mine: Path, values: dict[str, str], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        gate_parameters_of(DEFAULTS | values)
+
+
+def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    became: list[list[str]] = []
+    monkeypatch.setattr(os, "execvp", lambda _program, words: became.append(words))
+    words = ["--image", COLOR, "--calibration", "mine.yaml", "--name", "eyes", "--namespace", "cell1"]
+    main(["gate", "run", *words, "--config", "one.yaml, two.yaml"])
+    (command,) = became
+    at = command.index("--ros-args")
+    assert command[at - 2 : at] == ["-m", "embodied_iqa.live.nodes.gate_only_node"]
+    assert command[at:] == [
+        *("--ros-args", "-r", "__node:=eyes", "-r", "__ns:=/cell1", "-r", "/clock:=clock"),
+        *("--params-file", "one.yaml", "--params-file", "two.yaml"),
+        *("-p", f'topic.image:="{COLOR}"', "-p", f'calibration:="{mine}"'),
+    ]
+    assert main(["gate", "run", "--image", "/one", "--calibration", "yours.yaml"]) == 1
+    assert len(became) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted", "reason", "allowed"),
+    [
+        (GateMode.ON, "shadow", "dark", False),
+        (GateMode.ON, "off", "dark", False),
+        (GateMode.ON, "shadow", "", True),
+        (GateMode.ON, "on", "dark", True),
+        (GateMode.SHADOW, "on", "dark", True),
+        (GateMode.SHADOW, "off", "dark", True),
+        (GateMode.OFF, "shadow", "dark", True),
+        (GateMode.OFF, "true", "", False),
+        (GateMode.OFF, 3, "", False),
+    ],
+)
+def test_a_mode_that_would_release_a_held_robot_is_refused(
+    mode: GateMode, wanted: object, reason: str, allowed: bool
+) -> None:
+    said = why_mode_stays(mode, wanted, {View.TOP: "", View.WRIST: reason})
+    assert (said == "") == allowed
+    assert ("wrist: dark" in said) == (not allowed and reason != "")
