@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.controller import ArmController
+from embodied_iqa.arm.robot.leases import LeaseBook
 from embodied_iqa.arm.robot.messages import (
     ArmGoal,
     ArmInputs,
@@ -106,6 +107,7 @@ class ArmRunner:
         self._gripper_sent: float | None = None
         self._next_report_ns = 0
         self._reported = (ArmMode.DISARMED, "", -1)
+        self._watched: tuple[int, int] | None = None  # the newest state, and when it was first watched
 
     def take_lease(self, lease: GateLease) -> None:
         """Note a lease for the next step."""
@@ -129,21 +131,35 @@ class ArmRunner:
         return None if measured is None else self._step(measured)
 
     def tick(self, measured: ArmState) -> ArmTick | None:
-        """Answer a measured state; None while its time stands still, except for a stop that waits."""
-        last = self.state.measured
+        """Answer a measured state; None while its time stands still, except for a stop that waits.
+
+        A disarmed arm begins anew with a state from before the last one by more than the timeout, as when the
+        clock was set back: leases of the time before are forgotten. An armed one is stopped by `watch`.
+        """
+        last, state = self.state.measured, self.state
         if last is not None and measured.stamp_ns <= last.stamp_ns and not self._inputs.stop:
-            return None
+            behind_ns = last.stamp_ns - measured.stamp_ns
+            if state.is_armed or state.run or behind_ns <= self._controller.options.state_timeout_ns:
+                return None
+            self.state = replace(state, measured=None, book=LeaseBook())
+            self._judged.clear()
         return self._step(measured)
 
     def watch(self, now_ns: int, lost: str = "") -> ArmTick | None:
         """Stop an armed arm that sends no states: after a timeout, or at once where it is known to be lost.
+
+        A state of the future, as after a clock was set back, lasts no longer than any other: the timeout,
+        from when it was first watched. It is no fault by itself: a simulated clock may arrive after a state.
 
         Args:
             now_ns: ROS time.
             lost: Why the arm is known to be lost; empty where it is not.
         """
         state, measured = self.state, self.state.measured
-        is_late = now_ns - state.seen_ns > self._controller.options.state_timeout_ns
+        if self._watched is None or self._watched[0] != state.seen_ns:
+            self._watched = (state.seen_ns, now_ns)
+        timeout_ns, age_ns = self._controller.options.state_timeout_ns, now_ns - state.seen_ns
+        is_late = abs(age_ns) > timeout_ns and (age_ns > 0 or abs(now_ns - self._watched[1]) > timeout_ns)
         if measured is None or not state.is_armed or not (lost or is_late):
             return None
         self.state, output = self._controller.step(state, ArmInputs(lost=lost), now_ns)

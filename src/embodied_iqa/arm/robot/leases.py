@@ -38,7 +38,7 @@ class LeaseBook:
     leases: tuple[GateLease, ...] = ()
 
     def with_leases(self, arrived: Iterable[GateLease], now_ns: int, options: LeaseOptions) -> LeaseBook:
-        """Return a book with the new leases added; leases from the future are ignored.
+        """Return a book with the new leases added; leases from the future, new or stored, are dropped.
 
         Args:
             arrived: The new leases.
@@ -53,7 +53,8 @@ class LeaseBook:
         ]
         if not fresh:
             return self
-        kept = [lease for lease in self.leases if lease.frame_stamp_ns > now_ns - options.remember_ns]
+        oldest_ns = now_ns - options.remember_ns
+        kept = [lease for lease in self.leases if oldest_ns < lease.frame_stamp_ns <= now_ns]
         by_frame: dict[tuple[View, int, int | None], GateLease] = {}
         for lease in (*kept, *fresh):
             key = (lease.view, lease.frame_stamp_ns, lease.decision)
@@ -84,6 +85,10 @@ def judge_lease(lease: GateLease, now_ns: int) -> Permission:
     if lease.verdict is not Verdict.PASS:
         reason = lease.reason or f"the gate's verdict is {lease.verdict.name}"
         return Permission(lease.verdict, reason, 0, lease.frame_stamp_ns)
+    if lease.frame_stamp_ns > now_ns:  # the clock was set back: the end of the lease is as far away
+        ahead_ms = (lease.frame_stamp_ns - now_ns) / 1e6
+        reason = f"the lease of the {lease.view} view is on a frame {ahead_ms:.0f} ms in the future"
+        return Permission(Verdict.HOLD, reason, 0, lease.frame_stamp_ns)
     if now_ns > lease.expires_ns:
         late_ms = (now_ns - lease.expires_ns) / 1e6
         reason = f"the lease of the {lease.view} view ran out {late_ms:.0f} ms ago"

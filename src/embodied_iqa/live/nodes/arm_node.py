@@ -126,7 +126,8 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def _tick(self, measured: ArmState) -> None:
         if self.active:
-            self._carry_out(self._runner.tick(measured))
+            now_ns = self.get_clock().now().nanoseconds  # states keep coming after a clock was set back
+            self._carry_out(self._runner.tick(measured) or self._runner.watch(now_ns))
         self._arm.answer()
 
     def _watch(self, lost: str) -> None:

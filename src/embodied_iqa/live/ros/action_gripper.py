@@ -66,7 +66,7 @@ class ActionGripper:
             InputError: Its joint is not measured; or its action has failed, which is raised once: it stops
                 the arm, which can then be armed again.
         """
-        if self._position is None or self._now_ns() - self._seen_ns > self._age_ns:
+        if self._position is None or abs(self._now_ns() - self._seen_ns) > self._age_ns:
             raise InputError("the gripper is not measured", expected=f"{self._options.joint} in joint states")
         problem, self._problem = self._problem, ""
         if problem:

@@ -164,6 +164,45 @@ def test_an_arm_is_not_armed_at_a_pose_of_before_the_clock_was_set_back(arm: Arm
     assert "no measured state since the clock was set back by 10000 ms" in arm.runner.state.reason
 
 
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_clock_that_is_set_back_stops_an_armed_arm(arm: Arm, watched: bool) -> None:
+    timeout_ns, earlier_ns = CONTROLLER.options.state_timeout_ns, arm.now_ns - 10_000 * MILLISECOND_NS
+    if watched:  # before the clock was set back
+        assert arm.runner.watch(arm.now_ns) is None
+    else:
+        assert arm.runner.watch(earlier_ns) is None, "the clock may arrive after a state"
+        assert arm.runner.watch(earlier_ns + timeout_ns) is None
+        earlier_ns += timeout_ns + 1
+    tick = arm.runner.watch(earlier_ns)
+    assert tick is not None
+    assert tick.stop is not None
+    assert (tick.stop.cause, tick.stop.stop_driver) == (StopCause.STATE_LOST, True)
+
+
+def test_an_arm_that_a_clock_set_back_has_stopped_can_be_armed_again(arm: Arm) -> None:
+    arm.goal()
+    arm.tick(3)
+    assert arm.runner.state.run is not None
+    arm.now_ns -= 10_000 * MILLISECOND_NS
+    earlier = replace(arm.measured, stamp_ns=arm.now_ns)
+    assert arm.runner.tick(earlier) is None, "it may have been overtaken"
+    assert arm.runner.watch(arm.now_ns) is None
+    tick = arm.runner.watch(arm.now_ns + CONTROLLER.options.state_timeout_ns + 1)
+    assert tick is not None
+    assert tick.stop is not None
+    assert (tick.stop.cause, tick.stop.stop_driver) == (StopCause.STATE_LOST, True)
+    assert "since the clock was set back by" in tick.stop.reason
+    assert tick.q_target_rad is None
+    (tick,) = arm.tick(leased=False)
+    assert (tick.stop, tick.q_target_rad) == (None, None)
+    arm.arm()
+    assert arm.runner.state.book.permission(View.TOP, arm.now_ns).reason == "no lease of the top view"
+    arm.tick()
+    arm.goal(2)
+    arm.tick(400)
+    assert arm.outcomes[-2:] == [GoalOutcome.ACCEPTED, GoalOutcome.COMPLETED]
+
+
 def test_an_arm_that_is_known_to_be_lost_is_stopped_at_once(arm: Arm) -> None:
     tick = arm.runner.watch(arm.now_ns, "the connection is lost")
     assert tick is not None

@@ -52,6 +52,16 @@ def test_leases_from_the_future_and_forgotten_ones_do_not_count():
     assert book.of_frame(View.WRIST, 500 * MS) is None
 
 
+def test_after_a_clock_was_set_back_a_stored_lease_allows_nothing_and_is_forgotten():
+    options = LeaseOptions()
+    book = LeaseBook().with_leases([_lease(5_000, Verdict.PASS, 5_120)], 5_010 * MS, options)
+    permission = book.permission(View.WRIST, 1_000 * MS)
+    assert permission.verdict is Verdict.HOLD
+    assert "is on a frame 4000 ms in the future" in permission.reason
+    book = book.with_leases([_lease(990, Verdict.PASS, 1_110)], 1_000 * MS, options)
+    assert [lease.frame_stamp_ns for lease in book.leases] == [990 * MS]
+
+
 def test_a_permission_says_until_when_or_why_not():
     book = LeaseBook().with_leases((_lease(100, Verdict.PASS, 300),), 100 * MS, TIMES)
     assert book.permission(View.WRIST, 100 * MS) == Permission(Verdict.PASS, "", 300 * MS, 100 * MS)
