@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import onnx
 import torch
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
@@ -69,6 +70,7 @@ def write_network(
         _check(fresh, path.name, inputs, (expected,) if isinstance(expected, Tensor) else expected)
         if halved:
             _halve(fresh)
+            _check_halved(fresh, path.name, inputs)
 
     write_whole(path, write)
 
@@ -86,9 +88,7 @@ def _plain_attention() -> Iterator[None]:
 
 def _check(file: Path, name: str, inputs: Mapping[str, Tensor], expected: Sequence[Tensor]) -> None:
     """Compare shapes and types of all outputs with those of torch, and the first one, unless it is words."""
-    session = open_session(file.read_bytes(), name)
-    known = {entry.name for entry in session.get_inputs()}  # the exporter leaves out what has no effect
-    found = session.run(None, {key: value.numpy() for key, value in inputs.items() if key in known})
+    found = _outputs_of(file, name, inputs)
     ours = [(one.shape, one.dtype) for one in found]
     theirs = [(one.numpy().shape, one.numpy().dtype) for one in expected]
     if ours != theirs:
@@ -96,6 +96,22 @@ def _check(file: Path, name: str, inputs: Mapping[str, Tensor], expected: Sequen
     first, wanted = found[0], expected[0].numpy()
     if first.dtype.kind == "f" and not np.allclose(first, wanted, _TOLERANCE, _TOLERANCE, equal_nan=True):
         raise InternalError(f"ONNX Runtime computes other values for {name} than torch")
+
+
+def _check_halved(file: Path, name: str, inputs: Mapping[str, Tensor]) -> None:
+    """Check that the file that is kept can be opened, and gives finite numbers."""
+    first = _outputs_of(file, name, inputs)[0]
+    if first.dtype.kind == "f" and not np.isfinite(first).all():
+        raise InternalError(f"{name} in half precision gives no finite numbers")
+
+
+def _outputs_of(file: Path, name: str, inputs: Mapping[str, Tensor]) -> list[NDArray[Any]]:
+    session = open_session(file.read_bytes(), name)
+    known = {entry.name for entry in session.get_inputs()}  # the exporter leaves out what has no effect
+    found: list[NDArray[Any]] = session.run(
+        None, {key: value.numpy() for key, value in inputs.items() if key in known}
+    )
+    return found
 
 
 def _halve(path: Path) -> None:

@@ -138,16 +138,15 @@ class ExperimentFolder:
     def _keep(self, parameters: Mapping[str, Scalar]) -> None:
         """Write the record, unless the folder has it."""
         file, plan = self.path / RECORD_FILE, self.plan
-        if file.is_file() and _record(file).plan == plan:
-            return
-        try:
-            self._shards.mkdir(parents=True, exist_ok=True)
+        if not file.is_file() or _record(file).plan != plan:
+            subjects = tuple(subject.text for subject in plan.subjects)
+            arms = tuple(arm.name for arm in plan.arms)
+            same = _same(parameters)
+            write_json(file, unstructure(_Record(SCHEMA, same, subjects, plan.tasks, plan.distortions, arms)))
+        try:  # after the record, without which a folder of shards is not known to be of an experiment
+            self._shards.mkdir(exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
-        subjects = tuple(subject.text for subject in plan.subjects)
-        arms = tuple(arm.name for arm in plan.arms)
-        same = _same(parameters)
-        write_json(file, unstructure(_Record(SCHEMA, same, subjects, plan.tasks, plan.distortions, arms)))
 
 
 @contextmanager

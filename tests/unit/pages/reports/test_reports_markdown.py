@@ -73,6 +73,14 @@ def test_what_people_wrote_stays_and_headings_go_one_level_below(tmp_path: Path)
     assert file.read_text(encoding="utf-8") == f"{above}\n\n{written}\n{below}"
 
 
+def test_a_page_with_the_line_ends_of_windows_keeps_them(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    file.write_bytes(b"# Results\r\n\r\n<!-- begin one -->\r\nold\r\n<!-- end one -->\r\n\r\nBy hand.\n")
+    write_section(file, "one", PAGE)
+    written = f"# Results\n\n<!-- begin one -->\n\n{WRITTEN}\n<!-- end one -->\n\n".replace("\n", "\r\n")
+    assert file.read_bytes().decode() == f"{written}By hand.\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [

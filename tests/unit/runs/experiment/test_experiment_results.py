@@ -14,6 +14,7 @@ from embodied_iqa.cli.experiment.table import as_tree, print_table, write_csv
 from embodied_iqa.data.database.run_rows import COLUMNS, RunRow, read_rows, write_rows
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.runs.experiment import folder as experiment_folder
+from embodied_iqa.runs.experiment import folder as folder_module
 from embodied_iqa.runs.experiment.arms import parse_arms
 from embodied_iqa.runs.experiment.experiment_plan import (
     ExperimentPlan,
@@ -163,6 +164,25 @@ def test_a_folder_goes_on_where_it_was_broken_off(tmp_path: Path, versions: dict
     assert [item.task for item in again.rows()] == [key.task.task for key in runs]
     versions["classical-vla"] = "2"
     assert again.missing() == list(runs)
+
+
+def test_a_folder_is_known_to_be_of_an_experiment_from_its_first_file_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken off after each of the steps that make it, it goes on."""
+    out = tmp_path / "out"
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(folder_module, "write_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ExperimentFolder(out, {"a": 1}, PLAN)
+    ExperimentFolder(out, {"a": 1}, PLAN)
+    (out / "shards").rmdir()
+    again = ExperimentFolder(out, {"a": 1}, PLAN)
+    again.add(PLAN.runs()[0], row(PLAN.runs()[0]))
 
 
 def test_another_plan_is_refused_and_added_only_on_request(tmp_path: Path, versions: dict[str, str]) -> None:

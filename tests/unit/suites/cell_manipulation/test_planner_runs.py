@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -12,6 +15,7 @@ from accessibility import needs_axe, report_violations
 from chromium_pipe import chromium
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineOptions
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.main import main
@@ -111,6 +115,28 @@ def test_a_finished_run_asks_nobody_again_and_another_plan_is_refused(
     assert unstructure(stored(ran, "planner-blind")) == before
     assert main([*command, "--language-only", "--shots", "1"]) == 2
     assert "another plan" in capsys.readouterr().err
+
+
+def test_episodes_that_another_process_finishes_before_the_lock_is_taken_are_not_repeated(
+    ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, asked = ran / "planner-blind", list[object]()
+    (transcript,) = out.glob("**/transcripts/*.json")
+    away, locked = transcript.rename(ran / "away"), JobFolder.locked
+
+    def locked_later(folder: JobFolder) -> AbstractContextManager[None]:
+        away.rename(transcript)
+        return locked(folder)
+
+    def run_jobs(jobs: Iterable[object], _engine: object) -> Iterator[Never]:
+        asked.extend(jobs)
+        return iter(())
+
+    monkeypatch.setattr(JobFolder, "locked", locked_later)
+    monkeypatch.setattr(runner, "run_jobs", run_jobs)
+    command = ["evaluate", "manipulation", str(ran / "ep"), "--planner", "planner-blind", "--out", str(out)]
+    assert main([*command, *COMMAND]) == 0
+    assert not asked
 
 
 @needs_axe

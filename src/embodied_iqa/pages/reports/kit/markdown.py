@@ -21,7 +21,7 @@ _LONG: Final = 12
 """Tables with more rows are folded."""
 _WIDTH: Final = 100
 _BEGIN, _END = "<!-- begin {}: written by embodied-iqa report -->", "<!-- end {} -->"
-_MARK: Final = re.compile(r"^<!-- (begin|end) ([\w-]+)\b.*-->$", re.MULTILINE)
+_MARK: Final = re.compile(r"^<!-- (begin|end) ([\w-]+)\b.*-->(?=\r?$)", re.MULTILINE)
 _FENCED: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _HEADING: Final = re.compile(r"^(#+) ", re.MULTILINE)
 
@@ -60,7 +60,8 @@ def write_section(file: Path, name: str, page: ChapterPage) -> None:
         InputError: The file has no such section, or it cannot be read or written.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        with file.open(encoding="utf-8", newline="") as stream:  # ends of lines stay as they are
+            text = stream.read()
     except FileNotFoundError:
         text = f"# {page.name}\n\n{_BEGIN.format(name)}\n{_END.format(name)}\n"
     except (OSError, UnicodeDecodeError) as error:
@@ -68,8 +69,10 @@ def write_section(file: Path, name: str, page: ChapterPage) -> None:
     begin, end = _place(text, file, name)
     level = max(1, _level_above(text[:begin]))
     parts = _parts(page, "#" * (level + 1), file.parent / IMAGES, name)
-    body = "\n\n".join(filter(None, parts))
-    write_text_whole(file, f"{text[:begin]}\n\n{body}\n\n{text[end:]}")
+    body = "\n\n".join(["", *filter(None, parts), ""])
+    if text.startswith("\r\n", begin):
+        body = body.replace("\n", "\r\n")
+    write_text_whole(file, f"{text[:begin]}{body}{text[end:]}")
 
 
 def _place(text: str, file: Path, name: str) -> tuple[int, int]:

@@ -139,7 +139,8 @@ class RecipeTraining:
         if _is_finished(out, record, seed):
             return f"{KIND}:{out}"
         with JobFolder(out, "training of a metric").locked():
-            self._train(samples, out, seed, record, watch)
+            if not _is_finished(out, record, seed):  # another process may have finished it since
+                self._train(samples, out, seed, record, watch)
         return f"{KIND}:{out}"
 
     def _train(
@@ -245,12 +246,14 @@ def _results(network: Network, epochs: list[MetricEpoch]) -> dict[str, Plain]:
 
 
 def _is_finished(out: Path, record: Mapping[str, str], seed: int) -> bool:
-    """Return whether the folder holds the result of this very training."""
+    """Return whether the folder holds the result of this very training; a cut network is none."""
     if not (out / CARD_FILE).is_file():
         return False
-    same, known = {**record, "seed": seed}, load_metric_card(out).training
+    card = load_metric_card(out)
+    same, known = {**record, "seed": seed}, card.training
     require_same_plan(out, {name: known[name] for name in same if name in known}, same)
-    return True
+    network = out / NETWORK_FILE
+    return network.is_file() and sha256_of(network) == card.sha256
 
 
 def _versions() -> dict[str, str]:

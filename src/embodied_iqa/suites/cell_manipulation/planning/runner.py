@@ -119,14 +119,15 @@ def run_benchmark(
     """
     check_gate(plan)
     out, plan = out.resolve(), _anywhere(plan)
-    check_run(out, plan, episodes)
-    missing = {
-        arm: [one for one in episodes if not transcript_file(out, arm.name, one).is_file()]
-        for arm in plan.arms
-    }
-    done = len(episodes) * len(plan.arms) - sum(map(len, missing.values()))
-    total = len(episodes) * len(plan.arms)
+    check_run(out, plan, episodes)  # a folder that is refused stays as it was
     with _folder(out).locked():
+        check_run(out, plan, episodes)  # another process may have worked in it since
+        missing = {
+            arm: [one for one in episodes if not transcript_file(out, arm.name, one).is_file()]
+            for arm in plan.arms
+        }
+        total = len(episodes) * len(plan.arms)
+        done = total - sum(map(len, missing.values()))
         remove_parts(out)
         tree = plan.tree()
         write_json_whole(out / PLAN_FILE, {"version": __version__, **tree} | _known_judge(out, plan))

@@ -25,6 +25,7 @@ from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.metric import Metric, MetricContext, Needs
 from embodied_iqa.quality.metrics.trainable import Trainable, TrainingSet
+from embodied_iqa.quality.metrics.training import metric_training
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.held_out import measure_held_out
 from embodied_iqa.quality.metrics.training.loop import (
@@ -238,6 +239,11 @@ def test_images_are_measured_once_and_validation_references_are_not_trained_on(t
     training.train(samples(reads), tmp_path / "second", 1)
     training.train(samples(reads), tmp_path / "first", 0)  # is finished
     assert len(reads) == len(REFERENCES) * len(LEVELS)
+    network = tmp_path / "second" / "network.onnx"
+    whole = network.read_bytes()
+    network.write_bytes(whole[: len(whole) // 2])
+    training.train(samples(reads), tmp_path / "second", 1)  # is written again
+    assert len(network.read_bytes()) == len(whole)
     first, second = ((tmp_path / name / "card.json").read_bytes() for name in ("first", "second"))
     assert first != second
     with pytest.raises(UsageError, match="another plan: seed is 0 there, 5 asked"):
@@ -255,6 +261,17 @@ def test_one_training_works_in_a_folder(tmp_path: Path) -> None:
     ):
         training.train(samples(reads), tmp_path, 0)
     assert reads == []
+
+
+def test_a_training_that_another_process_finishes_before_the_lock_is_taken_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training, trained = small("embodied-nr", epochs=1), list[int]()
+    finished = iter((False, True))
+    monkeypatch.setattr(metric_training, "_is_finished", lambda *_: next(finished))
+    monkeypatch.setattr(RecipeTraining, "_train", lambda *_: trained.append(1))
+    assert training.train(samples(), tmp_path, 0) == f"trained:{tmp_path}"
+    assert not trained
 
 
 def test_the_cache_is_bounded_and_reads_what_was_written(tmp_path: Path) -> None:
