@@ -57,6 +57,7 @@ class Cell:
     def __init__(self, gripper: Any = None, **options: Any) -> None:
         self.now_ns, self.qd_radps = 100_000 * MS, 0.0
         self.lines: list[str] = []
+        self.publishers = 1
         self.states: list[ArmState] = []
         self.lost: list[str] = []
         self._takers: dict[str, Callable[[Any], None]] = {}
@@ -83,6 +84,10 @@ class Cell:
 
     def create_publisher(self, _kind: type, topic: str, _qos: Any) -> Endpoint:
         return self._endpoints.setdefault(topic, Endpoint(topic))
+
+    def count_publishers(self, topic: str) -> int:
+        assert topic == self.options.joint_states
+        return self.publishers
 
     def create_client(self, _kind: type, name: str) -> Endpoint:
         return self._endpoints.setdefault(name, Endpoint(name))
@@ -197,7 +202,7 @@ def test_a_driver_without_program_and_services_is_commanded_too() -> None:
     assert len(cell.targets.sent) == 2
 
 
-@pytest.mark.parametrize("fault", ["silence", "old", "names", "controller", "clock"])
+@pytest.mark.parametrize("fault", ["silence", "old", "names", "controller", "clock", "second"])
 def test_what_is_lost_stops_an_armed_arm(fault: str) -> None:
     cell = Cell().armed()
     cell.move(HOME, HOME + 0.001)
@@ -211,6 +216,10 @@ def test_what_is_lost_stops_an_armed_arm(fault: str) -> None:
         cell.look()
     elif fault == "old":
         cell.step(age_ms=101)
+    elif fault == "second":
+        cell.publishers = 2
+        cell.step()
+        assert "2 publishers of /joint_states: expected one" in cell.arm.problem
     elif fault == "names":
         cell.step(names=["elbow_joint"])
     else:

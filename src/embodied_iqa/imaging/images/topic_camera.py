@@ -21,6 +21,7 @@ from embodied_iqa.imaging.images.image_cdr import (
     image_from_cdr,
     stamp_from_cdr,
 )
+from embodied_iqa.imaging.images.image_stamps import AHEAD_S, RefusedImageError, check_stamp, is_power_of_ten
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.imaging.images.message_geometry import lens_from_info
 from embodied_iqa.imaging.images.rectifier import Rectifier
@@ -70,17 +71,9 @@ class TopicOptions:
     depth: bool = False
     rectify: bool = False
     depth_gap_s: float = 0.02
-    ahead_s: float = 0.02
+    ahead_s: float = AHEAD_S
     stale_s: float = 2.0
     give_up_s: float = 30.0
-
-
-class _RefusedError(InputError):
-    """An image is not passed on; ``reason`` is one of `COUNTED`."""
-
-    def __init__(self, reason: str, message: str, *, expected: str | None = None, got: object = None) -> None:
-        super().__init__(message, expected=expected, got=got)
-        self.reason = reason
 
 
 class TopicCamera:
@@ -190,7 +183,7 @@ class TopicCamera:
         if cdr is not None:
             try:
                 return self._frame_of(cdr)
-            except _RefusedError as error:
+            except RefusedImageError as error:
                 self._count(error.reason, error)
             except InputError as error:
                 self._count("damaged", error)
@@ -244,30 +237,19 @@ class TopicCamera:
 
     def _checked_stamp(self, cdr: bytes) -> int:
         """Return the stamp (ns) if a lease may be dated by it."""
-        stamp_ns, options = stamp_from_cdr(cdr), self._options
-        if stamp_ns <= 0:
-            raise _RefusedError("stamp_zero", "an image has no stamp", got=stamp_ns)
-        if stamp_ns <= self._last_ns:
-            reason = "stamp_repeated" if stamp_ns == self._last_ns else "stamp_backwards"
-            raise _RefusedError(
-                reason, "an image is not newer than the last", expected=f"above {self._last_ns}", got=stamp_ns
-            )
-        age_s = (self._clock_ns() - stamp_ns) / SECOND_NS
-        if age_s < -options.ahead_s:
-            limit = f"at most {options.ahead_s:g} s"
-            raise _RefusedError(
-                "stamp_ahead", "a stamp is in the future", expected=limit, got=f"{-age_s:.3f} s"
-            )
+        stamp_ns, options, now_ns = stamp_from_cdr(cdr), self._options, self._clock_ns()
+        check_stamp(stamp_ns, self._last_ns, now_ns, options.ahead_s)
+        age_s = (now_ns - stamp_ns) / SECOND_NS
         if age_s > options.stale_s:
             limit = f"at most {options.stale_s:g} s"
-            raise _RefusedError("too_old", "an image is old", expected=limit, got=f"{age_s:.3f} s")
+            raise RefusedImageError("too_old", "an image is old", expected=limit, got=f"{age_s:.3f} s")
         return stamp_ns
 
     def _rectifier_of(self, lens: LensCalibration | None, rgb: NDArray[np.uint8]) -> Rectifier | None:
         """Return what rectifies an image; None where none is wanted."""
         height_px, width_px, _ = rgb.shape
         if lens is not None and (lens.width_px, lens.height_px) != (width_px, height_px):
-            raise _RefusedError(
+            raise RefusedImageError(
                 "wrong_size",
                 "an image has another size than its camera_info",
                 expected=f"{lens.width_px} x {lens.height_px}",
@@ -277,12 +259,12 @@ class TopicCamera:
             return None
         if lens is None:
             expected = "a camera_info with a calibration"
-            raise _RefusedError("uncalibrated", "an image cannot be rectified", expected=expected)
+            raise RefusedImageError("uncalibrated", "an image cannot be rectified", expected=expected)
         if self._rectifier is None or self._rectifier.of != lens:
             try:
                 self._rectifier = Rectifier(lens)
             except InputError as error:
-                raise _RefusedError("uncalibrated", str(error)) from error
+                raise RefusedImageError("uncalibrated", str(error)) from error
         return self._rectifier
 
     def _pose_of(self, stamp_ns: int) -> NDArray[np.float64] | None:
@@ -290,7 +272,9 @@ class TopicCamera:
             return None
         T_base_camera = self._pose_at(stamp_ns)
         if T_base_camera is None:
-            raise _RefusedError("without_pose", "an image has no pose", expected="a tool pose of its time")
+            raise RefusedImageError(
+                "without_pose", "an image has no pose", expected="a tool pose of its time"
+            )
         return T_base_camera
 
     def _depth_of(self, stamp_ns: int, rgb: NDArray[np.uint8]) -> NDArray[np.uint16] | None:
@@ -320,5 +304,5 @@ class TopicCamera:
             self._counts[reason] += 1
             count = self._counts[reason]
         self._cause = f"{reason}: {words}"
-        if str(count).rstrip("0") == "1":
+        if is_power_of_ten(count):
             self._report(f"{self._view}: {self._cause}" + (f" ({count} times)" if count > 1 else ""))

@@ -13,6 +13,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_code import load_factory, own_code
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.hand_eye import PoseAt
+from embodied_iqa.imaging.images.image_stamps import RefusedImageError, check_stamp, is_power_of_ten
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.live.cameras.camera_poses import followed_tool, known_poses
 from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
@@ -30,7 +31,7 @@ def open_own(rig: CameraRig) -> TimedCameras | LiveCameras:
         InputError: As `own_cameras`; or some cameras set the pace and others do not.
     """
     poses = known_poses(rig.config, followed_tool(rig))
-    cameras = own_cameras(rig.config, rig.now_ns, poses)
+    cameras = own_cameras(rig.config, rig.now_ns, poses, rig.node.get_logger().warning)
     live = [camera for camera in cameras if camera.is_live]
     if not live:
         return _OwnTimedCameras(rig, cameras)
@@ -46,6 +47,7 @@ def own_cameras(
     config: CameraParameters,
     clock_ns: Callable[[], int],
     poses: Mapping[View, PoseAt | None] = MappingProxyType({}),
+    report: Callable[[str], object] = lambda _line: None,
 ) -> list[OwnCamera]:
     """Open one camera of the user's code for each view.
 
@@ -53,6 +55,7 @@ def own_cameras(
         config: Factory and views.
         clock_ns: ROS time; an image is stamped when it is read.
         poses: Poses of the hand-eye calibration, for cameras that do not know theirs.
+        report: Receives lines for the user.
 
     Raises:
         UsageError: No factory is given, or no such module.
@@ -61,22 +64,43 @@ def own_cameras(
     path = config.needed_path()
     factory = load_factory(path)
     with own_code(f"{path} failed"):
-        return open_views(config, lambda view: OwnCamera(factory(view, clock_ns), view, poses.get(view)))
+        return open_views(
+            config,
+            lambda view: OwnCamera(
+                factory(view, clock_ns), view, poses.get(view), clock_ns=clock_ns, report=report
+            ),
+        )
 
 
 class OwnCamera:
     """Implements `images.Camera` and `LiveCamera`: reports an exception of the user's camera in one line.
+
+    Images whose stamp cannot date a lease are dropped and counted, see `check_stamp`; the first, the tenth
+    and so on of each kind is reported.
 
     Args:
         camera: The user's: a `Camera`, or a `LiveCamera` if it has ``read_rgbd``.
         view: The camera's view.
         pose_at: Its pose by the hand-eye calibration, for frames without one; images that have none at their
             time are then dropped and counted. None where it is not known.
+        clock_ns: ROS time.
+        report: Receives lines for the user.
     """
 
-    def __init__(self, camera: Any, view: View, pose_at: PoseAt | None = None) -> None:
+    def __init__(
+        self,
+        camera: Any,
+        view: View,
+        pose_at: PoseAt | None,
+        *,
+        clock_ns: Callable[[], int],
+        report: Callable[[str], object],
+    ) -> None:
         self._camera = camera
         self._pose_at = pose_at
+        self._clock_ns, self._report = clock_ns, report
+        self._last_ns = 0
+        self.refused: dict[str, int] = {}
         self.without_pose = 0
         self.view = view
         self.is_live = hasattr(camera, "read_rgbd")
@@ -88,9 +112,9 @@ class OwnCamera:
             return str(self._camera.remark)
 
     def counts(self) -> Mapping[str, int]:
-        """Return what the user's camera counts, and the images that had no known pose."""
+        """Return what the user's camera counts, and the images that had no known pose or no usable stamp."""
         with own_code(f"camera {self.view} failed"):
-            return {"without_pose": self.without_pose, **self._camera.counts()}
+            return {"without_pose": self.without_pose, **self.refused, **self._camera.counts()}
 
     def read(self, deadline_s: float) -> Frame | None:
         """Return the next frame, with a pose where one is known."""
@@ -115,6 +139,12 @@ class OwnCamera:
     def _posed(self, frame: Frame) -> Frame | None:
         if frame.view != self.view:  # it would be judged, and leased, as the image of another camera
             raise InputError(f"camera {self.view} delivers images of another view", got=frame.view)
+        try:
+            check_stamp(frame.stamp_ns, self._last_ns, self._clock_ns())
+        except RefusedImageError as error:
+            self._refuse(error)
+            return None
+        self._last_ns = frame.stamp_ns
         if self._pose_at is None or frame.T_base_camera is not None:
             return frame
         T_base_camera = self._pose_at(frame.stamp_ns)
@@ -123,9 +153,15 @@ class OwnCamera:
             return None
         return replace(frame, T_base_camera=T_base_camera)
 
+    def _refuse(self, error: RefusedImageError) -> None:
+        count = self.refused[error.reason] = self.refused.get(error.reason, 0) + 1
+        if is_power_of_ten(count):
+            times = f" ({count} times)" if count > 1 else ""
+            self._report(f"{self.view}: {error.reason}: {error}{times}")
+
 
 class _OwnTimedCameras(TimedCameras):
-    """Counts the images that had no pose at their time."""
+    """Counts the images that had no pose at their time, or no usable stamp."""
 
     def __init__(self, rig: CameraRig, cameras: Sequence[OwnCamera]) -> None:
         super().__init__(rig, cameras)
@@ -133,7 +169,12 @@ class _OwnTimedCameras(TimedCameras):
 
     def health(self) -> Health:
         """Return the counts."""
-        return Health(values={f"{camera.view} without_pose": camera.without_pose for camera in self._own})
+        values = {
+            f"{camera.view} {name}": count
+            for camera in self._own
+            for name, count in {"without_pose": camera.without_pose, **camera.refused}.items()
+        }
+        return Health(values=values)
 
 
 def _check_depth(both: RgbdFrame, view: View) -> None:

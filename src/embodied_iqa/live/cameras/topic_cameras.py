@@ -27,7 +27,8 @@ def open_topics(rig: CameraRig) -> LiveCameras:
         raise UsageError(
             "camera source topic takes no path", expected="camera_node.topic.image", got=config.path
         )
-    topics = config.topic.topics(tuple(str(view) for view in config.views))
+    namespace = rig.node.get_namespace().rstrip("/")
+    topics = config.topic.topics(tuple(str(view) for view in config.views), namespace)
     poses = known_poses(config, followed_tool(rig))
     cameras = [
         _camera(rig, view, names, poses[view]) for view, names in zip(config.views, topics, strict=True)

@@ -230,6 +230,9 @@ class Ros2ControlArm:
 
     def _why_unavailable(self) -> str:
         options = self._options
+        publishers = self._node.count_publishers(options.joint_states)
+        if publishers > 1:  # states of two arms, or of an arm and a simulation, would alternate
+            return f"{publishers} publishers of {options.joint_states}: expected one, the arm's driver"
         if self._publisher.get_subscription_count() == 0:
             return f"no controller listens to {options.topic}: load it and activate it"
         if options.program_topic and not self._program:

@@ -12,7 +12,15 @@ from embodied_iqa.base.errors import UsageError
 
 _VIEW: Final = "{view}"
 _NAME: Final = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*", re.ASCII)
-_OURS: Final = ("image_raw", "camera_info", "depth/image_raw")
+_OURS: Final = (
+    "camera/{view}/image_raw",
+    "camera/{view}/camera_info",
+    "camera/{view}/depth/image_raw",
+    "distorted/{view}/image_raw",
+    "distorted/{view}/preview",
+    "gate/{view}/image_raw",
+)
+"""What the graph publishes of a view: a camera that took it would hear itself."""
 _COMPRESSED: Final = "/compressed"
 
 
@@ -102,23 +110,28 @@ class TopicParameters:
     stale_s: float = ranged(2.0, 0.05, 3600.0)
     give_up_s: float = ranged(30.0, 0.1, 3600.0)
 
-    def topics(self, views: tuple[str, ...]) -> tuple[ViewTopics, ...]:
+    def topics(self, views: tuple[str, ...], namespace: str = "") -> tuple[ViewTopics, ...]:
         """Return the topics of each view.
+
+        Args:
+            views: Names of the views.
+            namespace: Of the graph, such as ``/cell1``; empty for none.
 
         Raises:
             UsageError: There is another number of topics than of views, two views share one, or depth is
                 wanted and has no topic.
         """
         preset, count = self.preset, len(views)
-        images = _foreign("image", self.image or preset.image, views)
-        images = image_topics(",".join(images), self.transport, views)
-        infos = _foreign("info", self.info or preset.info, views) if self.info != "none" else ("",) * count
+        images = image_topics(self.image or preset.image, self.transport, views)
+        infos = _of_views("info", self.info or preset.info, views) if self.info != "none" else ("",) * count
         depths = ("",) * count
         if self.depth:
             wanted = self.depth_image or preset.depth
             if not wanted:
                 raise UsageError(f"{preset} has no depth", expected="the parameter topic.depth_image")
-            depths = _foreign("depth_image", wanted, views)
+            depths = _of_views("depth_image", wanted, views)
+        for name, words in (("image", images), ("info", infos), ("depth_image", depths)):
+            _refuse_ours(name, words, views, namespace)
         return tuple(ViewTopics(*names) for names in zip(images, infos, depths, strict=True))
 
 
@@ -159,10 +172,9 @@ def _of_views(name: str, value: str, views: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _foreign(name: str, value: str, views: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the topics of other people's nodes, none of which is our own camera_node's."""
-    words = _of_views(name, value, views)
+def _refuse_ours(name: str, words: tuple[str, ...], views: tuple[str, ...], namespace: str) -> None:
+    ours = {f"{namespace}/{topic.replace(_VIEW, view)}" for view in views for topic in _OURS}
     for word in words:
-        if word.lstrip("/") in {f"camera/{view}/{end}" for view in views for end in _OURS}:
-            raise UsageError(f"topic.{name} is a topic that camera_node publishes itself", got=word)
-    return words
+        topic = word if word.startswith("/") else f"{namespace}/{word}"
+        if topic.removesuffix(_COMPRESSED) in ours:
+            raise UsageError(f"topic.{name} is a topic that the graph publishes itself", got=word)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import queue
 import sys
 import threading
@@ -72,7 +73,7 @@ class Published:
             self.topics.append(topic)
             return SimpleNamespace(publish=self.depths.put)
 
-        logger = SimpleNamespace(info=self.words.append)
+        logger = SimpleNamespace(info=self.words.append, warning=self.words.append)
         node: Any = SimpleNamespace(get_logger=lambda: logger, create_publisher=create_publisher)
         return CameraRig(node, CameraParameters(), self.frames.put)
 
@@ -243,7 +244,7 @@ def own(path: str, *views: View) -> CameraParameters:
 @pytest.mark.usefixtures("deep")
 def test_own_cameras_with_depth_take_the_pose_of_the_calibration() -> None:
     poses = {View.TOP: fixed_pose(TOP), View.WRIST: lambda stamp_ns: TOP if stamp_ns > 1 else None}
-    now_ns = iter((1, 1, 2))
+    now_ns = iter((1, 1, 1, 1, 2, 2))  # the camera's stamp, and the time of its arrival
     top, wrist = own_cameras(own("deep_cameras:Deep", View.TOP, View.WRIST), lambda: next(now_ns), poses)
     both = top.read_rgbd(0.0)
     assert both is not None
@@ -270,10 +271,27 @@ def test_an_image_of_another_view_is_never_published_as_one_of_it(deep: Any) -> 
         top.read_rgbd(0.0)
 
 
+@pytest.mark.parametrize("name", ["Deep", "Shallow"])
+def test_images_of_own_cameras_whose_stamp_cannot_date_a_lease_are_dropped_and_counted(
+    deep: Any, name: str
+) -> None:
+    stamps_ns = iter((0, 7, 7, 6, 10_000_000_000, 8))
+    deep.stamped = lambda view, _clock_ns: getattr(deep, name)(view, lambda: next(stamps_ns))
+    lines: list[str] = []
+    (camera,) = own_cameras(own("deep_cameras:stamped"), lambda: 10, report=lines.append)
+    read = camera.read_rgbd if camera.is_live else camera.read
+    passed = [read(0.0) is not None for _ in range(6)]
+    assert passed == [False, True, False, False, False, True]
+    reasons = ["stamp_zero", "stamp_repeated", "stamp_backwards", "stamp_ahead"]
+    assert camera.counts() == {"without_pose": 0, "torn": 3, **dict.fromkeys(reasons, 1)}
+    assert [line.split(": ")[:2] for line in lines] == [["top", reason] for reason in reasons]
+
+
 @pytest.mark.usefixtures("deep")
 def test_own_cameras_that_set_the_pace_are_published_with_depth() -> None:
     out = Published()
-    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=5))
+    times = itertools.count(5)
+    clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=next(times)))
     rig = replace(out.rig(), config=own("deep_cameras:Deep"))
     rig.node.get_clock = lambda: clock  # type: ignore[method-assign]
     feed = open_own(rig)

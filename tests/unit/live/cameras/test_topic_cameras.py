@@ -39,6 +39,7 @@ def opened(config: CameraParameters) -> dict[str, tuple[type, Any]]:
     logger = SimpleNamespace(info=lambda _line: None, warning=lambda _line: None)
     node: Any = SimpleNamespace(
         get_logger=lambda: logger,
+        get_namespace=lambda: "/",
         create_subscription=create_subscription,
         create_publisher=lambda *_arguments: None,
     )

@@ -43,8 +43,14 @@ def test_every_topic_can_be_named() -> None:
         ({"info": "/a,/a"}, "topic.info does not name one"),
         ({"image": "/a,"}, "topic.image is no name of a topic.*got ''"),
         ({"image": "/{view}/no name"}, "topic.image is no name of a topic"),
-        ({"image": "/camera/{view}/image_raw"}, "a topic that camera_node publishes itself"),
-        ({"info": "camera/{view}/camera_info"}, "a topic that camera_node publishes itself"),
+        ({"image": "/camera/{view}/image_raw"}, "a topic that the graph publishes itself"),
+        ({"image": "/distorted/{view}/image_raw"}, "a topic that the graph publishes itself"),
+        ({"image": "gate/{view}/image_raw"}, "a topic that the graph publishes itself"),
+        (
+            {"image": "/distorted/{view}/preview", "transport": "compressed"},
+            "a topic that the graph publishes itself",
+        ),
+        ({"info": "camera/{view}/camera_info"}, "a topic that the graph publishes itself"),
         ({"image": "/{view}/compressed"}, "expected topic.transport: compressed"),
         (
             {"preset": "usb_cam", "depth": True},
@@ -55,3 +61,13 @@ def test_every_topic_can_be_named() -> None:
 def test_what_cannot_be_meant_is_refused(values: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         topics(**values)
+
+
+def test_in_a_namespace_the_topics_of_the_graph_are_those_below_it() -> None:
+    def of(image: str) -> str:
+        return build(TopicParameters, {"image": image}, "test").topics(("top",), "/cell1")[0].image
+
+    assert of("/camera/{view}/image_raw") == "/camera/top/image_raw", "another graph's or a driver's"
+    for image in ("/cell1/distorted/{view}/image_raw", "camera/{view}/image_raw"):
+        with pytest.raises(UsageError, match="a topic that the graph publishes itself"):
+            of(image)
