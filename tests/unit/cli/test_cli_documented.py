@@ -21,7 +21,7 @@ from embodied_iqa.cli.parser import Parser
 from embodied_iqa.data.database import schema
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.imaging.distortions import catalogue, miqd_catalogue
-from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
+from embodied_iqa.runs.graph.launching import GATE_ARGUMENTS, RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameter_files import read_sections
 from embodied_iqa.runs.graph.parameters import VlaParameters, VlmParameters
@@ -49,7 +49,7 @@ FILE_ENDINGS = (
     "txt",
     "yaml",
 )
-NOT_PARAMETERS = {"datasets.load_dataset", "torchvision.models"}
+NOT_PARAMETERS = {"datasets.load_dataset", "header.stamp", "torchvision.models"}
 
 
 @cache
@@ -149,7 +149,11 @@ def test_every_script_has_its_options(page: str, words: tuple[str, ...]) -> None
 
 @pytest.mark.parametrize(("page", "words"), lines_of("ros2"))
 def test_launch_arguments_exist(page: str, words: tuple[str, ...]) -> None:
-    files = {"trial.launch.py": TRIAL_ARGUMENTS, "rescore.launch.py": RESCORE_ARGUMENTS}
+    files = {
+        "trial.launch.py": TRIAL_ARGUMENTS,
+        "rescore.launch.py": RESCORE_ARGUMENTS,
+        "gate.launch.py": GATE_ARGUMENTS,
+    }
     if words[:2] == ("launch", "embodied_iqa"):  # files of other packages are theirs
         known = {argument.name for argument in files[words[2]]}
         assert {word.partition(":=")[0] for word in words[3:] if ":=" in word} <= known, page

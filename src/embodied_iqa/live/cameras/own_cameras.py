@@ -169,7 +169,7 @@ class _OwnTimedCameras(TimedCameras):
 
     def health(self) -> Health:
         """Return the counts."""
-        values = {
+        values: dict[str, object] = {
             f"{camera.view} {name}": count
             for camera in self._own
             for name, count in {"without_pose": camera.without_pose, **camera.refused}.items()
