@@ -21,7 +21,8 @@ from embodied_iqa.cli.parser import Parser
 from embodied_iqa.data.database import schema
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.imaging.distortions import catalogue, miqd_catalogue
-from embodied_iqa.runs.graph.launching import GATE_ARGUMENTS, RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
+from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameter_files import read_sections
 from embodied_iqa.runs.graph.parameters import VlaParameters, VlmParameters
