@@ -1,7 +1,11 @@
-"""The package works without the large model libraries, and says what to install where it matters."""
+"""Commands work without the large model libraries, and say what to install where it matters.
+
+That every module is imported without them: `test_core_without_ros.py`.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,36 +22,21 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 """
-IMPORT_ALL = """
-import importlib, pkgutil
-import embodied_iqa
-TRAINING = (
-    "embodied_iqa.base.training.",
-    "embodied_iqa.models.panel.training.",
-    "embodied_iqa.quality.metrics.training.",
-    "embodied_iqa.quality.gate.fitting.networks",
-    "embodied_iqa.imaging.distortions.denoiser_training",
-    "embodied_iqa.models.vision.training.",
-)
-for module in pkgutil.walk_packages(embodied_iqa.__path__, "embodied_iqa."):
-    if module.name.split(".")[1] != "live" and not module.name.startswith(TRAINING):
-        importlib.import_module(module.name)
-assert not BLOCKED & {name.partition(".")[0] for name in sys.modules}
-"""
 COMMAND = """
 from embodied_iqa.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 
 
-def run(*words: str, first: str = "") -> subprocess.CompletedProcess[str]:
-    script = BLOCK + first + COMMAND
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    script = BLOCK + COMMAND
     return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
 
 
-def test_the_core_imports_no_model_library() -> None:
-    done = run("subjects", "list", "--json", first=IMPORT_ALL)
+def test_subjects_are_listed_without_model_libraries() -> None:
+    done = run("subjects", "list", "--json")
     assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
 
 
 def test_what_is_missing_is_reported_in_one_line(tmp_path: Path) -> None:

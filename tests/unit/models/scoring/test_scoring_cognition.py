@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.records import structure, unstructure
@@ -113,6 +112,8 @@ long_answers = st.lists(st.sampled_from([*VOCABULARY, "gr\u00fcn"]), min_size=1,
 @given(long_answers, long_answers)
 @settings(max_examples=60, deadline=None)
 def test_rouge_equals_rouge_score(candidate: list[str], reference: list[str]):
+    from rouge_score.rouge_scorer import RougeScorer  # loads slowly, for this test alone
+
     class Split:
         def tokenize(self, text: str) -> list[str]:
             return text.split()

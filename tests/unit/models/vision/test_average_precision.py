@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coco_cases import Case, all_images, all_sets, instances
+from coco_cases import IMAGES, Case, all_images, all_sets, instances
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.vision.average_precision import average_precision, dataset_average_precision
 from embodied_iqa.models.vision.predictions import Instances
 
-IMAGES = all_images()
 ANSWERS = json.loads((Path(__file__).parent / "coco_average_precision.json").read_text())
 NOTHING = instances([])
 CUBE = (2.0, 2.0, 12.0, 12.0)
@@ -36,7 +35,7 @@ def both(predicted: Instances, truth: Instances) -> set[float]:
 def test_images_equal_pycocotools(masks: bool) -> None:
     """Random and adversarial images: ties, doubles, crowd regions, empty boxes, over 100 predictions."""
     compared = 0
-    for case, answers in zip(IMAGES, ANSWERS["pictures"], strict=True):
+    for case, answers in zip(all_images(), ANSWERS["pictures"], strict=True):
         if answers[masks] >= 0:
             assert average_precision(case.predicted, case.truth, masks=masks) == pytest.approx(
                 answers[masks], abs=1e-9
@@ -156,10 +155,10 @@ def test_masks_must_be_there_and_agree_in_size() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, len(IMAGES) - 1), st.randoms(use_true_random=False), st.booleans())
+@given(st.integers(0, IMAGES - 1), st.randoms(use_true_random=False), st.booleans())
 def test_only_the_ranking_counts(number: int, draw: object, masks: bool) -> None:
     """Scores that keep their order change nothing; the precision is in [0, 1]."""
-    case: Case = IMAGES[number]
+    case: Case = all_images()[number]
     before = average_precision(case.predicted, case.truth, masks=masks)
     found = case.predicted
     scaled = Instances(found.labels, found.scores**3 / 2, found.boxes_px, found.masks, found.crowd)

@@ -46,6 +46,8 @@ PALE = DistortionSpec("07", 5)
 NOISE = DistortionSpec("12", 3)
 SMALL = {"camera_node.width_px": 320, "camera_node.height_px": 240}
 """Drawing is most of a run."""
+ONE = {"camera_node__views": [View.TOP]}
+"""The policy's camera alone: where every image is judged, drawing the other one is half of a run."""
 LARGE = {"camera_node__width_px": 640, "camera_node__height_px": 480}
 """Where millimetres count, and where the gate's shipped ranges do."""
 TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "seen", "gripper")
@@ -215,7 +217,7 @@ def test_a_run_that_is_held_all_the_time_ends_by_its_limit(cell: Cell) -> None:
 
 def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
     bare = replace(cell, judge=StatisticsJudge(()))
-    held, shadow = run(bare, None, settings(GateMode.ON)), run(bare, None, settings(GateMode.SHADOW))
+    held, shadow = (run(bare, None, settings(mode, **ONE)) for mode in (GateMode.ON, GateMode.SHADOW))
     assert held.outcome is Outcome.HELD_BY_GATE
     assert "held by the gate: " in held.reason
     assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
@@ -433,7 +435,7 @@ class Reports:
 def test_the_second_stage_of_the_gate_lets_only_what_passes_move_the_arm(
     cell: Cell, tmp_path: Path, seen: float | None, outcome: Outcome, verdict: Verdict
 ) -> None:
-    how = settings(GateMode.ON)
+    how = settings(GateMode.ON, **ONE)
     camera = how.nodes.camera_node
     size = {"width_px": camera.width_px, "height_px": camera.height_px}
     stage = SecondStage((0.0, 0.0, 0.0, -1.0, *[0.0] * 6), threshold=0.5, screen=0.99)
