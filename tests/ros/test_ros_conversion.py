@@ -28,6 +28,7 @@ from embodied_iqa.imaging.images.message_geometry import (
     lens_from_info,
     matrix_from_pose,
 )
+from embodied_iqa.live.nodes.playback_node import current_message
 from embodied_iqa.live.ros.conversion import (
     camera_info_of,
     chunk_to_msg,
@@ -44,7 +45,6 @@ from embodied_iqa.live.ros.conversion import (
     uncalibrated_info,
     unknown_pose,
 )
-from embodied_iqa.live.ros.current_message import current_message
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 

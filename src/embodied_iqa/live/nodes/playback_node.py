@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 from embodied_iqa_msgs import srv
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease, TrialEvent
@@ -26,7 +27,6 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
 from embodied_iqa.live.ros.calls import ENDING, AnswerT, RequestT, call
 from embodied_iqa.live.ros.conversion import ns_of, spec_to_msg, time_of
-from embodied_iqa.live.ros.current_message import current_message
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.names import CLOCK_TOPIC
 from embodied_iqa.live.ros.node import BaseNode, Health, Spin, leave, main_of
@@ -36,6 +36,7 @@ from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.live.ros.trial_commands import vla_problem
 from embodied_iqa.runs.graph.parameters import PlaybackParameters
 
+MessageT = TypeVar("MessageT")
 _POLL_S = 0.05
 _JOIN_S = 1.0
 _EVENTS = "/trial/events"
@@ -45,6 +46,23 @@ _WARM_UP_STEP_NS = 50 * MILLISECOND_NS
 _WARM_UP_WAIT_S = 0.2
 _STAMP = struct.Struct("<iI")
 _STAMP_OFFSET = 4
+
+
+def current_message(recorded: Any, kind: type[MessageT]) -> MessageT:
+    """Return a recorded message as its type is defined today; fields that it lacks have their defaults.
+
+    Args:
+        recorded: With its fields as attributes, as `TrialReader.decode` returns it.
+        kind: Message class without sequences.
+    """
+    message: Any = kind()
+    for name in message.get_fields_and_field_types():
+        if hasattr(recorded, name):
+            value, default = getattr(recorded, name), type(getattr(message, name))
+            nested = hasattr(default, "get_fields_and_field_types")
+            setattr(message, name, current_message(value, default) if nested else default(value))
+    current: MessageT = message
+    return current
 
 
 class PlaybackNode(BaseNode[PlaybackParameters]):

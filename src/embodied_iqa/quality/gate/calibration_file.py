@@ -101,11 +101,6 @@ def gate_file_path(calibration: str) -> Path:
     return path if path.is_absolute() else shared_file(calibration)
 
 
-def shared_calibrations(calibration: str) -> tuple[GateCalibration, ...]:
-    """Return the cameras of `shared_gate_file`."""
-    return shared_gate_file(calibration).cameras
-
-
 def _to_tree(calibration: GateCalibration) -> dict[str, object]:
     tolerated = {name: _ranges_to_tree(ranges) for name, ranges in calibration.tolerated.items()}
     return {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.imaging.distortions.catalogue import catalogue, distort
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.quality.gate.calibration_file import shared_calibrations
+from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice
@@ -44,7 +44,7 @@ def verdicts(images: Images) -> list[Verdict]:
 
 
 def test_every_simulated_camera_is_calibrated() -> None:
-    calibrations = shared_calibrations("config/gate/simulated.yaml")
+    calibrations = shared_gate_file("config/gate/simulated.yaml").cameras
     calibrated = {(item.view, item.width_px, item.height_px) for item in calibrations}
     assert calibrated == {(view, *size) for view in CELL_VIEWS for size in (SIZE, (1280, 720))}
 

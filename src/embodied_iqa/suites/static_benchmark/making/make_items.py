@@ -10,10 +10,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.base.errors import InternalError
 from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, Job, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
+from embodied_iqa.base.kinematics import chain_increments, increments_between
 from embodied_iqa.suites.static_benchmark.benchmark import (
     ITEMS_VERSION,
     MADE,
@@ -22,17 +26,20 @@ from embodied_iqa.suites.static_benchmark.benchmark import (
     write_benchmark,
 )
 from embodied_iqa.suites.static_benchmark.items import Item
-from embodied_iqa.suites.static_benchmark.making.draft import Draft
+from embodied_iqa.suites.static_benchmark.making.draft import Cut, Draft
 from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, slots_of
-from embodied_iqa.suites.static_benchmark.making.episode import state_at_cut
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
 from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
+from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.simulated_cameras import taken
+from embodied_iqa.world.simulation.expert import expert_chunk
 from embodied_iqa.world.simulation.kept_renderers import batch_renderer
 from embodied_iqa.world.simulation.renderer import check_image_size
-from embodied_iqa.world.simulation.world import at_rest
+from embodied_iqa.world.simulation.rollout import rollout
+from embodied_iqa.world.simulation.success import task_success
+from embodied_iqa.world.simulation.world import World, at_rest
 
 _BLOCK: Final = 20
 """Items in a block: the work of one job, and the most that a kill loses."""
@@ -142,3 +149,37 @@ def _staged(plan: MakePlan, index: int) -> tuple[Draft, WorldSnapshot | None]:
         if state is not None:
             return draft, state
     raise InternalError(f"the expert fails in every episode of item {index}, seed {plan.seed}")
+
+
+Array = NDArray[np.float64]
+
+
+def state_at_cut(scene: Scene, cut: Cut) -> WorldSnapshot | None:
+    """Return the state of the world at a cut; None where the expert does not reach the task's end.
+
+    Args:
+        scene: What is on the table.
+        cut: Where the episode is cut; the arm rests there.
+    """
+    world = World(scene)
+    start, home = world.snapshot(), world.T_base_tool
+    chunk = expert_chunk(scene, start, cut.instruction, home).increments
+    poses, grippers = chain_increments(home, chunk), chunk[:, 6:]
+    if rollout(world, chunk[: cut.waypoint]).stopped is not None:
+        return None
+    if (
+        rollout(world, _through(world, cut.T_base_tool[None], grippers[cut.waypoint][None])).stopped
+        is not None
+    ):
+        return None
+    shown = world.snapshot()
+    if rollout(world, _through(world, poses[cut.waypoint :], grippers[cut.waypoint :])).stopped is not None:
+        return None
+    return shown if task_success(scene, cut.instruction, start, world.snapshot()) else None
+
+
+def _through(world: World, poses: Array, grippers: Array) -> Array:
+    """Return the ``(K, 7)`` increments from the tool's present pose through others."""
+    return np.concatenate(
+        [increments_between(np.concatenate([world.T_base_tool[None], poses])), grippers], axis=1
+    )
