@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "db": ("embodied_iqa.cli.db", "check, show, merge and query annotated databases"),
     "benchmark": ("embodied_iqa.cli.benchmark", "quality metrics against the scores of a database"),
     "serve": ("embodied_iqa.cli.serve", "serve a subject to other machines with openpi's protocol"),
+    "cell": ("embodied_iqa.cli.cell", "write and check the parameter file of a real cell"),
     "record": ("embodied_iqa.cli.record", "record clean images of the cell's cameras, without a trial"),
     "rescore": ("embodied_iqa.cli.rescore", "rescore a recorded trial from its raw frames"),
     "report": ("embodied_iqa.cli.report", "write the report of a run or a database"),

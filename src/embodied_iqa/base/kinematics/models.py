@@ -68,6 +68,11 @@ class ArmModel(StrEnum):
         return UR_MODELS[self.value[:-1].upper() + "e" if self.is_e_series else self.value.upper()]
 
     @property
+    def number(self) -> int:
+        """The number in its name, such as 5 for a UR5 and a UR5e, as a dashboard states it."""
+        return int(self.geometry.name.removeprefix("UR").removesuffix("e"))
+
+    @property
     def is_e_series(self) -> bool:
         """Whether its controller is that of an e-Series, with software 5 or later; else of a CB3, with 3."""
         return self.value.endswith("e")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -48,7 +49,7 @@ class CleanRecordingPlan:
     Attributes:
         graph: The parameters of a trial in this cell.
         path: The file; it must not exist.
-        seconds: From the start on.
+        seconds: From the moment on when every camera has an image.
         silence_s: Longest time without an image of a camera [s].
         metadata: Of the recording.
         namespace: Of the graph, such as ``/cell1``, for relative names of topics.
@@ -111,7 +112,7 @@ class CleanRecorder:
         self.tool_poses = PoseHistory()
 
     def begin(self) -> None:
-        """Start the time of the recording: cameras and arm are open now."""
+        """Start the time of the recording anew: cameras and arm are open, or every camera has an image."""
         self._started_s = self._clock.now_s()
         self._seen_s = dict.fromkeys(self._images, self._started_s)
 
@@ -214,10 +215,16 @@ def record_clean(
         executor.add_node(node)
         recorder.begin()
         next_s = 0.0
-        while (progress := recorder.progress()).seconds < plan.seconds:
-            executor.spin_once(timeout_sec=min(_LOOK_S, plan.seconds - progress.seconds))
-            if progress.seconds >= next_s:
-                next_s = progress.seconds + _LOOK_S
+        is_begun = False
+        while (progress := recorder.progress()).seconds < plan.seconds or not is_begun:
+            if not is_begun and all(progress.images.values()):
+                is_begun = True
+                recorder.begin()
+                continue
+            left_s = plan.seconds - progress.seconds if is_begun else _LOOK_S
+            executor.spin_once(timeout_sec=min(_LOOK_S, left_s))
+            if (now_s := time.monotonic()) >= next_s:
+                next_s = now_s + _LOOK_S
                 show(progress)
                 recorder.check(feed.health(), arm.problem if arm else "")
     show(done[0])

@@ -52,7 +52,7 @@ def check_model_number(number: int | None, model: ArmModel) -> str:
     if number is None:
         return "its dashboard does not name its model"
     name = model.geometry.name
-    if number != int(name.removeprefix("UR").removesuffix("e")):
+    if number != model.number:
         raise RefusedArmError(
             "the controller's dashboard names another model",
             Refusal.ANOTHER_ARM,

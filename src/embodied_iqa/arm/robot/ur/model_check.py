@@ -66,7 +66,7 @@ def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...], model: ArmMode
         RefusedArmError: It is another arm, or the state does not say.
     """
     version = ".".join(str(number) for number in seen.version)
-    T_base_flange = _reported_flange(seen, tool_pose)
+    T_base_flange = reported_flange(seen, tool_pose)
     T_expected = flange_pose(model.geometry, seen.q_rad)
     deviation = PoseDeviation.between(T_expected, T_base_flange)
     series = _series_of(seen.version[0])
@@ -91,8 +91,16 @@ def _series_of(major: int) -> str:
     return _SERIES[True] if major >= _E_SERIES else ""
 
 
-def _reported_flange(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return ``T_base_flange``: the pose of the active tool centre point without that tool."""
+def reported_flange(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return ``T_base_flange`` ``(4, 4)`` (m): the pose of the active tool centre point without that tool.
+
+    Args:
+        seen: State of the controller.
+        tool_pose: That point in the flange's frame where the controller does not report it.
+
+    Raises:
+        RefusedArmError: The state has no pose.
+    """
     offset = tool_pose if seen.tool_offset is None else seen.tool_offset
     numbers = np.array([seen.q_rad, seen.tool_pose, offset], dtype=np.float64)
     if not np.isfinite(numbers).all() or not np.any(numbers[1]):

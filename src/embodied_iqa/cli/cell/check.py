@@ -1,0 +1,130 @@
+"""`embodied-iqa cell check`: whether a cell is as its parameter file says; no motion is commanded."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.cli.node_options import overrides_of
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.record import check_cell
+from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.models.subjects.readiness import check_readiness
+from embodied_iqa.runs.cell.cell_check import (
+    CellCheck,
+    arm_checks,
+    camera_checks,
+    camera_pose,
+    hand_eye_check,
+    tool_pose,
+)
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
+from embodied_iqa.runs.graph.namespaces import parse_namespace
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.trial.run_folder import make_run_folder
+
+if TYPE_CHECKING:
+    from embodied_iqa.live.cell.seen_cell import SeenCell
+
+_MARKS = {True: "[green]ok[/]", False: "[red]failed[/]"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("config", type=Path, nargs="+", metavar="FILE", help="ROS parameter file, such as cell.yaml")
+    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add("--seconds", type=float, default=5.0, metavar="S", help="how long to look (default 5)")
+    add("--namespace", default="", metavar="NAME", help="of the relative names of topics, such as cell1")
+    report = "new or empty folder for the images with the tool drawn into them, and checks.json"
+    add("--out", type=Path, metavar="DIR", help=report)
+    add("--json", action="store_true", help="print the checks as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check; return 0 if no check fails."""
+    if not 0.0 < arguments.seconds < math.inf:
+        raise UsageError("--seconds", expected="a time above 0", got=arguments.seconds)
+    namespace = parse_namespace(arguments.namespace)
+    graph = check_cell(
+        resolve(tuple(arguments.config), overrides_of(arguments.set), namespace=namespace, only_reads=True)
+    )
+    from embodied_iqa.live.ros import environment
+
+    environment.prepare_environment()
+    environment.require_ros()
+    folder = None if arguments.out is None else make_run_folder(arguments.out)
+    from embodied_iqa.live.cell.seen_cell import look_at_cell
+
+    cell = look_at_cell(graph, arguments.seconds, namespace)
+    checks = list(checks_of(graph, cell))
+    if folder is not None:
+        _write(folder, graph, cell, checks)
+    _print(arguments, checks)
+    return int(not all(check.is_ok for check in checks))
+
+
+def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
+    """Yield every check of a cell that was looked at."""
+    if cell.arm is not None:
+        yield from arm_checks(cell.arm, graph.arm_node)
+    q_rad = cell.arm.q_rad if cell.arm else None
+    point_m = None if q_rad is None else tool_pose(q_rad, graph.arm_node)[:3, 3]
+    for seen in cell.cameras:
+        yield from camera_checks(seen, graph)
+        if cell.arm is not None:
+            yield hand_eye_check(seen, camera_pose(seen, graph, q_rad), point_m)
+    yield _policy_check(graph)
+
+
+def _policy_check(graph: GraphParameters) -> CellCheck:
+    subject = graph.vla_node.subject
+    if subject.simulation_only and graph.arm_node.robot is RobotKind.UR5:
+        found = f"{subject.text} is for simulation only"
+        return CellCheck("policy", found, "vla_node.subject for this arm, which answers", is_ok=False)
+    ready = check_readiness(subject.text)
+    found = "; ".join(ready.lacks) or f"{subject.text} answers"
+    return CellCheck("policy", found, "it answers", ready.is_ready)
+
+
+def _write(folder: Path, graph: GraphParameters, cell: SeenCell, checks: list[CellCheck]) -> None:
+    from embodied_iqa.runs.cell.tool_overlay import with_tool
+
+    q_rad = cell.arm.q_rad if cell.arm else None
+    T_base_tool = None if q_rad is None else tool_pose(q_rad, graph.arm_node)
+    for seen in cell.cameras:
+        image = with_tool(seen, camera_pose(seen, graph, q_rad), T_base_tool)
+        if image is not None:
+            write_image(folder / f"{seen.view}.png", image)
+    write_json_whole(folder / "checks.json", _tree(checks))
+
+
+def _tree(checks: list[CellCheck]) -> dict[str, object]:
+    rows = [
+        {"check": one.name, "measured": one.measured, "limit": one.limit, "result": str(one.result)}
+        for one in checks
+    ]
+    return {"ok": all(one.is_ok for one in checks), "checks": rows}
+
+
+def _print(arguments: argparse.Namespace, checks: list[CellCheck]) -> None:
+    if arguments.json:
+        print(json.dumps(_tree(checks), indent=2))
+        return
+    from rich.markup import escape
+
+    table = table_of("check", "measured", "needed", "result")
+    for one in checks:
+        table.add_row(one.name, escape(one.measured), escape(one.limit), _MARKS[one.is_ok])
+    console().print(table)
+    if arguments.out is not None:
+        print(f"look at the images in {arguments.out}: the ring has to be on the tool")
+    if all(one.is_ok for one in checks):
+        next_command("trial", "--config", arguments.config[0], "--task", "TEXT", "--no-distortion")

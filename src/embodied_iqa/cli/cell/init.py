@@ -1,0 +1,286 @@
+"""`embodied-iqa cell init`: asks, reads robot and cameras, and writes the parameter file of a cell."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from embodied_iqa.arm.robot.ur.connecting import connected
+from embodied_iqa.arm.robot.ur.dashboard_model import read_model_number
+from embodied_iqa.arm.robot.ur.model_of import model_of, tool_along_z_m
+from embodied_iqa.arm.robot.ur.options import UrOptions
+from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
+from embodied_iqa.base.clock import MONOTONIC
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.cli.cell.questions import Questions
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.runs.cell.cell_file import CellFile
+from embodied_iqa.runs.graph.node_table import resolve
+
+if TYPE_CHECKING:
+    from embodied_iqa.runs.cell.seen_camera import SeenCamera
+
+_READ_S: Final = 5.0
+_PORT_S: Final = 1.0
+_TYPED: Final = "as given"
+_NO_ROBOT: Final = "none"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--out", type=Path, default=Path("cell.yaml"), metavar="FILE", help="new file (default cell.yaml)")
+    add("--robot-ip", metavar="ADDRESS", help=f"address of the UR controller; {_NO_ROBOT} for no arm")
+    add("--tool-length", type=float, metavar="M", help="from the flange to the tool centre point [m]")
+    for name, corner in (("min", "lower"), ("max", "upper")):
+        text = f"{corner} corner of the box that the tool never leaves, base frame [m]"
+        add(f"--workspace-{name}", type=float, nargs=3, metavar=("X", "Y", "Z"), help=text)
+    add("--table-z", type=float, metavar="M", help="height of the table top, base frame [m]")
+    camera = "topic of a camera's images, such as top=/camera/camera/color/image_raw; may be repeated"
+    add("--camera", action="append", metavar="VIEW=TOPIC", help=camera)
+    add("--gate-file", type=Path, metavar="FILE", help="calibration of the gate, if there is one already")
+    add("--vla", metavar="NAME", help="policy, such as pi0-ur5=openpi://gpu:8000")
+    add("--seconds", type=float, default=3.0, metavar="S", help="how long to look at the cameras (default 3)")
+    add("--yes", action="store_true", help="ask nothing: accept what is read, leave out the rest")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the file; return the exit code."""
+    out: Path = arguments.out
+    if out.exists():
+        raise UsageError(f"{out} exists", expected="--out with a new file")
+    if not 0.0 < arguments.seconds < math.inf:
+        raise UsageError("--seconds", expected="a time above 0", got=arguments.seconds)
+    is_asked = sys.stdin.isatty() and not arguments.yes
+    if not is_asked:
+        _check_answered(arguments)
+    questions = Questions(input if is_asked else None)
+    given = dict(_camera(word) for word in arguments.camera or ())
+    where = f"Address of the UR controller, or {_NO_ROBOT}"
+    robot = arguments.robot_ip or questions.ask(where, _word, needed=True)
+    file = CellFile()
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    file.remarks.append(f"Parameters of a cell, written by `embodied-iqa cell init` on {now}.")
+    _describe_arm(file, str(robot), arguments, questions)
+    _describe_cameras(file, given, arguments, questions)
+    _describe_rest(file, arguments, questions)
+    resolve((), file.values(), only_reads=True)
+    write_text_whole(out, file.text())
+    print(out)
+    for line in file.left_out:
+        print(f"left out: {line}")
+    next_command("cell", "check", out)
+    return 0
+
+
+def _check_answered(arguments: argparse.Namespace) -> None:
+    """Check that nobody has to be asked.
+
+    Raises:
+        UsageError: Options are missing; the message names all of them.
+    """
+    needed = ["--robot-ip", "--camera"]
+    if not arguments.yes:
+        arm = ["--workspace-min", "--workspace-max", "--table-z"] if arguments.robot_ip != _NO_ROBOT else []
+        needed += [*arm, "--gate-file", "--vla"]
+    missing = [word for word in needed if getattr(arguments, word[2:].replace("-", "_")) is None]
+    if missing:
+        rest = "" if arguments.yes else ", or --yes to leave out what cannot be read"
+        raise UsageError("nobody is asked for what is missing", expected=f"{' '.join(missing)}{rest}")
+
+
+# --- the arm ------------------------------------------------------------------------------------------------
+
+
+def _describe_arm(file: CellFile, ip: str, arguments: argparse.Namespace, questions: Questions) -> None:
+    if ip == _NO_ROBOT:
+        file.set("arm_node.robot", "none", _TYPED)
+        return
+    seen = read_snapshot(ip, _READ_S)
+    model, why = model_of(seen, read_model_number(seen.address, _PORT_S))
+    file.set("arm_node.robot", "ur5", "a UR arm of any model answers")
+    file.set("arm_node.ur.ip", ip, _TYPED)
+    if model is None:
+        file.left_out.append(f"arm_node.model, the model on the nameplate ({why})")
+    else:
+        file.set("arm_node.model", str(model), f"from the controller: {why}")
+    stood = ", ".join(f"{angle:.4f}" for angle in seen.q_rad)
+    file.remarks.append(f"The arm stood at joint angles [{stood}] rad: take that as its home posture.")
+    length_m = arguments.tool_length
+    origin = _TYPED
+    if length_m is None:
+        read_m = tool_along_z_m(seen)
+        question = "From the flange to the tool centre point [m]"
+        length_m = questions.ask(question, _number, read_m)
+        origin = "tool centre point that is active in the controller" if length_m == read_m else _TYPED
+    if length_m is None:
+        file.left_out.append("arm_node.tool_length_m (default 0.2 m: the controller has no straight tool)")
+    else:
+        file.set("arm_node.tool_length_m", round(float(length_m), 6), origin)
+    _describe_gripper(file, seen.address)
+    _describe_limits(file, arguments, questions)
+
+
+def _describe_gripper(file: CellFile, address: str) -> None:
+    port = UrOptions().gripper.port
+    try:
+        connected(address, port, _PORT_S, MONOTONIC).close()
+    except OSError:
+        file.set("arm_node.gripper", "none", f"nothing answers on port {port} of the controller (URCap)")
+    else:
+        file.set("arm_node.gripper", "robotiq", f"port {port} of the controller (URCap) answers")
+
+
+def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
+    asked: tuple[tuple[str, str, str, Callable[[str], object]], ...] = (
+        ("workspace_min", "workspace_min_m", "Lower corner of the workspace, x y z", _three),
+        ("workspace_max", "workspace_max_m", "Upper corner of the workspace, x y z", _three),
+        ("table_z", "table_z_m", "Height of the table top", _number),
+    )
+    for name, parameter, question, parse in asked:
+        value = getattr(arguments, name)
+        if value is None:
+            value = questions.ask(f"{question} in the base [m]", parse)
+        if value is None:
+            file.left_out.append(f"arm_node.limits.{parameter} (default: that of the simulated cell)")
+        else:
+            file.set(f"arm_node.limits.{parameter}", value, _TYPED)
+
+
+# --- the cameras --------------------------------------------------------------------------------------------
+
+
+def _describe_cameras(
+    file: CellFile, given: dict[View, str], arguments: argparse.Namespace, questions: Questions
+) -> None:
+    from embodied_iqa.live.ros import environment
+
+    environment.prepare_environment()
+    environment.require_ros()
+    from embodied_iqa.live.cell.clean_recording import cell_node
+    from embodied_iqa.live.cell.looking import image_topics, info_topic, look_at_topics, spin_for
+    from embodied_iqa.runs.graph.topic_parameters import ViewTopics
+
+    with cell_node("cell_init", "") as node:
+        spin_for(node, arguments.seconds)  # discovery
+        present = image_topics(node)
+        chosen = given or _chosen(present, questions)
+        for view, topic in chosen.items():
+            if topic not in present:
+                raise InputError(
+                    f"nobody publishes images of the {view} camera", got=topic, available=present
+                )
+        infos = {view: info_topic(node, topic) for view, topic in chosen.items()}
+        topics = {view: ViewTopics(topic, infos[view], "") for view, topic in chosen.items()}
+        seen = look_at_topics(node, topics, arguments.seconds)
+    compressed = [topic.endswith("/compressed") for topic in chosen.values()]
+    if any(compressed) and not all(compressed):
+        raise InputError("cameras of one cell are all compressed or none", got=", ".join(chosen.values()))
+    file.set("camera_node.source", "topic", "images come from other nodes")
+    file.set("camera_node.views", [str(view) for view in chosen], _TYPED)
+    about = "; ".join(_about(one, arguments.seconds) for one in seen)
+    file.set("camera_node.topic.image", ", ".join(chosen.values()), about)
+    if all(infos.values()):
+        file.set("camera_node.topic.info", ", ".join(infos.values()), _about_lenses(seen))
+    else:
+        file.set("camera_node.topic.info", "none", _without_info(infos))
+    if any(compressed):
+        file.set("camera_node.topic.transport", "compressed", "the topics are of CompressedImage")
+    for view in chosen:
+        pose = f"camera_node.hand_eye.T_base_camera_{view} or T_flange_camera_{view}"
+        file.left_out.append(f"{pose}: a hand-eye calibration")
+
+
+def _chosen(present: Sequence[str] | dict[str, str], questions: Questions) -> dict[View, str]:
+    if not present:
+        raise InputError("nobody publishes images", expected="a running camera driver in this ROS domain")
+    chosen: dict[View, str] = {}
+    for topic in present:
+        view = questions.ask(f"Name of the camera {topic}, such as top", parse_view)
+        if view is not None:
+            chosen[view] = topic
+    if not chosen:
+        raise UsageError("no camera is chosen", expected="--camera VIEW=TOPIC", available=present)
+    return chosen
+
+
+def _about(seen: SeenCamera, seconds: float) -> str:
+    if not seen.stamps_ns:
+        return f"{seen.view}: published, but no image came within {seconds:g} s"
+    if seen.problem:
+        return f"{seen.view}: {seen.problem}"
+    return f"{seen.view}: {seen.encoding} {seen.size_text} at {seen.rate_hz:.1f} Hz"
+
+
+def _about_lenses(seen: Sequence[SeenCamera]) -> str:
+    return "; ".join(f"{one.view}: {_about_lens(one)}" for one in seen)
+
+
+def _about_lens(seen: SeenCamera) -> str:
+    lens = seen.lens
+    if lens is None:
+        return "not calibrated"
+    return f"{lens.width_px}x{lens.height_px}, fx {lens.k[0]:.1f} px, {lens.model}"
+
+
+def _without_info(infos: dict[View, str]) -> str:
+    missing = ", ".join(view for view, topic in infos.items() if not topic)
+    return f"nobody publishes camera_info beside the images of {missing}: not calibrated"
+
+
+# --- gate and policy ----------------------------------------------------------------------------------------
+
+
+def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
+    gate = arguments.gate_file or questions.ask("Calibration of the gate, a file", Path)
+    if gate is None:
+        file.left_out.append("gate_node.calibration: `record` clean images, then `gate calibrate`")
+    else:
+        file.set("gate_node.calibration", str(gate.resolve()), _TYPED)
+    vla = arguments.vla or questions.ask("Policy, such as pi0-ur5=openpi://gpu:8000", _word)
+    if vla is None:
+        file.left_out.append("vla_node.subject: the policy (`embodied-iqa subjects list`)")
+    else:
+        file.set("vla_node.subject", vla, _TYPED)
+
+
+# --- words --------------------------------------------------------------------------------------------------
+
+
+def _camera(word: str) -> tuple[View, str]:
+    view, equals, topic = word.partition("=")
+    if not equals or not topic:
+        raise UsageError("wrong --camera", expected="VIEW=TOPIC, such as top=/top/image_raw", got=word)
+    return parse_view(view), topic if topic.startswith("/") else f"/{topic}"
+
+
+def _word(text: str) -> str:
+    if not text:
+        raise UsageError("an answer is needed")
+    return text
+
+
+def _number(text: str) -> float:
+    (number,) = _numbers(text, 1)
+    return number
+
+
+def _three(text: str) -> list[float]:
+    return _numbers(text, 3)
+
+
+def _numbers(text: str, count: int) -> list[float]:
+    try:
+        numbers = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise UsageError("wrong answer", expected=f"{count} number{'s' * (count > 1)}", got=text)
+    return numbers

@@ -1,0 +1,50 @@
+"""Questions to the person at a terminal, each of which an option answers too."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from embodied_iqa.base.errors import UserError
+
+ValueT = TypeVar("ValueT")
+
+
+class Questions:
+    """Asks what no option has answered.
+
+    Args:
+        read: Returns an answer in one line; None where nobody is asked: what was read is accepted then.
+    """
+
+    def __init__(self, read: Callable[[str], str] | None) -> None:
+        self._read = read
+
+    def ask(
+        self,
+        question: str,
+        parse: Callable[[str], ValueT],
+        default: ValueT | None = None,
+        *,
+        needed: bool = False,
+    ) -> ValueT | None:
+        """Return an answer; None where there is none.
+
+        Args:
+            question: In words.
+            parse: Makes a value of the answer; raises `UserError` for a wrong one, which is asked again.
+            default: What was read; an empty answer accepts it.
+            needed: Without an answer it is asked again.
+        """
+        if self._read is None:
+            return default
+        ending = f" [{default}]" if default is not None else "" if needed else " [leave out]"
+        while True:
+            answer = self._read(f"{question}{ending}: ").strip()
+            if not answer and not (needed and default is None):
+                return default
+            try:
+                return parse(answer)
+            except UserError as error:
+                print(error, file=sys.stderr)

@@ -1,0 +1,1 @@
+"""A real cell as it was read: its cameras, its parameter file, its checks; pure functions."""

@@ -1,0 +1,247 @@
+"""Checks of a real cell: what was read of its arm and cameras, compared with the parameters of a trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.robot.limits import (
+    ArmLimits,
+    check_configurations,
+    check_positions,
+)
+from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
+from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.runs.cell.seen_camera import SeenCamera
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
+from embodied_iqa.runs.graph.camera_sources import CameraSource
+from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION
+from embodied_iqa.runs.graph.parameters import GraphParameters
+
+Array = NDArray[np.float64]
+
+_NEAR_M: Final = 0.01
+"""A point nearer to the plane of the camera is not in its image."""
+
+
+class CheckResult(StrEnum):
+    """Result of a check."""
+
+    OK = "ok"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CellCheck:
+    """One row of the table.
+
+    Attributes:
+        name: What is checked.
+        measured: What was found.
+        limit: What is needed.
+        is_ok: Whether it is.
+    """
+
+    name: str
+    measured: str
+    limit: str
+    is_ok: bool
+
+    @property
+    def result(self) -> CheckResult:
+        """The result in one word."""
+        return CheckResult.OK if self.is_ok else CheckResult.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class SeenArm:
+    """What was read of an arm.
+
+    Attributes:
+        q_rad: ``(6,)``, measured joint angles; None where none were read.
+        model_text: What is known of its model, such as the deviation of its pose.
+        model_problem: Why it is not known to be of the model; empty where it is.
+    """
+
+    q_rad: tuple[float, ...] | None
+    model_text: str
+    model_problem: str = ""
+
+
+def arm_checks(seen: SeenArm, config: ArmParameters) -> Iterator[CellCheck]:
+    """Yield the checks of an arm, which stands still."""
+    limits = config.limits
+    found = seen.model_problem or seen.model_text
+    yield CellCheck("arm: model", found, "pose within 5 mm and 0.5 deg", not seen.model_problem)
+    yield from _workspace_checks(limits)
+    if config.model is ArmModel.UNSET:
+        return
+    fastest = config.model.joint_speed_radps
+    yield CellCheck(
+        "arm: joint speed",
+        f"{limits.joint_speed_radps:g} rad/s",
+        f"at most {fastest:.3f} rad/s",
+        limits.joint_speed_radps <= fastest,
+    )
+    if seen.q_rad is None:
+        yield CellCheck("arm: posture", "not read", "joint angles", is_ok=False)
+        return
+    q = np.array(seen.q_rad)
+    beyond = check_configurations(q[None], limits)
+    margin_rad = float(np.minimum(q - limits.q_min_rad, np.array(limits.q_max_rad) - q).min())
+    yield CellCheck(
+        "arm: joint limits",
+        beyond.reason if beyond else f"{math.degrees(margin_rad):.0f} deg to the nearest",
+        "inside of q_min_rad and q_max_rad",
+        beyond is None,
+    )
+    place = tool_pose(seen.q_rad, config)[None, :3, 3]
+    outside = check_positions(place, limits)
+    words = ", ".join(f"{value:.3f}" for value in place[0])
+    yield CellCheck(
+        "arm: tool in workspace",
+        outside.reason if outside else f"({words}) m",
+        "inside of the box, above the table",
+        outside is None,
+    )
+
+
+def tool_pose(q_rad: tuple[float, ...], config: ArmParameters) -> Array:
+    """Return ``T_base_tool`` ``(4, 4)`` (m) at joint angles ``(6,)`` (rad)."""
+    return flange_pose(config.model.geometry, q_rad) @ tool_along_z(config.tool_length_m)
+
+
+def _workspace_checks(limits: ArmLimits) -> Iterator[CellCheck]:
+    usual = ArmLimits()
+    is_measured = (limits.workspace_min_m, limits.workspace_max_m) != (
+        usual.workspace_min_m,
+        usual.workspace_max_m,
+    )
+    box = f"{list(limits.workspace_min_m)} to {list(limits.workspace_max_m)} m"
+    found = box if is_measured else f"{box}, that of the simulated cell"
+    yield CellCheck("arm: workspace", found, "the box that you measured", is_measured)
+
+
+def camera_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:
+    """Yield the checks of a camera's images."""
+    name, lease = seen.view, graph.gate_node.judge.lease
+    if not seen.stamps_ns:
+        nothing = seen.problem or f"no image of {seen.source}"
+        yield CellCheck(f"{name}: images", nothing, "images", is_ok=False)
+        return
+    yield CellCheck(
+        f"{name}: rate",
+        f"{seen.rate_hz:.1f} Hz, {len(seen.stamps_ns)} images",
+        f"at least {1.0 / lease.ttl_s:.1f} Hz (lease.ttl_s)",
+        seen.rate_hz >= 1.0 / lease.ttl_s,
+    )
+    yield from _time_checks(seen, graph)
+    yield CellCheck(
+        f"{name}: encoding", seen.problem or f"{seen.encoding} {seen.size_text}", "an image", not seen.problem
+    )
+    if seen.rgb is not None:
+        yield from _calibration_checks(seen, graph)
+
+
+def _time_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:
+    name, ttl_s = seen.view, graph.gate_node.judge.lease.ttl_s
+    steps, ages = seen.steps_s, seen.ages_ms
+    if len(steps):
+        longest_s = float(steps.max())
+        yield CellCheck(
+            f"{name}: longest gap",
+            f"{1e3 * longest_s:.0f} ms",
+            f"at most {1e3 * ttl_s:.0f} ms (lease.ttl_s)",
+            longest_s <= ttl_s,
+        )
+    topic = graph.camera_node.topic
+    ahead_ms = 1e3 * topic.ahead_s if graph.camera_node.source is CameraSource.TOPIC else 0.0
+    low, middle, high = (float(value) for value in np.percentile(ages, (0, 50, 95)))
+    yield CellCheck(
+        f"{name}: age of images",
+        f"{middle:.1f} ms, from {low:.1f}, 95 % to {high:.1f}",
+        f"{-ahead_ms:.0f} to {1e3 * ttl_s:.0f} ms: clocks agree, images are fresh",
+        low >= -ahead_ms and high <= 1e3 * ttl_s,
+    )
+    counts = {
+        "zero": sum(stamp_ns == 0 for stamp_ns in seen.stamps_ns),
+        "equal": int((steps == 0.0).sum()),
+        "backwards": int((steps < 0.0).sum()),
+    }
+    yield CellCheck(
+        f"{name}: time stamps",
+        ", ".join(f"{count} {word}" for word, count in counts.items()),
+        "none: each later than the last",
+        not any(counts.values()),
+    )
+
+
+def _calibration_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:
+    name, lens = seen.view, seen.lens
+    found = "none" if lens is None else f"{lens.width_px}x{lens.height_px}, {lens.model}"
+    is_known = lens is not None and f"{lens.width_px}x{lens.height_px}" == seen.size_text
+    yield CellCheck(f"{name}: camera_info", found, f"a calibration for {seen.size_text}", is_known)
+    wanted = f"{name} {seen.size_text}"
+    if graph.gate_node.calibration == SHIPPED_CALIBRATION:
+        shipped = "gate_node.calibration is not set: the shipped file is for simulated cameras"
+        yield CellCheck(f"{name}: gate", shipped, wanted, is_ok=False)
+        return
+    try:
+        known = [
+            f"{one.view} {one.width_px}x{one.height_px}"
+            for one in shared_gate_file(graph.gate_node.calibration).cameras
+        ]
+    except UserError as error:
+        yield CellCheck(f"{name}: gate", str(error), wanted, is_ok=False)
+        return
+    yield CellCheck(f"{name}: gate", ", ".join(known), wanted, wanted in known)
+
+
+def camera_pose(seen: SeenCamera, graph: GraphParameters, q_rad: tuple[float, ...] | None) -> Array | None:
+    """Return ``T_base_camera`` ``(4, 4)`` (m) by the hand-eye calibration; None where it is not known."""
+    hand_eye = graph.camera_node.hand_eye
+    if seen.view in hand_eye.T_base_camera:
+        return np.array(hand_eye.T_base_camera[seen.view]).reshape(4, 4)
+    if seen.view in hand_eye.T_flange_camera and q_rad is not None:
+        T_base_flange = flange_pose(graph.arm_node.model.geometry, q_rad)
+        T_flange_camera: Array = np.array(hand_eye.T_flange_camera[seen.view]).reshape(4, 4)
+        return T_base_flange @ T_flange_camera
+    return seen.T_base_camera
+
+
+def tool_pixel(seen: SeenCamera, T_base_camera: Array, point_m: Array) -> Array | None:
+    """Return the pixel ``(u, v)`` of a point ``(3,)`` in the base frame (m); None where it is not in front.
+
+    The lens is taken for a pinhole, as everywhere in this package.
+    """
+    if seen.lens is None:
+        return None
+    x, y, z = T_base_camera[:3, :3].T @ (point_m - T_base_camera[:3, 3])
+    if z < _NEAR_M:
+        return None
+    model = seen.lens.pinhole
+    return np.array([model.fx_px * x / z + model.cx_px, model.fy_px * y / z + model.cy_px])
+
+
+def hand_eye_check(seen: SeenCamera, T_base_camera: Array | None, point_m: Array | None) -> CellCheck:
+    """Return whether a camera sees the tool where its pose says it is."""
+    name, limit = f"{seen.view}: hand-eye", "the tool point is in the image"
+    if T_base_camera is None:
+        return CellCheck(name, "no pose of this camera", limit, is_ok=False)
+    if point_m is None or seen.lens is None or seen.rgb is None:
+        return CellCheck(name, "arm, image or calibration is missing", limit, is_ok=False)
+    pixel = tool_pixel(seen, T_base_camera, point_m)
+    if pixel is None:
+        return CellCheck(name, "the tool is behind the camera", limit, is_ok=False)
+    height_px, width_px, _ = seen.rgb.shape
+    u, v = pixel
+    is_inside = bool(0.0 <= u < width_px and 0.0 <= v < height_px)
+    return CellCheck(name, f"({u:.0f}, {v:.0f}) px of {seen.size_text}", limit, is_inside)
