@@ -30,7 +30,15 @@ RULES: Sequence[Rule] = (
     Rule(".gitignore", (), "style tests list what git tracks"),
     Rule(".dockerignore", ("tests/unit/docker/",), "images"),
     Rule("docker/*", ("tests/unit/docker/",), "images and what runs in them"),
-    Rule("examples/*", ("tests/unit/test_examples.py",), "examples are run"),
+    Rule(
+        "examples/*",
+        (
+            "tests/unit/test_examples.py",
+            "tests/unit/test_gate_examples.py",
+            "tests/unit/live/ros/test_lease_follower.py",
+        ),
+        "examples are run",
+    ),
     Rule("typings/*", (), "only type checkers read stubs"),
     Rule("launch/*", ("tests/ros/", "tests/fault/", "tests/unit/runs/graph/"), "starts the graph"),
     Rule("benchmarks/*", (), "the data of benchmarks is read by no test"),

@@ -47,3 +47,35 @@ class Quaternion:
         z: float = ...,
         w: float = ...,
     ) -> None: ...
+
+class Twist:
+    linear: Vector3
+    angular: Vector3
+    def __init__(
+        self,
+        *,
+        linear: Vector3 = ...,
+        angular: Vector3 = ...,
+    ) -> None: ...
+
+class TwistStamped:
+    header: Header
+    twist: Twist
+    def __init__(
+        self,
+        *,
+        header: Header = ...,
+        twist: Twist = ...,
+    ) -> None: ...
+
+class Vector3:
+    x: float
+    y: float
+    z: float
+    def __init__(
+        self,
+        *,
+        x: float = ...,
+        y: float = ...,
+        z: float = ...,
+    ) -> None: ...

@@ -63,20 +63,19 @@ class LeaseWatch:
     def with_lease(self, lease: GateLease, now: Moment) -> LeaseWatch:
         """Return the watch after the arrival of a lease.
 
-        The newest frame counts, and of two leases of one frame the more severe. A lease from the future
-        changes nothing; a kept one that is in the future, because the clock was set back, is dropped.
+        The newest frame counts, and of two leases of one frame the more severe, or else what both permit: to
+        send a lease again does not prolong it. A lease from the future changes nothing; a kept one that is in
+        the future, because the clock was set back, is dropped.
         """
         if lease.frame_stamp_ns > now.ros_ns:
             return self
         if lease.decision is not None:
             return self._with_decision(lease)
-        before = self._newest.get(lease.view)
-        if before is not None and before.lease.frame_stamp_ns <= now.ros_ns:
-            both = before.lease.frame_stamp_ns, before.lease.verdict
-            if (lease.frame_stamp_ns, lease.verdict) < both:
-                return self
         expires_ns = min(lease.expires_ns, now.ros_ns + self.options.longest_ns)
         arrived = _Arrived(replace(lease, expires_ns=expires_ns), now.steady_ns + expires_ns - now.ros_ns)
+        before = self._newest.get(lease.view)
+        if before is not None and before.lease.frame_stamp_ns <= now.ros_ns:
+            arrived = _deciding(before, arrived)
         return replace(self, _newest={**self._newest, lease.view: arrived})
 
     def permission(self, views: Iterable[View], now: Moment) -> Permission:
@@ -116,6 +115,19 @@ class LeaseWatch:
             reason = f"a motion on the {lease.view} frame also needs a verdict of its own"
             return Permission(Verdict.HOLD, reason, 0, lease.frame_stamp_ns)
         return found if decided.verdict is Verdict.PASS else judge_lease(decided, 0)
+
+
+def _deciding(before: _Arrived, arrived: _Arrived) -> _Arrived:
+    """Return which of two leases of a camera counts."""
+    first, second = before.lease, arrived.lease
+    if (first.frame_stamp_ns, first.verdict) != (second.frame_stamp_ns, second.verdict):
+        return max(before, arrived, key=lambda one: (one.lease.frame_stamp_ns, one.lease.verdict))
+    both = replace(
+        second,
+        expires_ns=min(first.expires_ns, second.expires_ns),
+        needs_decision=first.needs_decision or second.needs_decision,
+    )
+    return _Arrived(both, min(before.ends_ns, arrived.ends_ns))
 
 
 def _order(lease: GateLease) -> tuple[int, int, Verdict]:

@@ -22,6 +22,8 @@ NEWEST_IMAGE = _profile(1)
 """Images where time is real: a newer one replaces the one that waits."""
 STATE = _profile(50)
 """Small messages at a high rate: joint states, leases."""
+COMMAND = _profile(10)
+"""Commands of other people's policies to their controllers, in order."""
 EVENT = _profile(200)
 """Rare messages: answers, actions, events."""
 LATCHED = _profile(1, latched=True)

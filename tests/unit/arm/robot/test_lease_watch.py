@@ -77,6 +77,16 @@ def test_a_lease_lives_a_second_after_its_arrival_at_most() -> None:
     assert short.permission((View.TOP,), at(401)).verdict is Verdict.HOLD
 
 
+def test_a_lease_that_is_sent_again_does_not_last_longer() -> None:
+    made = watch(lease(100), now=at(110, 5000))
+    again = made.with_lease(lease(100, expires_ns=900 * MS), at(110, 5100))
+    assert again.permission((View.TOP,), at(110, 5110)).expires_ns == 220 * MS
+    assert again.permission((View.TOP,), at(110, 5111)).verdict is Verdict.HOLD
+    stricter = made.with_lease(lease(100, needs_decision=True), at(110, 5000))
+    for one in (stricter, stricter.with_lease(lease(100), at(110, 5000))):
+        assert "verdict of its own" in one.permission((View.TOP,), at(110, 5000)).reason
+
+
 def test_after_the_clock_was_set_back_nothing_moves_until_a_new_frame_passes() -> None:
     made = watch(lease(1000), now=at(1000))
     back = made.permission((View.TOP,), at(500, 1010))

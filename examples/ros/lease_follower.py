@@ -1,0 +1,106 @@
+"""A node that obeys the gate: it passes velocity commands on while the lease is fresh, else it stops.
+
+    python3 examples/ros/lease_follower.py --ros-args -p views:="[top]" -r commands:=/policy/twist
+
+Copy it: it needs rclpy and the messages, nothing else of this package. `Leases` is the whole contract of
+docs/gate-only.md; the node around it shows where to ask. For the usual commands `gate_filter_node` is ready.
+"""
+
+import time
+from collections.abc import Iterable
+
+import rclpy
+from builtin_interfaces.msg import Time
+from embodied_iqa_msgs.msg import GateLease
+from geometry_msgs.msg import TwistStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+LONGEST_NS = 1_000_000_000
+"""A lease is good for so long after its arrival at most, whatever it says."""
+WATCH_S = 0.01
+
+
+def ns_of(stamp: Time) -> int:
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+class Leases:
+    """The newest lease of each camera. Times are numbers: ROS time, and a clock that never stands still."""
+
+    def __init__(self, views: Iterable[str]) -> None:
+        self.newest: dict[str, tuple[int, bool, int, int] | None] = dict.fromkeys(views)
+
+    def take(self, lease: GateLease, ros_ns: int, steady_ns: int) -> None:
+        """Keep a lease if its image is the newest of its camera."""
+        stamp_ns = ns_of(lease.header.stamp)
+        if lease.of_decision or lease.view not in self.newest or stamp_ns > ros_ns:
+            return
+        before = self.newest[lease.view]
+        if before is not None and before[0] > ros_ns:
+            before = None  # the clock was set back
+        if before is not None and stamp_ns < before[0]:
+            return
+        passes = lease.verdict == GateLease.VERDICT_PASS and not lease.needs_decision
+        ends_ns = min(ns_of(lease.expires), ros_ns + LONGEST_NS)
+        ends_steady_ns = steady_ns + ends_ns - ros_ns
+        if before is not None and stamp_ns == before[0]:  # both have to permit it
+            passes = passes and before[1]
+            ends_ns, ends_steady_ns = min(ends_ns, before[2]), min(ends_steady_ns, before[3])
+        self.newest[lease.view] = stamp_ns, passes, ends_ns, ends_steady_ns
+
+    def allow(self, ros_ns: int, steady_ns: int) -> bool:
+        """Return whether the robot may move now: every camera passes, and no lease has run out."""
+        return bool(self.newest) and all(
+            one is not None and one[1] and one[0] <= ros_ns <= one[2] and steady_ns <= one[3]
+            for one in self.newest.values()
+        )
+
+
+class LeaseFollower(Node):
+    """commands -> servo_twist while every lease is fresh; zeros once it is not."""
+
+    def __init__(self) -> None:
+        super().__init__("lease_follower")
+        views = self.declare_parameter("views", ["top"]).value
+        self.leases = Leases(views if isinstance(views, list) else [])
+        self.moving = False
+        self.publisher = self.create_publisher(TwistStamped, "servo_twist", 10)
+        self.create_subscription(GateLease, "gate/lease", self.take_lease, 50)
+        self.create_subscription(TwistStamped, "commands", self.take_command, 10)
+        # The watchdog: where the gate, the camera or the clock dies, nobody calls but this timer.
+        self.create_timer(WATCH_S, self.watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def may_move(self) -> bool:
+        return self.leases.allow(self.get_clock().now().nanoseconds, time.monotonic_ns())
+
+    def take_lease(self, lease: GateLease) -> None:
+        self.leases.take(lease, self.get_clock().now().nanoseconds, time.monotonic_ns())
+        self.watch()
+
+    def take_command(self, command: TwistStamped) -> None:
+        if self.may_move():
+            self.moving = True
+            self.publisher.publish(command)
+
+    def watch(self) -> None:
+        if self.moving and not self.may_move():
+            self.moving = False
+            self.publisher.publish(TwistStamped())  # zeros
+            self.get_logger().warning("no fresh lease: stop")
+
+
+def main() -> None:
+    rclpy.init()
+    node = LeaseFollower()
+    try:
+        rclpy.spin(node)
+    except KeyboardInterrupt:
+        node.publisher.publish(TwistStamped())
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Lets the commands of any policy pass to its controller under fresh leases of the gate; else it stops."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from embodied_iqa_msgs import msg as ours
+from rclpy.clock import Clock, ClockType
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import JointState
+
+from embodied_iqa.arm.robot.lease_filter import LeaseFilter
+from embodied_iqa.arm.robot.lease_watch import Moment
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.live.ros.conversion import lease_of
+from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops
+from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
+from embodied_iqa.live.ros.qos import COMMAND, NEWEST_STATE, STATE
+from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
+
+_WATCH_S = 0.01
+"""The watchdog looks so often, by a clock of its own."""
+
+
+class GateFilterNode(BaseNode[GateFilterParameters]):
+    """~/in -> ~/out, under fresh leases on gate/lease. At the loss of a lease one stop goes to ~/out.
+
+    A command that could not be stopped, because no fresh joint state is known, does not pass either.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("gate_filter", GateFilterParameters)
+        self.config.check()
+        self._filter = LeaseFilter(self.config.views)
+        self._stops = Stops(self.config)
+        self._counts = {"forwarded": 0, "dropped": 0, "stops": 0, "damaged leases": 0}
+        self._reason = "no command yet"
+        kind: Any = KINDS[self.config.command]
+        self._publisher: Publisher[Command] = self.create_publisher(kind, "~/out", COMMAND)
+        self.create_subscription(ours.GateLease, "gate/lease", self._take_lease, STATE)
+        self.create_subscription(kind, "~/in", self._take_command, COMMAND)
+        if self.config.command.holds:
+            self.create_subscription(JointState, "joint_states", self._take_joints, NEWEST_STATE)
+        self.create_timer(_WATCH_S, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def health(self) -> Health:
+        """Return what passed, and why nothing does."""
+        reason = self._filter.permission(self._now()).reason or self._reason
+        if reason:
+            return Health(DiagnosticStatus.WARN, f"commands are held: {reason}", {**self._counts})
+        return Health(message="commands pass", values={**self._counts})
+
+    def end(self) -> None:
+        """Stop what a command has set in motion."""
+        if self._filter.is_released:
+            self._stop("the filter ends")
+
+    def _take_lease(self, message: ours.GateLease) -> None:
+        try:
+            lease = lease_of(message)
+        except ValueError as error:
+            self._counts["damaged leases"] += 1
+            self.get_logger().error(f"a lease is damaged: {error}", throttle_duration_sec=1.0)
+            return
+        self._filter = self._filter.with_lease(lease, self._now())
+        self._watch()
+
+    def _take_command(self, command: Command) -> None:
+        self._watch()
+        now = self._now()
+        reason = self._stops.why_not(command, now.steady_ns)
+        if not reason:
+            self._filter, found = self._filter.command(now)
+            reason = "" if found.verdict is Verdict.PASS else found.reason
+        if reason != self._reason:
+            self._reason = reason
+            said = f"commands are held: {reason}" if reason else "commands pass"
+            self.get_logger().info(said, throttle_duration_sec=1.0)
+        if reason:
+            self._counts["dropped"] += 1
+            return
+        self._counts["forwarded"] += 1
+        self._stops.passed(command)
+        self._publisher.publish(command)
+
+    def _take_joints(self, message: JointState) -> None:
+        self._stops.take_joints(message, time.monotonic_ns())
+
+    def _watch(self) -> None:
+        self._filter, reason = self._filter.watch(self._now())
+        if reason:
+            self._stop(reason)
+
+    def _stop(self, reason: str) -> None:
+        self._reason = reason
+        self._counts["stops"] += 1
+        self._publisher.publish(self._stops.command(self._now().ros_ns))
+        self.get_logger().warning(f"stop: {reason}")
+
+    def _now(self) -> Moment:
+        return Moment(self.get_clock().now().nanoseconds, time.monotonic_ns())
+
+
+def main() -> int:
+    """Run the node."""
+    return main_of(GateFilterNode)
+
+
+if __name__ == "__main__":
+    leave(main())

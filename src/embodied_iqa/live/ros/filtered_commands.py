@@ -1,0 +1,94 @@
+"""Commands of other people's policies, and the commands that stop what they set in motion."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, TypeAlias
+
+from geometry_msgs.msg import TwistStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.live.ros.conversion import header_of
+from embodied_iqa.runs.graph.gate_filter_parameters import FilteredCommand, GateFilterParameters
+
+Command: TypeAlias = TwistStamped | JointTrajectory | Float64MultiArray
+KINDS: Final = {
+    FilteredCommand.TWIST: TwistStamped,
+    FilteredCommand.TRAJECTORY: JointTrajectory,
+    FilteredCommand.POSITIONS: Float64MultiArray,
+    FilteredCommand.VELOCITIES: Float64MultiArray,
+}
+"""Message of each kind of command."""
+
+
+class Stops:
+    """Knows how to stop; what it could not stop must not begin.
+
+    Args:
+        config: Kind of the commands, and the joints.
+    """
+
+    def __init__(self, config: GateFilterParameters) -> None:
+        self._config = config
+        self._frame_id = ""
+        self._positions: list[float] = []
+        self._read_ns = 0
+
+    def take_joints(self, message: JointState, now_ns: int) -> None:
+        """Keep the positions of our joints, in our order; a state that is damaged or lacks one is left alone.
+
+        Args:
+            message: The state.
+            now_ns: When it arrived, by a steady clock.
+        """
+        known = dict(zip(message.name, message.position, strict=False))
+        found = [known.get(joint, math.nan) for joint in self._config.joints]
+        if all(math.isfinite(position) for position in found):
+            self._positions, self._read_ns = found, now_ns
+
+    def why_not(self, command: Command, now_ns: int) -> str:
+        """Return why a command must not pass, whatever the gate says; empty where it may.
+
+        Args:
+            command: The command.
+            now_ns: By the clock of `take_joints`.
+        """
+        joints = self._config.joints
+        if isinstance(command, JointTrajectory) and {*command.joint_names} != {*joints}:
+            return (
+                f"a command is for the joints {', '.join(command.joint_names)}, not for {', '.join(joints)}"
+            )
+        if isinstance(command, Float64MultiArray) and len(command.data) != len(joints):
+            return f"a command has {len(command.data)} numbers for {len(joints)} joints"
+        if not self._config.command.holds:
+            return ""
+        if not self._positions:
+            return "no state of all joints yet, at which a stop could hold them"
+        age_s = (now_ns - self._read_ns) / SECOND_NS
+        return "" if age_s <= self._config.state_age_s else f"the newest joint state is {age_s:.2f} s old"
+
+    def passed(self, command: Command) -> None:
+        """Note a command that passes: the stop of a twist is in its frame."""
+        if isinstance(command, TwistStamped):
+            self._frame_id = command.header.frame_id
+
+    def command(self, now_ns: int) -> Command:
+        """Return the command that stops.
+
+        Args:
+            now_ns: ROS time.
+        """
+        config = self._config
+        if config.command is FilteredCommand.TWIST:
+            return TwistStamped(header=header_of(now_ns, self._frame_id))
+        if config.command is FilteredCommand.VELOCITIES:
+            return Float64MultiArray(data=[0.0] * len(config.joints))
+        if config.command is FilteredCommand.POSITIONS:
+            return Float64MultiArray(data=self._positions)
+        point = JointTrajectoryPoint(positions=self._positions)
+        hold_ns = round(config.hold_s * SECOND_NS)
+        point.time_from_start.sec, point.time_from_start.nanosec = divmod(hold_ns, SECOND_NS)
+        return JointTrajectory(joint_names=list(config.joints), points=[point])

@@ -1,0 +1,76 @@
+"""The filter between a policy and its controller: leases, joint states and commands of the test's own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from builtin_interfaces.msg import Duration
+from diagnostic_msgs.msg import DiagnosticArray
+from embodied_iqa_msgs.msg import GateLease
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from embodied_iqa.arm import verdict as gate
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.conversion import lease_to_msg
+from embodied_iqa.live.ros.qos import COMMAND, EVENT, STATE
+from embodied_iqa.runs.graph.processes import ProcessSpec
+from ros_graph import RosGraph
+
+JOINTS = ["base", "elbow"]
+LEASE_NS = 900_000_000
+
+
+def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
+    ros_domain: int, tmp_path: Path
+) -> None:
+    words = ["-p", "views:=[top]", "-p", "command:=trajectory", "-p", "joints:=[base, elbow]"]
+    words += ["-p", "state_age_s:=5.0"]
+    module = ["-m", "embodied_iqa.live.nodes.gate_filter_node", "--ros-args"]
+    spec = ProcessSpec("filter", (sys.executable, *module, *words))
+    with RosGraph(ros_domain, tmp_path, [], extra=(spec,)) as graph:
+        out = graph.subscribe(JointTrajectory, "/gate_filter/out", COMMAND)
+        reports = graph.subscribe(DiagnosticArray, "/diagnostics", EVENT)
+        leases = graph.publisher(GateLease, "/gate/lease", STATE)
+        states = graph.publisher(JointState, "/joint_states", EVENT)
+        commands = graph.publisher(JointTrajectory, "/gate_filter/in", COMMAND)
+        graph.node.create_timer(0.05, lambda: states.publish(JointState(name=[*JOINTS], position=[1.0, 2.0])))
+
+        def command(sequence: float) -> JointTrajectory:
+            point = JointTrajectoryPoint(positions=[sequence, sequence], time_from_start=Duration(sec=1))
+            return JointTrajectory(joint_names=JOINTS, points=[point])
+
+        def firsts() -> list[float]:
+            return [message.points[0].positions[0] for message in out.messages]
+
+        def lease(verdict: gate.Verdict) -> None:
+            now_ns = graph.node.get_clock().now().nanoseconds
+            made = gate.GateLease(View.TOP, now_ns, verdict, verdict, now_ns + LEASE_NS, "dark")
+            leases.publish(lease_to_msg(made, gate.GateMode.ON))
+
+        def dropped() -> bool:
+            values = [value for one in reports.messages for status in one.status for value in status.values]
+            return any(value.key == "dropped" and int(value.value) > 0 for value in values)
+
+        commands.publish(command(3.0))  # without a lease
+        graph.wait(dropped, "the report of a dropped command")
+        granting = graph.node.create_timer(0.1, lambda: lease(gate.Verdict.PASS))
+        asking = graph.node.create_timer(0.05, lambda: commands.publish(command(4.0)))
+        graph.wait(lambda: 4.0 in firsts(), "a command that passes")
+        assert set(firsts()) == {4.0}, "nothing passed before the lease"
+
+        granting.cancel()
+        graph.wait(lambda: 1.0 in firsts(), "the stop at the end of the lease")
+        asking.cancel()
+        assert firsts()[-1] == 1.0
+        stop = out.messages[-1]
+        assert (stop.joint_names, list(stop.points[0].positions)) == (JOINTS, [1.0, 2.0])
+
+        granting.reset()
+        asking.reset()
+        graph.wait(lambda: firsts()[-1] == 4.0, "a command after the new lease")
+        granting.cancel()
+        lease(gate.Verdict.REJECT)
+        graph.wait(lambda: firsts()[-1] == 1.0, "the stop of the bad image")
+        assert firsts().count(1.0) == 2

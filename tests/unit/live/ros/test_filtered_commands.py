@@ -1,0 +1,80 @@
+"""Which command stops which kind of commands, and what does not pass because nothing could stop it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from geometry_msgs.msg import TwistStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from embodied_iqa.base.config import build
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.live.ros.conversion import header_of
+from embodied_iqa.live.ros.filtered_commands import Stops
+from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
+
+S = 1_000_000_000
+ELBOW_FIRST = JointState(name=["elbow", "other", "base"], position=[2.0, 9.0, 1.0])
+
+
+def stops(command: str, joints: tuple[str, ...] = ("base", "elbow")) -> Stops:
+    values = {"views": ["top"], "command": command, "joints": list(joints)}
+    config = build(GateFilterParameters, values, "test")
+    config.check()
+    return Stops(config)
+
+
+def test_a_twist_stops_with_zeros_in_its_frame() -> None:
+    made = stops("twist", ())
+    command = TwistStamped(header=header_of(5, "tool0"))
+    command.twist.linear.x = 0.2
+    assert made.why_not(command, 0) == ""
+    made.passed(command)
+    assert made.command(7 * S) == TwistStamped(header=header_of(7 * S, "tool0"))
+
+
+def test_velocities_stop_with_zeros() -> None:
+    made = stops("velocities")
+    assert made.why_not(Float64MultiArray(data=[0.1, 0.2]), 0) == ""
+    assert made.why_not(Float64MultiArray(data=[0.1]), 0) == "a command has 1 numbers for 2 joints"
+    assert list(made.command(0).data) == [0.0, 0.0]
+
+
+def test_positions_stop_at_the_newest_state_in_the_order_of_the_joints() -> None:
+    made, command = stops("positions"), Float64MultiArray(data=[0.1, 0.2])
+    assert made.why_not(command, 0) == "no state of all joints yet, at which a stop could hold them"
+    made.take_joints(ELBOW_FIRST, 3 * S)
+    made.take_joints(JointState(name=["base"], position=[7.0]), 4 * S)
+    made.take_joints(JointState(name=["base", "elbow"], position=[7.0, math.nan]), 4 * S)
+    made.take_joints(JointState(name=["base", "elbow"], position=[7.0]), 4 * S)
+    assert made.why_not(command, 3 * S + S // 10) == ""
+    assert made.why_not(command, 3 * S + S // 5) == "the newest joint state is 0.20 s old"
+    assert list(made.command(0).data) == [1.0, 2.0]
+
+
+def test_a_trajectory_stops_at_one_point() -> None:
+    made = stops("trajectory")
+    made.take_joints(ELBOW_FIRST, 0)
+    assert made.why_not(JointTrajectory(joint_names=["elbow", "base"]), 0) == ""
+    said = made.why_not(JointTrajectory(joint_names=["base"]), 0)
+    assert said == "a command is for the joints base, not for base, elbow"
+    found = made.command(0)
+    assert found.joint_names == ["base", "elbow"]
+    (point,) = found.points
+    assert list(point.positions) == [1.0, 2.0]
+    assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, S // 10)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "no camera whose leases count; expected views"),
+        ({"views": ["top"], "command": "positions"}, "command positions without joints"),
+    ],
+)
+def test_missing_parameters_are_named(values: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        build(GateFilterParameters, values, "test").check()
