@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import struct
 import tempfile
@@ -46,8 +45,6 @@ _METADATA: Final = "metadata.yaml"
 _SUFFIXES: Final = (".mcap", ".mcap.zstd")
 _RECOVERED: Final = ".recovered.mcap"
 """End of the name of what `embodied-iqa recover` writes."""
-_NUMBER: Final = re.compile(r"(_[0-9]+)?[.]mcap$")
-"""What ``ros2 bag`` appends to the name of the files of a split recording."""
 _SQLITE: Final = b"SQLite format 3"
 _CONVERSION: Final = "MCAP; convert it with: ros2 bag convert"
 
@@ -68,6 +65,9 @@ def is_recording(path: Path) -> bool:
 def recording_files(path: Path) -> tuple[Path, ...]:
     """Return the files of a recording: ``path`` itself, or those in a folder of ``ros2 bag``.
 
+    Several files are parts of one where the metadata says so. Without metadata, as after a crash, they are
+    where they have the names that ``ros2 bag`` gives: that of the folder with a number, from 0 on.
+
     Raises:
         RecordingReadError: The folder holds none, several that are no parts of one, SQLite, or lacks a file
             that its metadata names.
@@ -82,10 +82,14 @@ def recording_files(path: Path) -> tuple[Path, ...]:
     missing = [name for name in listed if name not in files]
     if missing:
         raise RecordingReadError(path, f"lacks a file that {_METADATA} names", expected=", ".join(missing))
-    stems = {_NUMBER.sub("", name) for name in files}
-    if not files or (len(stems) > 1 and not listed):
+    if not files:
         expected = "a recording (.mcap), or a folder with one"
-        raise RecordingReadError(path, "is a folder", expected=expected, available=list(present) or ["none"])
+        raise RecordingReadError(path, "is a folder", expected=expected, available=["none"])
+    parts = {f"{path.resolve().name}_{number}.mcap" for number in range(len(files))}
+    if len(files) > 1 and not listed and files.keys() != parts:
+        fault = f"is a folder of several files that no {_METADATA} joins"
+        expected = f"one of them, or {_METADATA} of ros2 bag"
+        raise RecordingReadError(path, fault, expected=expected, available=list(present))
     return tuple(files.values())
 
 

@@ -110,11 +110,17 @@ def test_a_part_that_the_metadata_names_and_that_is_lost_is_reported(tmp_path: P
         TrialReader(folder)
 
 
-def test_recordings_that_are_no_parts_of_one_are_not_joined(tmp_path: Path) -> None:
-    write_images(tmp_path / "red.mcap", range(3))
-    write_images(tmp_path / "blue.mcap", range(3, 5))
-    with pytest.raises(RecordingReadError, match=r"is a folder; .*blue\.mcap, red\.mcap"):
-        TrialReader(tmp_path)
+@pytest.mark.parametrize(
+    "names", [("blue", "red"), ("run_1", "run_2"), ("bag_1", "bag_2"), ("bag_0", "bag_2"), ("run_0", "run_1")]
+)
+def test_recordings_that_are_no_parts_of_one_are_not_joined(tmp_path: Path, names: tuple[str, str]) -> None:
+    folder = tmp_path / "bag"
+    folder.mkdir()
+    for number, name in enumerate(names):
+        write_images(folder / f"{name}.mcap", range(3 * number, 3 * number + 3))
+    words = rf"several files that no metadata\.yaml joins; .*{names[0]}\.mcap, {names[1]}\.mcap"
+    with pytest.raises(RecordingReadError, match=words):
+        TrialReader(folder)
 
 
 def test_a_repaired_part_takes_the_place_of_the_damaged_one(tmp_path: Path) -> None:
