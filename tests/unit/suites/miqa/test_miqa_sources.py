@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.suites.miqa.building import masks
 from embodied_iqa.suites.miqa.building.coco import CROP_PX, CocoSource
 from embodied_iqa.suites.miqa.building.masks import counts_of_text, mask_of, mask_of_runs, runs_of
 from embodied_iqa.suites.miqa.building.rendered import RenderedSource
@@ -103,6 +104,19 @@ def test_damaged_masks_are_refused(segmentation: Any) -> None:
         mask_of(segmentation, 6, 8)
 
 
+def test_a_hostile_polygon_is_refused_and_a_long_one_is_filled_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far = [1e9, 0.0, -1e9, 8.0] * 40_000
+    with pytest.raises(InputError, match="a polygon has too long a border"):
+        mask_of([far], 600, 800)
+    ring = np.random.default_rng(3).uniform(-20, 60, 80).tolist()
+    whole = mask_of([ring], 40, 50)
+    monkeypatch.setattr(masks, "_PART", 100)
+    assert np.array_equal(mask_of([ring], 40, 50), whole)
+    assert 0 < whole.sum() < whole.size
+
+
 def coco(
     folder: Path, annotations: list[dict[str, Any]], names: tuple[str, ...] = ("b.png", "a.png")
 ) -> Path:
@@ -191,6 +205,29 @@ def test_a_bad_annotation_leaves_out_its_image_and_no_other(
     assert source.read(0).whole.instances.labels == ("dog",)
     with pytest.raises(InputError, match=r"no usable image.*b\.png.*annotation 7"):
         CocoSource(coco(tmp_path / "alone", [bad, {**_GOOD, "image_id": 0}], ("b.png",)), tmp_path / "alone")
+
+
+@pytest.mark.parametrize(
+    ("segmentation", "reason"),
+    [
+        ({"size": [6, 8], "counts": [20, 28]}, "a mask has another size than its image"),
+        ({"size": [*SIZE], "counts": [20, 28]}, "run lengths of a mask do not fill its image"),
+        ({"size": [*SIZE], "counts": [SIZE[0] * SIZE[1]]}, "its mask has no area"),
+        ({"size": [*SIZE], "counts": "\0"}, "run lengths of a mask are damaged"),
+        ({"size": [*SIZE]}, "a mask has no run lengths"),
+    ],
+)
+def test_bad_run_lengths_beside_a_box_leave_out_their_image(
+    tmp_path: Path, segmentation: dict[str, Any], reason: str
+) -> None:
+    bad = {**_GOOD, "id": 7, "image_id": 0, "segmentation": segmentation}
+    file = coco(tmp_path, [bad, _GOOD])
+    tree = json.loads(file.read_text())
+    tree["images"][0] |= {"width": SIZE[1], "height": SIZE[0]}
+    file.write_text(json.dumps(tree))
+    source = CocoSource(file, tmp_path)
+    assert source.names == ("a",)
+    assert reason in source.unusable["b.png"]
 
 
 @pytest.mark.parametrize("owner", [9, None, "x"])

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.suites.miqa.building.masks import mask_of, rings_of
+from embodied_iqa.suites.miqa.building.masks import counts_of, mask_of, rings_of
 
 _MOST_PIXELS: Final = 1 << 28
 _MOST_CHECKED: Final = 1 << 25
@@ -143,6 +143,8 @@ def _object(row: Any, name: str, labels: dict[int, str], size_px: tuple[int, int
     label = labels[category]
     segmentation = row.get("segmentation")
     box = _box(row["bbox"]) if row.get("bbox") else None
+    if isinstance(segmentation, dict) and segmentation:
+        _check_runs(segmentation, size_px)
     extent = _extent(segmentation, box)
     if extent is not None and not isinstance(segmentation, dict):
         _check_thin(segmentation, size_px or (math.ceil(extent[2]) + 1, math.ceil(extent[3]) + 1))
@@ -206,6 +208,15 @@ def _check_thin(polygons: Any, size_px: tuple[int, int]) -> None:
         return
     if not mask_of(polygons, height_px, width_px).any():
         raise InputError("its mask has no area", expected="a pixel whose centre lies inside")
+
+
+def _check_runs(segmentation: dict[str, Any], size_px: tuple[int, int] | None) -> None:
+    """Raise InputError where run lengths are of another size than the image, damaged or empty."""
+    height_px, width_px = _run_size(segmentation)
+    if size_px is not None:
+        width_px, height_px = size_px
+    if not any(counts_of(segmentation, height_px, width_px)[1::2]):
+        raise InputError("its mask has no area", expected="at least one pixel")
 
 
 def _run_size(segmentation: dict[str, Any]) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,10 @@ from embodied_iqa.base.errors import InputError
 _SHIFT = 48
 _MOST_POINTS = 100_000
 _FINER = 5
+_MOST_BORDER = 1 << 26
+"""Longest border of a ring, on the finer grid: some seconds of work."""
+_PART = 1 << 18
+"""So many points of a border are held at a time."""
 
 
 def runs_of(mask: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -23,14 +27,8 @@ def runs_of(mask: NDArray[np.bool_]) -> tuple[int, ...]:
 
 
 def mask_of_runs(counts: Sequence[int], height_px: int, width_px: int) -> NDArray[np.bool_]:
-    """Return the ``(H, W)`` mask of run lengths.
-
-    Raises:
-        InputError: They do not fill the image.
-    """
+    """Return the ``(H, W)`` mask of run lengths that fill it."""
     runs = np.asarray(counts, np.int64)
-    if (runs < 0).any() or int(runs.sum()) != height_px * width_px:
-        raise InputError("run lengths of a mask do not fill its image", expected=f"{height_px * width_px}")
     values = np.arange(len(runs)) % 2 == 1
     return np.asarray(np.repeat(values, runs).reshape((height_px, width_px), order="F"))
 
@@ -67,19 +65,30 @@ def mask_of(segmentation: Any, height_px: int, width_px: int) -> NDArray[np.bool
         InputError: It has another form, or is of another size than the image.
     """
     if isinstance(segmentation, dict):
-        if segmentation.get("size") != [height_px, width_px]:
-            raise InputError(
-                "a mask has another size than its image",
-                expected=[height_px, width_px].__repr__(),
-                got=segmentation.get("size"),
-            )
-        counts = segmentation.get("counts")
-        if isinstance(counts, str):
-            counts = counts_of_text(counts)
-        if not isinstance(counts, list) or not all(type(count) is int for count in counts):
-            raise InputError("a mask has no run lengths", expected="a list or text in `counts`")
-        return mask_of_runs(counts, height_px, width_px)
+        return mask_of_runs(counts_of(segmentation, height_px, width_px), height_px, width_px)
     return _filled(segmentation, height_px, width_px)
+
+
+def counts_of(segmentation: Mapping[str, Any], height_px: int, width_px: int) -> list[int]:
+    """Return the run lengths of a COCO segmentation.
+
+    Raises:
+        InputError: It has another form, or is of another size than the image.
+    """
+    if segmentation.get("size") != [height_px, width_px]:
+        raise InputError(
+            "a mask has another size than its image",
+            expected=[height_px, width_px].__repr__(),
+            got=segmentation.get("size"),
+        )
+    counts = segmentation.get("counts")
+    if isinstance(counts, str):
+        counts = counts_of_text(counts)
+    if not isinstance(counts, list) or not all(type(count) is int for count in counts):
+        raise InputError("a mask has no run lengths", expected="a list or text in `counts`")
+    if min(counts, default=0) < 0 or sum(counts) != height_px * width_px:
+        raise InputError("run lengths of a mask do not fill its image", expected=f"{height_px * width_px}")
+    return counts
 
 
 def rings_of(polygons: Any) -> list[NDArray[np.float64]]:
@@ -117,16 +126,31 @@ def _inside(ring: NDArray[np.float64], height_px: int, width_px: int) -> NDArray
     """Return the mask of one ring, ``(N, 2)`` px: the centre line of each column crosses its border."""
     # Of `rleFrPoly` in cocoapi's maskApi.c: the border on a grid five times as fine.
     points = np.trunc(_FINER * ring + 0.5).astype(np.int64)
-    border = np.concatenate(
-        [_line(start, end) for start, end in zip(points, np.roll(points, -1, axis=0), strict=True)]
-    )
+    ends = np.roll(points, -1, axis=0)
+    lengths = np.abs(ends - points).max(axis=1) + 1
+    if int(lengths.sum()) > _MOST_BORDER:
+        raise InputError("a polygon has too long a border", expected=f"at most {_MOST_BORDER // _FINER} px")
+    changes = np.zeros(height_px * width_px + 1, np.int64)
+    for part in np.split(np.arange(len(points)), _places(lengths)):
+        # Parts need not overlap: a line begins where the one before has ended.
+        border = np.concatenate([_line(points[k], ends[k]) for k in part.tolist()])
+        np.add.at(changes, _crossings(border, height_px, width_px), 1)
+    changes = changes[:-1]
+    return np.asarray((np.cumsum(changes) % 2 == 1).reshape((height_px, width_px), order="F"))
+
+
+def _places(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where to split the lines of a border into parts of about `_PART` points."""
+    return np.flatnonzero(np.diff(np.cumsum(lengths) // _PART)) + 1
+
+
+def _crossings(border: NDArray[np.int64], height_px: int, width_px: int) -> NDArray[np.int64]:
+    """Return the pixels, numbered column by column, at which the border crosses the centre of a column."""
     (u, v), (u_before, v_before) = border[1:].T, border[:-1].T
     x = (np.minimum(u, u_before) + 0.5) / _FINER - 0.5
     on_centre = (u != u_before) & (x == np.floor(x)) & (x >= 0) & (x <= width_px - 1)
     y = np.ceil(np.clip((np.minimum(v, v_before) + 0.5) / _FINER - 0.5, 0, height_px))
-    crossings = (x * height_px + y)[on_centre].astype(np.int64)
-    changes = np.bincount(crossings, minlength=height_px * width_px + 1)[:-1]
-    return np.asarray((np.cumsum(changes) % 2 == 1).reshape((height_px, width_px), order="F"))
+    return np.asarray((x * height_px + y)[on_centre].astype(np.int64))
 
 
 def _line(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
