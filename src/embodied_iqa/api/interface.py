@@ -6,6 +6,7 @@ line, because both call the same functions.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -219,6 +220,11 @@ class Run:
             raise UsageError("no such task", got=task, available=range(len(self.tasks)))
         with TrialReader(self.tasks[task].recording) as reader:
             yield from reader.images([f"/camera/{parse_view(view)}/image_raw"])
+
+    def pictures(self, view: str = "top", task: int = 0) -> Iterator[RecordedImage]:
+        """Return what `images` does: its former name, deprecated."""
+        warnings.warn("Run.pictures is called Run.images", DeprecationWarning, stacklevel=2)
+        return self.images(view, task)
 
 
 def open_run(folder: Path | str) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 from embodied_iqa.imaging.images.image_cdr import StampedImage
@@ -60,3 +61,9 @@ class RecordedImage:
     topic: str
     log_time_ns: int
     image: StampedImage
+
+    @property
+    def picture(self) -> StampedImage:
+        """The image, by its former name, deprecated."""
+        warnings.warn("RecordedImage.picture is called image", DeprecationWarning, stacklevel=2)
+        return self.image
