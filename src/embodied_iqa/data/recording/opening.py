@@ -7,10 +7,12 @@ import os
 import shutil
 import struct
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
+from weakref import WeakSet
 
 import zstandard
 from mcap.exceptions import McapError
@@ -46,6 +48,9 @@ _SUFFIXES: Final = (".mcap", ".mcap.zstd")
 _RECOVERED: Final = ".recovered.mcap"
 """End of the name of what `embodied-iqa recover` writes."""
 _SQLITE: Final = b"SQLite format 3"
+_UNPACKING: Final = threading.Lock()
+_UNPACKED: Final[dict[tuple[int, ...], WeakSet[BinaryIO]]] = {}
+"""Unpacked files that readers have open, by what identifies the packed one."""
 _CONVERSION: Final = "MCAP; convert it with: ros2 bag convert"
 
 
@@ -134,14 +139,38 @@ def _listed_names(folder: Path) -> list[str]:
 
 
 def _plain_file(path: Path, file: BinaryIO) -> BinaryIO:
-    """Unpack a file that ``ros2 bag`` compressed (``--compression-mode file``) to a temporary one."""
+    """Unpack a file that ``ros2 bag`` compressed (``--compression-mode file``) to a temporary one.
+
+    Readers that are open at the same time, such as the cameras of several views, share it.
+    """
+    state = os.fstat(file.fileno())
+    key = (state.st_dev, state.st_ino, state.st_mtime_ns, state.st_size)
+    with _UNPACKING:
+        shared = _shared(key)
+        if shared is None:
+            shared = _unpacked(path, file)
+        file.close()
+        _UNPACKED.setdefault(key, WeakSet()).add(shared)
+        return shared
+
+
+def _shared(key: tuple[int, ...]) -> BinaryIO | None:
+    """Return what another reader has unpacked, with a position of its own; None without one."""
+    for other in tuple(_UNPACKED.get(key, ())):
+        with suppress(OSError, ValueError):  # it was closed
+            return Path(f"/proc/self/fd/{other.fileno()}").open("rb")
+    _UNPACKED.pop(key, None)
+    return None
+
+
+def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - the reader closes it
     try:
-        with file:
-            stream = zstandard.ZstdDecompressor().stream_reader(file)
-            shutil.copyfileobj(stream, unpacked, 1 << 20)
+        stream = zstandard.ZstdDecompressor().stream_reader(file)
+        shutil.copyfileobj(stream, unpacked, 1 << 20)
     except (OSError, zstandard.ZstdError) as error:
         unpacked.close()
+        file.close()
         reason = error.strerror if isinstance(error, OSError) else error
         fault = f"is compressed by ros2 bag and cannot be unpacked to {tempfile.gettempdir()}: {reason}"
         raise RecordingReadError(path, fault, expected=f"what `zstd -d {path}` writes") from error

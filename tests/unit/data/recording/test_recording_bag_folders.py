@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import cv2
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from recording_samples import EVENT_TYPE, IMAGE_TOPIC, type_store
 
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording import opening
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.opening import is_recording
@@ -181,6 +183,29 @@ def test_files_that_ros2_bag_compressed_are_read(tmp_path: Path) -> None:
     assert indices_in(folder / "bag_0.mcap.zstd") == [0, 1, 2]
     with TrialReader(folder) as reader:
         assert reader.compression() == "files"
+
+
+def test_readers_that_are_open_together_unpack_a_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_images(tmp_path / "plain.mcap", range(6))
+    packed = tmp_path / "bag.mcap.zstd"
+    packed.write_bytes(zstandard.compress((tmp_path / "plain.mcap").read_bytes()))
+    unpacked, unpack = list[Path](), opening._unpacked
+
+    def counted(path: Path, file: BinaryIO) -> BinaryIO:
+        unpacked.append(path)
+        return unpack(path, file)
+
+    monkeypatch.setattr(opening, "_unpacked", counted)
+    with TrialReader(packed) as first, TrialReader(packed) as second:
+        both = zip(first.messages(), second.messages(), strict=True)
+        assert [one.log_time_ns == other.log_time_ns for one, other in both] == [True] * 6
+        first.close()
+        assert indices_in(packed) == list(range(6))
+        assert unpacked == [packed]
+    assert indices_in(packed) == list(range(6))
+    assert unpacked == [packed, packed]
 
 
 def test_a_compressed_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
