@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("embodied_iqa.cli.export", "write a database for pyiqa, Hugging Face or as CSV"),
     "emulator": ("embodied_iqa.cli.emulator", "a UR arm with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "repair a recording that was cut short"),
+    "recording": ("embodied_iqa.cli.recording", "show what a recording holds: topics, rates, stamps"),
     "distort": ("embodied_iqa.cli.distort", "distort images; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
     "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),

@@ -24,6 +24,7 @@ MISSING = {
     "report": ["{tmp}/none"],
     "export": ["{tmp}/none", "--format", "csv", "--out", "{tmp}/e"],
     "recover": ["{tmp}/none.mcap"],
+    "recording": ["info", "{tmp}/none.mcap"],
     "distort": ["{tmp}/none.png", "--type", "12:3", "--out", "{tmp}/d"],
     "gate": ["check", "{tmp}/none", "--calibration", "{tmp}/none.yaml"],
     "tasks": ["check", "{tmp}/none.yaml"],

@@ -1,0 +1,98 @@
+"""`embodied-iqa recording info`: what a recording holds, and what is wrong with its stamps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from recording_samples import EVENT_TYPE, IMAGE_TOPIC, type_store
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.survey import Times, has_header
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
+
+MS = 1_000_000
+START_NS = 1_700_000_000_000 * MS
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Ten images, one each 100 ms; the fifth after a gap, and three with wrong stamps."""
+    types, path = type_store(), tmp_path / "bag.mcap"
+    stamps_ns = [START_NS + number * 100 * MS for number in range(10)]
+    stamps_ns[2], stamps_ns[6], stamps_ns[8] = 0, stamps_ns[5], stamps_ns[1]
+    with TrialWriter(path, types=types) as writer:
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        writer.add_channel("/empty", EVENT_TYPE)
+        for number, stamp_ns in enumerate(stamps_ns):
+            received_ns = START_NS + number * 100 * MS + 400 * MS * (number > 4)
+            writer.write(IMAGE_TOPIC, image_to_cdr(np.zeros((4, 6, 3), np.uint8), stamp_ns), received_ns)
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str], path: Path) -> dict[str, Any]:
+    assert main(["recording", "info", str(path), "--json"]) == 0
+    tree: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return tree
+
+
+def test_topics_rates_and_faults_of_stamps(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = printed(capsys, recording)
+    assert (tree["messages"], tree["compression"]) == (10, None)
+    assert (tree["first_ns"], tree["last_ns"]) == (START_NS, START_NS + 1300 * MS)
+    empty, images = sorted(tree["topics"], key=lambda row: row["messages"])
+    assert (empty["topic"], empty["messages"], empty["rate_hz"]) == ("/empty", 0, None)
+    assert empty["received"]["first_ns"] is None
+    assert (images["topic"], images["type"]) == (IMAGE_TOPIC, IMAGE_TYPE)
+    assert images["rate_hz"] == pytest.approx(9 / 1.3)
+    assert images["received"]["longest_gap_ns"] == 500 * MS
+    stamps = images["stamps"]
+    assert (stamps["zero"], stamps["equal"], stamps["backwards"]) == (1, 1, 1)
+    assert (stamps["first_ns"], stamps["last_ns"]) == (START_NS, START_NS + 900 * MS)
+
+
+def test_the_table_says_the_same(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recording", "info", str(recording)]) == 0
+    said = capsys.readouterr().out
+    assert "10 messages of 2 topics" in said
+    assert "from 2023-11-14 22:13:20.000 UTC, 1.300 s long" in said
+    assert "1 zero, 1 equal, 1 backwards" in said
+    assert "6.92" in said
+
+
+def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "notes.mcap"
+    path.write_text("no recording")
+    assert main(["recording", "info", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "is not an MCAP file" in said
+
+
+@pytest.mark.parametrize(
+    ("definition", "begins"),
+    [
+        ("# a comment\n\nstd_msgs/Header header\nint32 x\n", True),
+        ("std_msgs/msg/Header header # and words\n", True),
+        ("uint8 ON=1\nstring NAME = on\nstd_msgs/Header header\n", True),
+        ("int32 x\nstd_msgs/Header header\n", False),
+        ("string data\n====\nMSG: std_msgs/Header\n", False),
+        ("", False),
+    ],
+)
+def test_a_type_begins_with_a_header_or_not(definition: str, begins: bool) -> None:
+    assert has_header(definition) is begins
+
+
+def test_a_rate_needs_two_times_that_rise() -> None:
+    times = Times()
+    for time_ns in (5, 5):
+        assert times.rate_hz is None
+        times.add(time_ns)
+    assert times.rate_hz is None
+    times.add(10**9 + 5)
+    assert times.rate_hz == 2.0
