@@ -100,6 +100,24 @@ def test_a_metric_that_equals_the_score_has_srcc_1_and_a_shuffled_one_about_0(
     assert best.share == pytest.approx(1 / best.ceiling)
 
 
+def test_ranks_and_differences_are_those_of_the_table(
+    store: DatabaseStore, whole: tuple[Path, BenchmarkResults]
+) -> None:
+    for target in PLAN.targets:
+        table = _srcc(whole[1], target)
+        ranks = [row for row in whole[1].ranks if row.target is target]
+        assert {row.metric: row.srcc for row in ranks} == pytest.approx(table)
+        held_out = {name for seed in range(PLAN.repeats) for name in _held_out(store, seed)}
+        assert {row.references for row in ranks} == {len(held_out)}
+        for row in (row for row in whole[1].differences if row.target is target):
+            assert row.value == pytest.approx((table[row.first] or 0) - (table[row.second] or 0))
+
+
+def _held_out(store: DatabaseStore, seed: int) -> set[str]:
+    names = store.references()["reference_id"].to_pylist()
+    return {*names} - training_references(names, seed)
+
+
 def test_breakdowns_cover_every_property_and_leave_out_the_medium_third(
     whole: tuple[Path, BenchmarkResults],
 ) -> None:
@@ -241,7 +259,7 @@ def test_nothing_is_written_to_the_database(store: DatabaseStore, tmp_path: Path
 def test_execution_of_joined_runs_is_compared_by_distortion(tmp_path: Path) -> None:
     store = telling_database(tmp_path / "db", references=6, subjects=2)
     join_execution(store, [write_experiment(tmp_path / "runs")])
-    plan = BenchmarkPlan((TRUTH, "psnr"), (Target.DECISION,), repeats=1)
+    plan = BenchmarkPlan((TRUTH, "psnr"), (Target.DECISION,), repeats=10)
     results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
     assert {(row.metric, row.tested_on) for row in results.cross} == {
         (TRUTH, "execution"), ("psnr", "execution"),

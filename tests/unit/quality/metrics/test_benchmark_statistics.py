@@ -98,7 +98,7 @@ def test_the_paired_bootstrap_covers_the_difference_of_two_metrics() -> None:
         ids = np.repeat([f"r{n:02d}" for n in range(40)], 10)
         scores = rng.normal(size=400)
         values = scores[:, None] + rng.normal(size=(400, 2)) * noises
-        found = compare(("a", "b"), values, scores, References.drawn(ids, draws=100, seed=repeat))
+        found = compare(("a", "b"), [values], scores, References.drawn(ids, draws=100, seed=repeat))
         one = found.differences[0]
         low, high = (one.low, one.high) if one.first == "a" else (-one.high, -one.low)
         covered += low <= exact[0] - exact[1] <= high
@@ -110,7 +110,7 @@ def test_a_metric_equals_itself_and_the_better_one_comes_first() -> None:
     scores = rng.normal(size=300)
     values = np.stack([rng.normal(size=300), scores, scores, np.full(300, np.nan)], axis=1)
     drawn = References.drawn(np.repeat([f"{n}" for n in range(30)], 10), draws=50)
-    found = compare(("noise", "best", "same", "none"), values, scores, drawn)
+    found = compare(("noise", "best", "same", "none"), [values], scores, drawn)
     assert [rank.metric for rank in found.ranks] == ["best", "same", "noise", "none"]
     assert found.ranks[0].srcc == 1
     assert np.isnan(found.ranks[-1].srcc)
@@ -118,3 +118,21 @@ def test_a_metric_equals_itself_and_the_better_one_comes_first() -> None:
     assert (tie.value, tie.low, tie.high, tie.certain) == (0, 0, 0, False)
     assert lead.second == "noise"
     assert lead.certain
+
+
+def test_values_of_differently_trained_metrics_are_not_ranked_together() -> None:
+    rng = np.random.default_rng(7)
+    scores, ids = rng.normal(size=400), np.repeat([f"r{n:02d}" for n in range(40)], 10)
+    first = np.arange(400) < 200
+    trained = [np.where(first, scores, np.nan), np.where(first, np.nan, scores + 100)]
+    steady = [np.where(rows, scores + rng.normal(size=400) / 4, np.nan) for rows in (first, ~first)]
+    by_split = [np.stack(columns, axis=1) for columns in zip(trained, steady, strict=True)]
+    found = compare(("trained", "steady"), by_split, scores, References.drawn(ids, draws=50))
+    assert [(rank.metric, rank.pairs, rank.references) for rank in found.ranks] == [
+        ("trained", 400, 40), ("steady", 400, 40),
+    ]  # fmt: skip
+    assert found.ranks[0].srcc == found.ranks[0].low == 1
+    halves = [stats.spearmanr(values[rows, 1], scores[rows]).statistic
+              for values, rows in zip(by_split, (first, ~first), strict=True)]  # fmt: skip
+    assert found.differences[0].value == pytest.approx(1 - np.mean(halves))
+    assert found.differences[0].certain

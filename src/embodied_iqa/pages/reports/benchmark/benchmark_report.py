@@ -20,7 +20,7 @@ from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder
 from embodied_iqa.pages.reports.kit.formatting import number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE
-from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import ESTIMATOR, RESULTS, BenchmarkResults
 
 REPORT: Final = "report.html"
 
@@ -83,6 +83,12 @@ def _tiles(results: BenchmarkResults) -> Iterator[Tile]:
 
 def _remarks(results: BenchmarkResults) -> Iterator[str]:
     yield from results.remarks
+    if results.estimator != ESTIMATOR:
+        yield (
+            "Written by an earlier version: headline, figure and differences pool the values of differently "
+            "trained metrics, and disagree with the tables. Run the benchmark again with the same command: "
+            "stored values are used."
+        )
     for row in results.metrics:
         for reason, count in row.failures.items():
             yield f"{row.name}: {plural(count, 'image')} without a value, left out: {reason}"

@@ -15,7 +15,8 @@ def chapter(results: BenchmarkResults) -> Chapter:
     return Chapter(
         "differences",
         "Which differences are certain?",
-        "Paired bootstrap: the references are drawn again with replacement, the same draw for both metrics. "
+        "Difference of the mean SRCC over the splits. Paired bootstrap: the references are drawn again with "
+        "replacement, the same draw for both metrics and all splits. "
         "A difference is certain if its 95 % interval excludes 0.",
         "",
         tuple(_part(results, target, folded=target != whole[0]) for target in targets_of(results)),

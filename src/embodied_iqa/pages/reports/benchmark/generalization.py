@@ -55,8 +55,9 @@ def cross_chapter(results: BenchmarkResults) -> Chapter:
             Column("Count"): lambda row: row.count,
         },
         "Execution: mean value of the metric by distortion against the mean execution score of the joined "
-        "runs, over distortions. Human databases: over images. Metrics trained on one score are tested on "
-        "all others of this database in the leaderboards above.",
+        "runs, over distortions, on held-out references, mean over the splits. Human databases: over images; "
+        "trained metrics are those of split 0. Metrics trained on one score are tested on all others of this "
+        "database in the leaderboards above.",
         name="cross",
     )
     parts = (Part("", (table,)),) if results.cross else ()

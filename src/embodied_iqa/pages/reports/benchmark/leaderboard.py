@@ -25,7 +25,7 @@ def chapter(results: BenchmarkResults) -> Chapter:
     splits = plural(results.repeats, "split")
     lead = (
         f"Mean and spread over {splits} of the references, 8:2; a metric that is trained is trained anew for "
-        "each. Dot: SRCC on held-out references; line: 95 % interval from drawing whole references again."
+        "each. Dot: the same mean SRCC; line: its 95 % interval from drawing whole references again."
     )
     return Chapter(
         "leaderboard",

@@ -25,7 +25,7 @@ _ORDER = ("sort", "down")
 
 
 _NOTE: Final = (
-    "SRCC between metric and score over all pairs that every metric has a value for; 95 % intervals from "
+    "SRCC between metric and score on held-out references, mean over the splits; 95 % intervals from "
     "drawing references with replacement. Time for an image on the machine of the benchmark."
 )
 _COLUMNS: Final = {

@@ -12,6 +12,8 @@ from embodied_iqa.quality.metrics.metric import Needs
 
 Number = float | None
 RESULTS: Final = "benchmark.json"
+ESTIMATOR: Final = "mean over splits"
+"""Of every SRCC of a benchmark: on the held-out pairs of a split, mean over the splits."""
 
 
 def number(value: float) -> Number:
@@ -75,7 +77,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class RankRow:
-    """SRCC on all pairs that every metric has a value for, with its 95 % interval over references."""
+    """SRCC of a metric, mean over the splits, with its 95 % interval over references."""
 
     metric: str
     target: Target
@@ -174,6 +176,8 @@ class BenchmarkResults:
         unseen: By study, score and metric.
         cross: By database and metric.
         remarks: What is missing or left out.
+        estimator: `ESTIMATOR`; empty for results of an earlier version, whose ranks and differences pool the
+            values of differently trained metrics.
     """
 
     embodied_iqa: str
@@ -188,6 +192,7 @@ class BenchmarkResults:
     unseen: tuple[UnseenRow, ...]
     cross: tuple[CrossRow, ...]
     remarks: tuple[str, ...]
+    estimator: str = ""
 
     def overall(self) -> Mapping[Target, tuple[ScoreRow, ...]]:
         """Return the rows over all pairs by score, best metric first."""

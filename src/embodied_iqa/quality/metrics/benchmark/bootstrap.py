@@ -1,4 +1,8 @@
-"""Paired bootstrap over references: is one metric better than another?"""
+"""Paired bootstrap over references: is one metric better than another?
+
+One estimator for all: the SRCC on the held-out pairs of a split, mean over the splits. Values of metrics that
+were trained on different splits are never ranked together, since their scales differ.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from embodied_iqa.data.analysis.intervals import weighted_srcc
+from embodied_iqa.data.analysis.means import finite_mean, finite_means
 from embodied_iqa.data.analysis.resampling import References, interval_of
 from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import FEWEST_PAIRS, pearson
 
@@ -22,19 +27,23 @@ _CHUNK: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """SRCC of a metric over all pairs that every metric of the comparison has a value for.
+    """SRCC of a metric on the pairs that it has a value for, mean over the splits.
 
     Attributes:
         metric: Name.
         srcc: NaN if undefined.
         low: Lower end of the 95 % interval from drawing references; NaN if undefined.
         high: Upper end.
+        pairs: Number of pairs behind it, each counted once.
+        references: Number of references behind it.
     """
 
     metric: str
     srcc: float
     low: float
     high: float
+    pairs: int
+    references: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class Difference:
     Attributes:
         first: The metric with the higher SRCC.
         second: The other one.
-        value: Difference over all pairs.
+        value: Difference of the two SRCC of `Rank`.
         low: Lower end of the 95 % interval.
         high: Upper end; the metrics differ if the interval excludes 0.
     """
@@ -68,42 +77,66 @@ class Comparison:
     Attributes:
         ranks: Best metric first; undefined ones last.
         differences: Of all pairs of metrics with a defined SRCC.
-        pairs: Number of pairs behind them.
-        references: Number of references behind them.
     """
 
     ranks: tuple[Rank, ...]
     differences: tuple[Difference, ...]
-    pairs: int
-    references: int
 
 
-def compare(metrics: Sequence[str], values: Array, scores: Array, references: References) -> Comparison:
-    """Compare metrics on the rows where all of them and the score are finite.
+def compare(
+    metrics: Sequence[str], by_split: Sequence[Array], scores: Array, references: References
+) -> Comparison:
+    """Compare metrics, each on the rows where it and the score are finite.
 
     Args:
         metrics: M names.
-        values: ``(N, M)``, higher is better; a column without any finite value is undefined.
+        by_split: Of each split ``(N, M)``, higher is better; NaN for pairs that the split does not test.
         scores: ``(N,)``.
-        references: Drawn references.
+        references: Drawn references; the same draw for all metrics and splits.
     """
-    defined = np.isfinite(values).any(axis=0)
-    rows = np.isfinite(values[:, defined]).all(axis=1) & np.isfinite(scores)
-    used, truth, index = values[rows], scores[rows], references.index[rows]
-    count = len(np.unique(index))
-    srcc, draws = np.full(len(metrics), np.nan), np.full((len(references.weights), len(metrics)), np.nan)
-    if len(truth) >= FEWEST_PAIRS:
-        srcc[defined] = pearson(rankdata(used[:, defined], axis=0), rankdata(truth))
-    for column in np.flatnonzero(np.isfinite(srcc)) if count > 1 else ():
-        draws[:, column] = _draws(np.stack([used[:, column], truth], axis=1), index, references.weights)
+    found = [
+        _of_metric([values[:, at] for values in by_split], scores, references) for at in range(len(metrics))
+    ]
+    srcc, draws = np.array([one.srcc for one in found]), np.stack([one.draws for one in found], axis=1)
     order = sorted(range(len(metrics)), key=lambda at: (np.isnan(srcc[at]), -srcc[at], metrics[at]))
-    ranks = tuple(Rank(metrics[at], float(srcc[at]), *interval_of(draws[:, at])) for at in order)
+    ranks = tuple(
+        Rank(metrics[at], found[at].srcc, *interval_of(draws[:, at]), found[at].pairs, found[at].references)
+        for at in order
+    )
     differences = tuple(
         Difference(metrics[a], metrics[b], float(srcc[a] - srcc[b]), *interval_of(draws[:, a] - draws[:, b]))
         for a, b in combinations(order, 2)
         if np.isfinite(srcc[a] - srcc[b])
     )
-    return Comparison(ranks, differences, len(truth), count)
+    return Comparison(ranks, differences)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resampled:
+    """A metric's SRCC, ``(draws,)`` of it from drawn references, and the number of rows behind it."""
+
+    srcc: float
+    draws: Array
+    pairs: int
+    references: int
+
+
+def _of_metric(by_split: Sequence[Array], scores: Array, references: References) -> _Resampled:
+    found, draws, used = list[float](), list[Array](), np.zeros(len(scores), np.bool_)
+    for values in by_split:
+        rows = np.isfinite(values) & np.isfinite(scores)
+        if rows.sum() < FEWEST_PAIRS:
+            continue
+        columns, index = np.stack([values[rows], scores[rows]], axis=1), references.index[rows]
+        srcc = float(pearson(rankdata(columns[:, :1], axis=0), rankdata(columns[:, 1]))[0])
+        if np.isfinite(srcc):
+            found.append(srcc)
+            draws.append(_draws(columns, index, references.weights))
+            used |= rows
+    count = len(np.unique(references.index[used]))
+    undefined = np.full(len(references.weights), np.nan)
+    drawn = finite_means(np.stack(draws), axis=0) if draws and count > 1 else undefined
+    return _Resampled(finite_mean(np.array(found)), drawn, int(used.sum()), count)
 
 
 def _draws(columns: Array, index: NDArray[np.int64], weights: Array) -> Array:

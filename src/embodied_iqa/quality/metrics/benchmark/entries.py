@@ -38,17 +38,3 @@ class Entry:
     def on(self, fold: Fold) -> Array:
         """Return ``(pairs,)`` the values on a fold."""
         return self.values[""] if "" in self.values else self.values[fold.name]
-
-    def held_out(self) -> Array:
-        """Return ``(pairs,)`` one value a pair from metrics that have not seen its reference.
-
-        The mean over the splits in which its reference was held out; NaN if there is none.
-        """
-        if "" in self.values:
-            return self.values[""]
-        stacked = np.stack([values for fold, values in self.values.items() if fold.startswith("split-")])
-        known = np.isfinite(stacked)
-        count = known.sum(axis=0)
-        sums = np.where(known, stacked, 0.0).sum(axis=0)
-        mean: Array = np.where(count > 0, sums / np.maximum(1, count), np.nan)
-        return mean

@@ -19,6 +19,7 @@ from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE, BenchmarkPlan
 from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
+    ESTIMATOR,
     RESULTS,
     BenchmarkResults,
     CrossRow,
@@ -128,7 +129,7 @@ def _compare(
     for done, target in enumerate(work.targets):
         progress(Stage.COMPARE, done, len(work.targets))
         scores += score_rows(entries, target, work.pairs, work.folds)
-        ranked, different = comparison_rows(entries, target, references)
+        ranked, different = comparison_rows(entries, target, work.folds, references)
         ranks += ranked
         differences += different
     progress(Stage.COMPARE, len(work.targets), len(work.targets))
@@ -145,6 +146,7 @@ def _compare(
         tuple(_unseen(work, entries)),
         tuple(_cross(store, work, entries)),
         tuple(remark for target in work.targets for remark in target.remarks()),
+        ESTIMATOR,
     )
 
 
@@ -173,7 +175,7 @@ def _unseen(work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[UnseenRow
 def _cross(store: DatabaseStore, work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[CrossRow]:
     runs = joined_execution(store)
     if runs is not None:
-        yield from execution_rows(entries, work.pairs, runs_of_table(runs))
+        yield from execution_rows(entries, work.pairs, work.folds, runs_of_table(runs))
     for one in work.human.values():
         values = ValueStore(work.out, one)
         found = {

@@ -76,15 +76,18 @@ def mapped_values(values: Array, scores: Array) -> Array:
 
 
 def comparison_rows(
-    entries: Sequence[Entry], target: TargetScores, references: References
+    entries: Sequence[Entry], target: TargetScores, folds: Sequence[Fold], references: References
 ) -> tuple[list[RankRow], list[DifferenceRow]]:
-    """Rank the metrics on held-out values, and compare them pairwise on the same draws of references."""
-    values = np.stack([entry.held_out() for entry in entries], axis=1)
-    found = compare([entry.name for entry in entries], values, target.opinion(), references)
+    """Rank the metrics as the table does, and compare them pairwise on the same draws of references."""
+    by_split = [
+        np.where(fold.test[:, None], np.stack([entry.on(fold) for entry in entries], axis=1), np.nan)
+        for fold in folds
+    ]
+    found = compare([entry.name for entry in entries], by_split, target.opinion(), references)
     ranks = [
         RankRow(
             rank.metric, target.target, number(rank.srcc), number(rank.low), number(rank.high),
-            found.pairs, found.references,
+            rank.pairs, rank.references,
         )
         for rank in found.ranks
     ]  # fmt: skip

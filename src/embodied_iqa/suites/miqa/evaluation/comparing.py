@@ -111,7 +111,7 @@ def compare_task(
     mapped = np.stack([_mapped(column, labels) for column in values.T], axis=1)
     references = References.drawn(np.array([row.reference for row in rows]), draws=draws)
     names = [metric.name for metric in metrics]
-    compared = compare(names, values, labels, references)
+    compared = compare(names, [values], labels, references)
     whole = dict(zip(names, agreements(values, mapped, labels), strict=True))
     known = {metric.name: metric for metric in metrics}
     return TaskComparison(
