@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import asdict
+from math import isfinite
 from typing import Any
 
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.health import UNHARMED, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
+from embodied_iqa.data.analysis.noise_ceiling import Ceiling
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.imaging.distortions.catalogue import catalogue
 
@@ -38,15 +40,19 @@ def _print(group: Group, found: GroupHealth) -> None:
         interval = f"{row.low:.2f} to {row.high:.2f}"
         classes.add_row(row.name, f"{row.severe:.2f}", interval, f"{100 * row.share:.0f} %")
     console().print(classes)
-    views = table_of("view", "noise ceiling (Spearman-Brown)", "splits", right=("splits",))
+    views = table_of("view", "noise ceiling", "splits", right=("splits",))
     for view, ceiling in found.ceilings.items():
-        shown = f"{ceiling.corrected:.3f}" if ceiling.splits else "undefined: fewer than two subjects"
+        shown = f"{ceiling.ceiling:.3f}" if isfinite(ceiling.ceiling) else _undefined(ceiling)
         views.add_row(view, shown, str(ceiling.splits))
     console().print(views)
     others = [trend for trend in found.trends if not trend.falls]
     for trend in others:
         means = ", ".join(f"{mean:.2f}" for mean in trend.means)
         print(f"does not fall with the level: {trend.distortion_id} ({means})")
+
+
+def _undefined(ceiling: Ceiling) -> str:
+    return "undefined: halves do not agree" if ceiling.splits else "undefined: fewer than two subjects"
 
 
 def _tree(found: GroupHealth) -> Mapping[str, Any]:

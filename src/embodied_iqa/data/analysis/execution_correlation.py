@@ -125,6 +125,6 @@ def _total(grid: ScoreGrid, group: Group) -> Array:
 
 
 def _ceiling(scores: list[list[Array]]) -> float:
-    """Return the corrected noise ceiling of mean scores, given the scores by distortion and subject."""
+    """Return the noise ceiling of mean scores, given the scores by distortion and subject."""
     means = np.array([[finite_mean(values) for values in line] for line in scores])
-    return noise_ceiling(means.reshape(len(scores), -1)).corrected if scores and scores[0] else float("nan")
+    return noise_ceiling(means.reshape(len(scores), -1)).ceiling if scores and scores[0] else float("nan")

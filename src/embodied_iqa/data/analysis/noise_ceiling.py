@@ -1,4 +1,7 @@
-"""Noise ceiling of a correlation: agreement between disjoint halves of the subjects."""
+"""Noise ceiling of a correlation, from the agreement between disjoint halves of the subjects.
+
+It is the highest SRCC with the mean opinion that noise allows: of a predictor without noise.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,16 @@ class Ceiling:
     Attributes:
         mean: SRCC, mean over the splits; NaN without any.
         spread: Standard deviation over the splits.
-        corrected: Spearman-Brown, ``2 r / (1 + r)``: the SRCC of two full sets of as many subjects.
+        reliability: Spearman-Brown, ``2 r / (1 + r)``: the SRCC of two full sets of as many subjects.
+        ceiling: Square root of `reliability`, the noise ceiling; NaN where halves do not agree.
         splits: Number of splits with a correlation.
         undefined: Number of splits without one.
     """
 
     mean: float
     spread: float
-    corrected: float
+    reliability: float
+    ceiling: float
     splits: int
     undefined: int
 
@@ -52,24 +57,22 @@ def noise_ceiling(scores: Array, *, seed: int = 0, most: int = _MAX_SPLITS) -> C
     ]
     values = np.array([one.value for one in found if one.undefined is None])
     if not len(values):
-        return Ceiling(np.nan, np.nan, np.nan, 0, len(found))
+        return Ceiling(np.nan, np.nan, np.nan, np.nan, 0, len(found))
     mean = float(values.mean())
-    corrected = 2 * mean / (1 + mean) if mean > -1 else np.nan
-    return Ceiling(mean, float(values.std()), corrected, len(values), len(found) - len(values))
+    reliability = 2 * mean / (1 + mean) if mean > -1 else np.nan
+    ceiling = float(np.sqrt(reliability)) if reliability > 0 else np.nan
+    undefined = len(found) - len(values)
+    return Ceiling(mean, float(values.std()), reliability, ceiling, len(values), undefined)
 
 
 def joint_ceiling(first: float, second: float) -> float:
-    """Return the ceiling of a correlation between two mean opinions: the geometric mean of both ceilings.
+    """Return the noise ceiling of a correlation between two mean opinions: the product of both ceilings.
 
     Args:
-        first: Corrected ceiling of one side.
+        first: Noise ceiling of one side; NaN if undefined.
         second: Of the other side.
-
-    Returns:
-        NaN if a ceiling is negative or undefined.
     """
-    known = np.isfinite(first) and np.isfinite(second) and first >= 0 and second >= 0
-    return float(np.sqrt(first * second)) if known else float("nan")
+    return first * second
 
 
 def _splits(size: int, seed: int, most: int) -> list[tuple[list[int], list[int]]]:

@@ -155,7 +155,7 @@ def study(
         groups,
         srcc(*(found.opinion.raw for found in both)) if both else None,
         srcc(*(found.opinion.z_scored for found in both)) if both else None,
-        joint_ceiling(*(found.ceilings[TOTAL].corrected for found in both)) if both else np.nan,
+        joint_ceiling(*(found.ceilings[TOTAL].ceiling for found in both)) if both else np.nan,
         srcc_interval(np.stack([found.opinion.raw for found in both], axis=1), references) if both else None,
         attribute_table(attributes, grid.pairs, opinions),
         None if runs is None else execution_table(runs, grid),

@@ -106,7 +106,8 @@ def test_ceiling_of_four_is_the_mean_over_its_three_splits() -> None:
     found = noise_ceiling(scores)
     assert found.splits == 3
     assert found.mean == pytest.approx(np.mean(expected))
-    assert found.corrected == pytest.approx(2 * np.mean(expected) / (1 + np.mean(expected)))
+    assert found.reliability == pytest.approx(2 * np.mean(expected) / (1 + np.mean(expected)))
+    assert found.ceiling == pytest.approx(np.sqrt(found.reliability))
 
 
 @pytest.mark.parametrize(("subjects", "splits"), [(1, 0), (2, 1), (3, 3), (5, 10), (6, 10), (15, 50)])

@@ -62,7 +62,7 @@ def test_the_ceiling_is_that_of_each_view() -> None:
     total = opinion.repeat(2, axis=1)
     total[view == "side", 1] = np.nan
     found = _health(pairs, total)
-    assert found.ceilings["top"].corrected == pytest.approx(1.0)
+    assert found.ceilings["top"].ceiling == pytest.approx(1.0)
     assert found.ceilings["side"].splits == 0
 
 

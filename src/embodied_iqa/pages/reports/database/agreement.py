@@ -43,6 +43,7 @@ def _means(study: Study) -> Table:
         Column("The paper", heat=UNIT_RANGE, name="paper_mean_srcc"),
         Column("Split half", heat=UNIT_RANGE, name="split_half_srcc"),
         Column("Spread", name="split_half_spread"),
+        Column("Reliability", heat=UNIT_RANGE),
         Column("Noise ceiling", heat=UNIT_RANGE, name="noise_ceiling"),
         Column("Splits", name="splits", shown=False),
         Column("Undefined", name="undefined_pairs_of_subjects"),
@@ -53,12 +54,13 @@ def _means(study: Study) -> Table:
             own, ceiling = found.agreements[part], found.ceilings[part]
             rows.append(
                 (part, str(group), own.mean, AGREEMENT.get(part), ceiling.mean, ceiling.spread,
-                 ceiling.corrected, ceiling.splits, own.undefined)
+                 ceiling.reliability, ceiling.ceiling, ceiling.splits, own.undefined)
             )  # fmt: skip
     note = (
         "Mean SRCC over all pairs of subjects. Split half: SRCC of the mean opinions of two disjoint halves "
-        "of the subjects, with its spread over the splits; noise ceiling: the same, corrected by "
-        "Spearman-Brown to what two whole sets of as many subjects would reach. Undefined: pairs of "
+        "of the subjects, with its spread over the splits; reliability: the same, corrected by "
+        "Spearman-Brown to what two whole sets of as many subjects would reach; noise ceiling: its square "
+        "root, the SRCC with the mean opinion of a predictor without noise. Undefined: pairs of "
         "subjects one of which is constant. The paper's number for the whole score is not available."
     )
     return Table("agreement", "Agreement between subjects", columns, rows, note)
@@ -92,7 +94,7 @@ def _between(study: Study) -> Table:
         if one is not None
     ]
     note = (
-        "SRCC of the mean opinion of the VLMs with that of the VLAs. Noise ceiling: the geometric mean of "
-        "both kinds' own ceilings. Z-scored: scores of a subject with mean 0 and deviation 1, then averaged."
+        "SRCC of the mean opinion of the VLMs with that of the VLAs. Noise ceiling: the product of both "
+        "kinds' own ceilings. Z-scored: scores of a subject with mean 0 and deviation 1, then averaged."
     )
     return Table("between", "Cognition against decision", columns, rows, note)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from embodied_iqa.data.analysis.attributes import AttributeTable
@@ -62,13 +60,13 @@ def _correlations(study: Study) -> Table:
         (_title(name), *(correlations[index].value for correlations in found.correlations.values()))
         for index, name in enumerate(found.names)
     ]
-    # without noise on one side, the limit is the root of the other side's reliability
-    limits = [study.groups[group].ceilings[TOTAL].corrected for group in found.correlations]
-    rows.append(("Noise ceiling", *(math.sqrt(limit) if limit >= 0 else math.nan for limit in limits)))
+    rows.append(
+        ("Noise ceiling", *(study.groups[group].ceilings[TOTAL].ceiling for group in found.correlations))
+    )
     note = (
         "SRCC of the absolute change of an attribute with the mean opinion, over all pairs; negative where a "
-        "larger change means a lower score. Noise ceiling: the root of the subjects' own, the largest size "
-        "that a correlation with their mean opinion can have."
+        "larger change means a lower score. Noise ceiling: the largest size that a "
+        "correlation with the mean opinion can have."
     )
     return Table("attributes_srcc", "Attributes against scores", columns, rows, note)
 

@@ -70,7 +70,7 @@ def _correlations(table: ExecutionTable) -> Table:
     note = (
         "Over distortions: the database's mean opinion at the levels that were run, against the mean "
         "execution score. "
-        "Its noise ceiling: the geometric mean of both sides' own, over the same distortions; a side with "
+        "Its noise ceiling: the product of both sides' own, over the same distortions; a side with "
         "one subject has none. "
         "Over runs: first decision or answer against the score of the same run."
     )

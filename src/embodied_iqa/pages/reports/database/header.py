@@ -55,7 +55,7 @@ def _group_tiles(group: Group, found: GroupStudy) -> Iterator[Tile]:
     mean = found.means[TOTAL]
     scale = f"0 to {TASKS_OF_SCALE}, {plural(len(found.scored), group.role.upper())}"
     yield Tile(f"Mean {group}", _finite(mean), scale, share(mean, TASKS_OF_SCALE))
-    agreed, ceiling = found.agreements[TOTAL].mean, found.ceilings[TOTAL].corrected
+    agreed, ceiling = found.agreements[TOTAL].mean, found.ceilings[TOTAL].ceiling
     noise = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
     note = "; ".join(filter(None, (_ends(found.interval), noise)))
     yield Tile(f"{group.role.upper()}s agree, SRCC", _finite(agreed), note, share(agreed, 1))

@@ -143,18 +143,8 @@ def subsets_of(scores: TargetScores, pairs: PairTable) -> tuple[Subset, ...]:
             rows,
             int((rows & known).sum()),
             len(np.unique(pairs.reference_ids[rows & known])),
-            ceiling_of(scores.by_subject[rows]),
+            noise_ceiling(scores.by_subject[rows]).ceiling,
         )
         for by, value, rows in masks
         if (rows & known).any()
     )
-
-
-def ceiling_of(by_subject: Array) -> float:
-    """Return the highest SRCC with the mean opinion that noise allows.
-
-    Split halves of the subjects, corrected by Spearman-Brown, give the reliability of the mean opinion; a
-    predictor without noise correlates with it at the square root of that. NaN where halves do not agree.
-    """
-    reliability = noise_ceiling(by_subject).corrected
-    return float(np.sqrt(reliability)) if reliability > 0 else float("nan")
