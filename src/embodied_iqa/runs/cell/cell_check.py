@@ -19,11 +19,10 @@ from embodied_iqa.arm.robot.limits import (
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
-from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, shared_gate_file
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
-from embodied_iqa.runs.graph.default_judge import SHIPPED_CALIBRATION
 from embodied_iqa.runs.graph.parameters import GraphParameters
 
 Array = NDArray[np.float64]
