@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -26,6 +23,7 @@ from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from manual_clock import PATIENCE_S
+from wire_servers import in_thread
 
 KEY, WRIST = "observation/exterior_image_1_left", "observation/wrist_image_left"
 SIDE_PX = 64
@@ -85,25 +83,5 @@ def proxying(
     wire = WireLimits(connect_s=1.0, answer_s=answer_s, asks_once=asks_once)
     place = PolicyPlace(Address("127.0.0.1", policy_port), wire)
     proxy = GateProxy(made, place, ServingOptions(port=0, most_waiting=1, **limits))
-    loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
-    connecting = ThreadPoolExecutor(threads)
-    loop.set_default_executor(connecting)
-    stop = asyncio.Event()
-
-    async def run():
-        async with proxy.listening() as port:
-            ports.append(port)
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
-    thread.start()
-    assert ready.wait(PATIENCE_S)
-    try:
-        yield ports[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(PATIENCE_S)
-        assert not thread.is_alive()
-        loop.close()
-        connecting.shutdown()
+    with in_thread(proxy.listening, threads) as port:
+        yield port

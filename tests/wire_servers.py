@@ -9,7 +9,8 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import websockets.asyncio.server
@@ -26,10 +27,34 @@ HANDSHAKE = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 @contextmanager
+def in_thread(listening: Callable[[], AbstractAsyncContextManager[int]], threads: int = 8) -> Iterator[int]:
+    """Listen in the event loop of a thread, with further ones for what waits, in a block; gives the port."""
+    loop, ready, ports, stop = asyncio.new_event_loop(), threading.Event(), [], asyncio.Event()
+    waiting = ThreadPoolExecutor(threads)
+    loop.set_default_executor(waiting)
+
+    async def run():
+        async with listening() as port:
+            ports.append(port)
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
+    thread.start()
+    assert ready.wait(PATIENCE_S)
+    try:
+        yield ports[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+        loop.close()
+        waiting.shutdown()
+
+
+@contextmanager
 def reference_server(metadata: dict[str, Any], policy: Callable[[dict], dict]) -> Iterator[int]:
     """openpi's own server: reference codec, websockets, traceback as text on failure."""
-    loop = asyncio.new_event_loop()
-    ready, port = threading.Event(), []
 
     async def converse(connection: socket.socket):
         await connection.send(msgpack_numpy.packb(metadata))
@@ -42,24 +67,15 @@ def reference_server(metadata: dict[str, Any], policy: Callable[[dict], dict]) -
                 return
             await connection.send(msgpack_numpy.packb(answer))
 
-    async def run(stop: threading.Event):
+    @asynccontextmanager
+    async def listening():
         async with websockets.asyncio.server.serve(
             converse, "127.0.0.1", 0, compression=None, max_size=None, close_timeout=0.2
         ) as server:
-            port.append(server.sockets[0].getsockname()[1])
-            ready.set()
-            await stop.wait()
+            yield server.sockets[0].getsockname()[1]
 
-    stop = asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(stop),), daemon=True)
-    thread.start()
-    assert ready.wait(PATIENCE_S)
-    try:
-        yield port[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
-        loop.close()
+    with in_thread(listening) as port:
+        yield port
 
 
 class Stop(threading.Event):
@@ -193,22 +209,5 @@ def greet(connection: socket.socket, metadata: dict[str, Any] | None = None) -> 
 @contextmanager
 def serving(subject: ServedSubject, **settings: object) -> Iterator[int]:
     """Serve in a thread while the block runs."""
-    loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
-    stop = asyncio.Event()
-
-    async def run():
-        async with PolicyServer(subject, ServingOptions(port=0, **settings)).listening() as port:
-            ports.append(port)
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
-    thread.start()
-    assert ready.wait(PATIENCE_S)
-    try:
-        yield ports[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(PATIENCE_S)
-        assert not thread.is_alive()
-        loop.close()
+    with in_thread(lambda: PolicyServer(subject, ServingOptions(port=0, **settings)).listening()) as port:
+        yield port
