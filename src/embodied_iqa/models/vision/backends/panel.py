@@ -85,12 +85,8 @@ class _Network:
         return [np.asarray(output)[0] for output in self._session.run(None, {"pictures": reduced[None]})]
 
 
-class PanelClassifier:
-    """A classifier of the panel: the colour and kind of the object that an image shows.
-
-    Args:
-        network: With its card.
-    """
+class _Member:
+    """A network with its card."""
 
     def __init__(self, network: _Network) -> None:
         self._network = network
@@ -99,6 +95,10 @@ class PanelClassifier:
     def info(self) -> VisionModelInfo:
         """What is known of the model."""
         return self._network.info
+
+
+class PanelClassifier(_Member):
+    """A classifier of the panel: the colour and kind of the object that an image shows."""
 
     def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """Return a `Classification` for each ``(H, W, 3)`` uint8 RGB image."""
@@ -111,20 +111,8 @@ class PanelClassifier:
         return Classification(self.info.classes[best], float(chances[best]))
 
 
-class PanelDetector:
-    """A detector or instance segmenter of the panel.
-
-    Args:
-        network: With its card.
-    """
-
-    def __init__(self, network: _Network) -> None:
-        self._network = network
-
-    @property
-    def info(self) -> VisionModelInfo:
-        """What is known of the model."""
-        return self._network.info
+class PanelDetector(_Member):
+    """A detector or instance segmenter of the panel."""
 
     def predict(self, images: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """Return `Instances` by falling score for each ``(H, W, 3)`` uint8 RGB image.
