@@ -32,6 +32,7 @@ class Journal:
     tick_ns: int
     broken: list[str] = field(default_factory=list)
     moves: list[tuple[int, bool]] = field(default_factory=list)
+    targets: list[tuple[int, np.ndarray]] = field(default_factory=list)
     modes: list[tuple[int, ArmMode, str]] = field(default_factory=list)
     stops: list[StopEvent] = field(default_factory=list)
     accepted: list[int] = field(default_factory=list)
@@ -122,6 +123,7 @@ class Journal:
     def _targeted(self, now_ns: int, q_rad: np.ndarray) -> None:
         moves = self._target_rad is not None and float(np.abs(q_rad - self._target_rad).max()) > _STILL_RAD
         self._target_rad = np.array(q_rad)
+        self.targets.append((now_ns, self._target_rad))
         if not moves:
             return
         if self._armed_ns is None:

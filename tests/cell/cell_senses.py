@@ -12,6 +12,7 @@ from cell_journal import Journal
 from cell_robot import Snapshot
 from event_queue import MS_NS, Actor, EventQueue, Link
 
+from embodied_iqa.arm.horizon_options import HorizonOptions
 from embodied_iqa.arm.robot.arm_runner import ArmReport
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.errors import UserError
@@ -157,10 +158,18 @@ class ScriptedVla:
 class Policy(Actor):
     """vla_node: the desk chooses the questions; the subject answers them one after the other, in its time."""
 
-    def __init__(self, queue: EventQueue, journal: Journal, vla: ScriptedVla, deadline_ns: int) -> None:
+    def __init__(
+        self,
+        queue: EventQueue,
+        journal: Journal,
+        vla: ScriptedVla,
+        deadline_ns: int,
+        horizon: HorizonOptions,
+    ) -> None:
         super().__init__(queue, "vla_node")
         self.vla, self._journal, self._deadline_ns = vla, journal, deadline_ns
-        self.desk = DecisionDesk(Decider(_AGAIN_NS, _MOST_CHUNKS))
+        self.desk = DecisionDesk(Decider(_AGAIN_NS, 0 if horizon.is_receding else _MOST_CHUNKS, horizon))
+        self._reference: tuple[DecisionRequest, Callable[[], None]] | None = None
         self.thinks_ns = (5 * MS_NS, 20 * MS_NS, 40 * MS_NS)
         self._frames = FrameAssembler(_KEPT_FRAMES)
         self._frames.add_intrinsics(View.TOP, _INTRINSICS)
@@ -190,8 +199,9 @@ class Policy(Actor):
         self._consider()
 
     def take_lease(self, lease: GateLease) -> None:
-        if lease.verdict is not Verdict.PASS and lease.decision is None:
-            self.desk.rejected(lease.view, lease.frame_stamp_ns)
+        if lease.decision is None and (lease.verdict is not Verdict.PASS or self.desk.is_receding):
+            note = self.desk.passed if lease.verdict is Verdict.PASS else self.desk.rejected
+            note(lease.view, lease.frame_stamp_ns)
             self._consider()
 
     def set_task(self, request: tuple[str, int], reply: Callable[[Any], None]) -> None:
@@ -226,8 +236,12 @@ class Policy(Actor):
             return
         thinks_ns = 0
         for place, request in enumerate(self.desk.ask(stamp_ns, *tool), start=1):
-            thinks_ns += self.queue.random.choice(self.thinks_ns)
-            self._ask(request, thinks_ns, place * self._deadline_ns)
+            own_ns = self.queue.random.choice(self.thinks_ns)
+            thinks_ns += own_ns
+            if self.desk.is_receding and request.source is Source.RAW:
+                self._reference = request, partial(self._ask, request, own_ns, self._deadline_ns)
+            else:
+                self._ask(request, thinks_ns, place * self._deadline_ns)
 
     def _ask(self, request: DecisionRequest, thinks_ns: int, deadline_ns: int) -> None:
         frame = self._frames.frame(View.TOP, request.source, request.stamp_ns)
@@ -249,7 +263,12 @@ class Policy(Actor):
             self._journal.decided(record.sequence, record.stamp_ns, self._from_ns)
             self.actions.publish(record)
         stamps_ns = self._whole_stamps()
-        self.desk.published(stamps_ns[-1] if stamps_ns else record.stamp_ns)
+        newest_ns = stamps_ns[-1] if stamps_ns else record.stamp_ns
+        self.desk.published(newest_ns)
+        if record.source is Source.DISTORTED and self._reference is not None:
+            (raw, start), self._reference = self._reference, None
+            if self.desk.time_for_reference(raw, newest_ns):
+                start()
         self._consider()
 
 

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from cell_journal import Journal
@@ -15,8 +15,9 @@ from cell_senses import Camera, Distortion, Gate, KnownImages, Policy, Recorder,
 from cell_trial import Trial
 from event_queue import MS_NS, SECOND_NS, Actor, EventQueue, Link, Service
 
+from embodied_iqa.arm.horizon_options import HorizonOptions
 from embodied_iqa.arm.lease_options import LeaseOptions
-from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller import ArmController, make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
@@ -36,10 +37,14 @@ PLAN = TrialPlan(
     settle_ns=160 * MS_NS,
     hold_limit_ns=400 * MS_NS,
 )
-CONTROLLERS = {
-    rate_hz: make_controller(options=ControllerOptions(dt_s=1.0 / rate_hz, lease=LeaseOptions(wait_s=0.15)))
-    for rate_hz in (25, 50, 125)
-}
+
+
+@cache
+def controller(rate_hz: int, horizon: HorizonOptions) -> ArmController:
+    lease = LeaseOptions(wait_s=0.15)
+    return make_controller(options=ControllerOptions(dt_s=1.0 / rate_hz, lease=lease, horizon=horizon))
+
+
 JUDGE = KnownImages()
 
 
@@ -60,6 +65,7 @@ class CellOptions:
     gate: GateOptions = field(default_factory=GateOptions)
     rate_hz: int = 50
     answer_deadline_ns: int = SECOND_NS
+    horizon: HorizonOptions = field(default_factory=HorizonOptions)
 
 
 class VirtualCell:
@@ -72,11 +78,11 @@ class VirtualCell:
         lockstep = bool(seed % 2) if options.lockstep is None else options.lockstep
         self.world = World(self.queue, self.journal, options.rate_hz, lockstep=lockstep)
         self.worker = Worker(self.queue, self.world)
-        self.arm = Arm(self.queue, self.journal, self.worker, CONTROLLERS[options.rate_hz])
+        self.arm = Arm(self.queue, self.journal, self.worker, controller(options.rate_hz, options.horizon))
         self.camera, self.distortion = Camera(self.queue), Distortion(self.queue)
         self.gate = Gate(self.queue, JUDGE, options.gate)
         vla = ScriptedVla(options.moves, options.increments)
-        self.policy = Policy(self.queue, self.journal, vla, options.answer_deadline_ns)
+        self.policy = Policy(self.queue, self.journal, vla, options.answer_deadline_ns, options.horizon)
         self.vlm, self.recorder = Vlm(self.queue), Recorder(self.queue)
         services = services_of(self.world, self.arm) | {
             "distort": Service(self.distortion, "/distortion/set", self.distortion.change),

@@ -8,6 +8,7 @@ from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import Violation, check_increments
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, GoalOutcome, GoalReport
 from embodied_iqa.arm.robot.planning import Planner, plan_goal
+from embodied_iqa.arm.robot.receding import plan_receding, why_not_continued
 from embodied_iqa.arm.robot.state import ControllerState, Run
 from embodied_iqa.arm.verdict import GateLease, Verdict
 
@@ -27,7 +28,7 @@ def accept_goal(
     violation = check_increments(goal.increments, planner.limits)
     if violation is not None:
         return state, (GoalReport(goal.sequence, GoalOutcome.REFUSED, violation.reason),), violation
-    busy = _why_busy(state, goal)
+    busy = _why_busy(options, state, goal)
     if busy is not None:
         return _refused(state, goal, busy)
     stale = _why_stale(options, state, goal, now_ns)
@@ -36,7 +37,24 @@ def accept_goal(
     denied = _why_denied(state, goal)
     if denied is not None:
         return _held(state, goal, denied, by_gate=True)
+    if options.horizon.is_receding:
+        return _continued(planner, options, state, goal, now_ns)
     return _planned(planner, state, goal)
+
+
+def _continued(
+    planner: Planner, options: ControllerOptions, state: ControllerState, goal: ArmGoal, now_ns: int
+) -> Accepted:
+    run = plan_receding(planner, options, state, goal, now_ns)
+    if isinstance(run, Violation):
+        if run.kind.is_emergency:
+            return state, (GoalReport(goal.sequence, GoalOutcome.REFUSED, run.reason),), run
+        return _held(state, goal, run.reason)
+    reports = [GoalReport(goal.sequence, GoalOutcome.ACCEPTED)]
+    if state.run is not None:
+        reason = f"continued by goal {goal.sequence}"
+        reports.insert(0, GoalReport(state.run.goal.sequence, GoalOutcome.COMPLETED, reason))
+    return _executing(state, goal, run), tuple(reports), None
 
 
 def _planned(planner: Planner, state: ControllerState, goal: ArmGoal) -> Accepted:
@@ -52,27 +70,33 @@ def _planned(planner: Planner, state: ControllerState, goal: ArmGoal) -> Accepte
     if state.run is not None and not state.run.abandoned:
         reason = f"replaced by goal {goal.sequence}"
         reports.insert(0, GoalReport(state.run.goal.sequence, GoalOutcome.ABANDONED, reason))
-    state = replace(
-        state,
-        mode=ArmMode.EXECUTING,
-        reason="",
-        run=Run(goal, plan) if plan else None,
-        sequence=goal.sequence,
-        step=0,
-        steps=len(goal.increments),
-        holds=0,
-    )
+    state = _executing(state, goal, Run(goal, plan) if plan else None)
     if not plan:
         state = replace(state, mode=ArmMode.IDLE)
         reports.append(GoalReport(goal.sequence, GoalOutcome.COMPLETED))
     return state, tuple(reports), None
 
 
-def _why_busy(state: ControllerState, goal: ArmGoal) -> str | None:
+def _executing(state: ControllerState, goal: ArmGoal, run: Run | None) -> ControllerState:
+    return replace(
+        state,
+        mode=ArmMode.EXECUTING,
+        reason="",
+        run=run,
+        sequence=goal.sequence,
+        step=0,
+        steps=len(goal.increments),
+        holds=0,
+    )
+
+
+def _why_busy(options: ControllerOptions, state: ControllerState, goal: ArmGoal) -> str | None:
     if goal.sequence <= state.sequence:
         return f"goal {goal.sequence} is not newer than goal {state.sequence}"
     if state.run is None:
         return None
+    if options.horizon.is_receding:
+        return why_not_continued(state.run, state.mode, goal)
     if state.mode is ArmMode.EXECUTING:
         return f"the arm is busy with goal {state.run.goal.sequence}"
     if not state.run.progress.is_still:

@@ -25,6 +25,7 @@ from embodied_iqa.arm.robot.messages import (
 from embodied_iqa.arm.robot.state import ControllerState
 from embodied_iqa.arm.verdict import GateLease
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.state_history import StateHistory
 
 _LEASES_KEPT: Final = 32
 
@@ -108,6 +109,7 @@ class ArmRunner:
         self._next_report_ns = 0
         self._reported = (ArmMode.DISARMED, "", -1)
         self._watched: tuple[int, int] | None = None  # the newest state, and when it was first watched
+        self._commands: StateHistory[NDArray[np.float64]] = StateHistory()
 
     def take_lease(self, lease: GateLease) -> None:
         """Note a lease for the next step."""
@@ -122,6 +124,7 @@ class ArmRunner:
     def arm(self, measured: ArmState) -> ArmTick:
         """Arm; see ``state`` for the result. Goals and leases from before are dropped."""
         self._goal, self._inputs = None, ArmInputs(arm=True)
+        self._commands = StateHistory()
         self._next_report_ns = 0  # a policy that starts now gets the present pose and gripper
         return self._step(measured)
 
@@ -171,6 +174,8 @@ class ArmRunner:
         inputs, self._inputs = replace(self._inputs, measured=measured, goal=goal), ArmInputs()
         self.state, output = self._controller.step(self.state, inputs, measured.stamp_ns)
         self._note(output)
+        if self.state.q_command_rad is not None:
+            self._commands.add(measured.stamp_ns, self.state.q_command_rad)
         gripper_target = None if output.gripper_target == self._gripper_sent else output.gripper_target
         if gripper_target is not None:
             self._gripper_sent = gripper_target
@@ -198,7 +203,18 @@ class ArmRunner:
         if not is_judged and now_ns - goal.frame_stamp_ns < self._controller.options.lease.wait_ns:
             return None
         self._goal = None
+        if self._controller.options.horizon.is_receding:
+            return replace(goal, q_frame_rad=self._commanded_at(goal.frame_stamp_ns))
         return goal
+
+    def _commanded_at(self, stamp_ns: int) -> NDArray[np.float64] | None:
+        """Return the commanded joints at a stamp; None before the arm was armed."""
+        around = self._commands.around(stamp_ns)
+        if around is None:
+            return None
+        (before_ns, before), (after_ns, after) = around
+        share = 0.0 if after_ns == before_ns else (stamp_ns - before_ns) / (after_ns - before_ns)
+        return before + share * (after - before)
 
     def _note(self, output: ArmOutput) -> None:
         for report in output.reports:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from embodied_iqa.arm.horizon_options import HorizonOptions
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
@@ -26,6 +27,7 @@ class ControllerOptions:
         gripper_least_ns: A report that the gripper holds an object is ignored before this time.
         gripper_tolerance: A gripper this close to its target has arrived.
         lease: Times of the leases that it obeys.
+        horizon: How much of a chunk is executed before the next one is due. Follows from vla_node.
     """
 
     FORMER_NAMES: ClassVar[Mapping[str, str]] = {"lease_overrun_ns": "lease.overrun_s"}
@@ -38,6 +40,7 @@ class ControllerOptions:
     gripper_least_ns: int = 150 * MILLISECOND_NS
     gripper_tolerance: float = 0.03
     lease: LeaseOptions = field(default_factory=LeaseOptions)
+    horizon: HorizonOptions = field(default_factory=HorizonOptions)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.dt_s <= 0.05:

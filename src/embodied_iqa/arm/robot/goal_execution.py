@@ -7,6 +7,7 @@ from dataclasses import replace
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.leases import Permission
 from embodied_iqa.arm.robot.messages import ArmMode, GoalOutcome, GoalReport
+from embodied_iqa.arm.robot.receding import gripper_of
 from embodied_iqa.arm.robot.speed_scaling import Progress, brake, brake_time_s, proceed
 from embodied_iqa.arm.robot.state import ControllerState, Run
 from embodied_iqa.arm.verdict import Verdict
@@ -29,7 +30,8 @@ def advance_run(options: ControllerOptions, state: ControllerState, run: Run, no
     if held_ns > options.max_hold_ns:
         return _abandon(options, state, run, f"held for {held_ns / 1e9:.1f} s: {permission.reason}", now_ns)
     if permission.verdict is not Verdict.PASS:
-        return _hold(options, state, run, permission, now_ns), ()
+        state = _hold(options, state, run, permission, now_ns)
+        return _dropped(state, now_ns) if run.receding else (state, ())
     run = replace(run, held_since_ns=None)
     state = replace(state, mode=ArmMode.EXECUTING, reason="")
     if run.gripping_since_ns is not None:
@@ -48,6 +50,15 @@ def _hold(
     return replace(
         state, mode=ArmMode.HOLDING, reason=permission.reason, gate_holds=True, run=run, holds=run.holds
     )
+
+
+def _dropped(state: ControllerState, now_ns: int) -> Advanced:
+    """Drop a receding goal that is held once the arm stands: the policy decides on a frame from then on."""
+    run = state.run
+    if run is None or not run.progress.is_still:
+        return state, ()
+    state = _standing(replace(state, run=None, step=run.step), now_ns)
+    return state, (GoalReport(run.goal.sequence, GoalOutcome.ABANDONED, state.reason),)
 
 
 def _abandon(
@@ -82,7 +93,9 @@ def _move(
             progress = brake(motion, run.progress, options.dt_s)
         else:
             progress = proceed(motion, run.progress, options.dt_s)
-        return replace(state, run=replace(run, progress=progress)), ()
+        run = replace(run, progress=progress)
+        gripper = gripper_of(options, state, run) if run.receding else state.gripper_target
+        return replace(state, run=run, gripper_target=gripper), ()
     if run.segment.gripper is None:
         return _next_segment(state, run, now_ns)
     run = replace(run, gripping_since_ns=now_ns)
@@ -109,7 +122,9 @@ def _next_segment(state: ControllerState, run: Run, now_ns: int) -> Advanced:
         run = replace(run, index=run.index + 1, progress=Progress(), gripping_since_ns=None)
         return replace(state, run=run), ()
     state = replace(state, mode=ArmMode.IDLE, reason="", run=None, step=run.segment.last_step)
-    return _standing(state, now_ns), (GoalReport(run.goal.sequence, GoalOutcome.COMPLETED),)
+    if not run.receding:  # a receding goal is placed by the pose in its frame, also where the arm moved then
+        state = _standing(state, now_ns)
+    return state, (GoalReport(run.goal.sequence, GoalOutcome.COMPLETED),)
 
 
 def _standing(state: ControllerState, now_ns: int) -> ControllerState:

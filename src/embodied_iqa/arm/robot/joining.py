@@ -27,8 +27,8 @@ from scipy.spatial.transform import Rotation
 from embodied_iqa.arm.robot.limits import LimitKind, Violation, check_positions
 from embodied_iqa.arm.robot.path import check_joints, continuous_quaternions, joints_in_branch
 from embodied_iqa.arm.robot.planning import Planner
-from embodied_iqa.arm.robot.speed_scaling import Progress, braking_distance_s
-from embodied_iqa.arm.robot.timing import TimedPath, joined_demand
+from embodied_iqa.arm.robot.speed_scaling import Progress, stopping_distance_s
+from embodied_iqa.arm.robot.timing import TimedPath, acceleration_left
 from embodied_iqa.base.kinematics import chain_increments
 
 Array = NDArray[np.float64]
@@ -181,11 +181,11 @@ def _faded(offset: Array, u: Array, blend_s: float) -> Array:
 
 def _timed(planner: Planner, u: Array, q: Array, first: Array, under_way: UnderWay) -> TimedPath | None:
     """Return the motion, or None where it does not keep the limits on motion."""
-    timing, limits = planner.timing, planner.limits
-    needed = 1.0 / (timing.brake_s - timing.jerk_s)
+    timing, progress = planner.timing, under_way.progress
     q_of_u = CubicSpline(u, q, bc_type=((1, first), "not-a-knot"))
-    T = planner.kinematics.forward(q)
-    if not joined_demand(u, q_of_u, T, limits, timing) <= 1.0:
+    most = acceleration_left(u, q_of_u, planner.kinematics.forward(q), planner.limits, timing)
+    if not abs(progress.acceleration) <= most or most == 0.0:
         return None
-    motion = TimedPath(q_of_u, float(u[-1]), needed, 1.0, needed / timing.jerk_s, np.empty(0))
-    return motion if braking_distance_s(motion, under_way.progress) <= motion.end_s else None
+    ease = 1.0 / (timing.brake_s - timing.jerk_s) / most  # ordinary starts and stops take brake_s
+    motion = TimedPath(q_of_u, float(u[-1]), most, ease, most / timing.jerk_s, np.empty(0))
+    return motion if stopping_distance_s(motion, progress) <= motion.end_s else None

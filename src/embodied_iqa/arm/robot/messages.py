@@ -123,12 +123,15 @@ class ArmGoal:
         view: Camera of the frame behind the goal.
         frame_stamp_ns: Stamp of that frame.
         sequence: Increases from goal to goal.
+        q_frame_rad: ``(6,)``, the commanded joints at that stamp, for a receding horizon: its steps are tied
+            to time and chained onto that pose; None where they are not known, and for whole goals.
     """
 
     increments: NDArray[np.float64]
     view: View
     frame_stamp_ns: int
     sequence: int
+    q_frame_rad: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,11 @@ def brake_time_s(path: TimedPath, at: Progress) -> float:
     return 0.0 if at.is_still else float(_braking(path, at).duration)
 
 
-def braking_distance_s(path: TimedPath, at: Progress) -> float:
-    """Return the path time that braking covers until the arm stands."""
+def stopping_distance_s(path: TimedPath, at: Progress) -> float:
+    """Return the path time that an ordinary stop covers: a nearer end would be overrun."""
     if at.is_still:
         return 0.0
-    trajectory = _braking(path, at)
+    trajectory = _braking(path, at, path.ease)
     return _at(trajectory, trajectory.duration).u_s - at.u_s
 
 
@@ -72,8 +72,8 @@ def _request(path: TimedPath, at: Progress, acceleration: float) -> InputParamet
     return request
 
 
-def _braking(path: TimedPath, at: Progress) -> Trajectory:
-    request = _request(path, at, path.acceleration)
+def _braking(path: TimedPath, at: Progress, ease: float = 1.0) -> Trajectory:
+    request = _request(path, at, path.acceleration * ease)
     request.control_interface = ControlInterface.Velocity
     return _solve(request)
 

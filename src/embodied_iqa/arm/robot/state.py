@@ -28,6 +28,7 @@ class Run:
         held_since_ns: Start of the present hold; None if the goal is not held.
         holds: Number of holds.
         abandoned: Whether the arm only brakes to standstill and then drops the goal.
+        receding: Whether the next goal may continue it in motion.
     """
 
     goal: ArmGoal
@@ -38,6 +39,7 @@ class Run:
     held_since_ns: int | None = None
     holds: int = 0
     abandoned: bool = False
+    receding: bool = False
 
     @property
     def segment(self) -> Segment:

@@ -30,6 +30,9 @@ _CURVE_SHARE = 0.3
 _USED = 0.97
 """Share of the limits used in planning, because limits are only checked at samples."""
 
+_MOST_BRAKING = 4.0
+"""The path speed changes at most so many times faster than braking in ``brake_s`` requires."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
@@ -67,13 +70,13 @@ class TimedPath:
     waypoint_u_s: Array
 
 
-def joined_demand(
+def acceleration_left(
     u_s: Array, q_of_u: CubicSpline, T_base_tool: Array, limits: ArmLimits, options: TimingOptions
 ) -> float:
-    """Return what a motion needs of the limits, at most 1 where they hold at every path speed up to 1.
+    """Return the largest ``|d2u/dt2|`` (1/s) of a motion that keeps all limits at every path speed up to 1.
 
-    It may begin at any path speed; enough acceleration is left for braking from full speed in ``brake_s``.
-    Jerk along the curve is limited like that of braking, to the acceleration in ``jerk_s``.
+    0 where none does, or not enough is left for braking from full speed in ``brake_s``. Jerk along the curve
+    is limited like that of braking, to the acceleration in ``jerk_s``.
 
     Args:
         u_s: ``(N,)``, path times of the samples.
@@ -84,17 +87,19 @@ def joined_demand(
     """
     speed = _USED * np.array([limits.joint_speed_radps] * 6 + [limits.tool_speed_mps])
     most = _USED * np.array([limits.joint_acceleration_radps2] * 6 + [limits.tool_acceleration_mps2])
+    needed = 1.0 / (options.brake_s - options.jerk_s)
     first, second = _derivatives(u_s, np.hstack([q_of_u(u_s), T_base_tool[:, :3, 3]]))
     second[:, :6] = np.maximum(second[:, :6], np.abs(q_of_u(u_s, 2)))
     turns = np.einsum("nij,nij->n", T_base_tool[1:, :3, :3], T_base_tool[:-1, :3, :3])
     turn_radps = np.arccos(np.clip(0.5 * (turns - 1.0), -1.0, 1.0)) / np.diff(u_s)
     jerk_radps3 = 6.0 * np.abs(q_of_u.c[0]).max()
-    return max(
+    demand = max(
         float((first / speed).max()),
-        float(((second + first / (options.brake_s - options.jerk_s)) / most).max()),
         float(turn_radps.max()) / (_USED * limits.tool_turn_radps),
         float(jerk_radps3) * options.jerk_s / float(most[0]),
     )
+    left = float(((most - second) / np.maximum(first, 1e-9)).min())
+    return min(left, _MOST_BRAKING * needed) if demand <= 1.0 and left >= needed else 0.0
 
 
 def timed(path: ToolPath, q_rad: Array, limits: ArmLimits, options: TimingOptions) -> TimedPath:
@@ -152,4 +157,4 @@ def _stretched(
     c = float(((half + np.sqrt(half**2 + acceleration * second)) / acceleration).max())
     c = max(1.0, c, float((first / speed).max()))
     left = (acceleration - second / c**2) / np.maximum(first / c, 1e-9)
-    return c * u, float(min(left.min(), 4.0 * needed))
+    return c * u, float(min(left.min(), _MOST_BRAKING * needed))

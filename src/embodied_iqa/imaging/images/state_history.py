@@ -41,6 +41,21 @@ class StateHistory(Generic[StateT]):
                 return None
             return self._states[max(bisect_right(self._stamps_ns, stamp_ns) - 1, 0)]
 
+    def around(self, stamp_ns: int) -> tuple[tuple[int, StateT], tuple[int, StateT]] | None:
+        """Return the newest state that is not later than a stamp and the next one, each with its stamp.
+
+        Both are the newest state where none is later; None where all are later.
+        """
+        with self._lock:
+            place = bisect_right(self._stamps_ns, stamp_ns) - 1
+            if place < 0:
+                return None
+            after = min(place + 1, len(self._stamps_ns) - 1)
+            return (
+                (self._stamps_ns[place], self._states[place]),
+                (self._stamps_ns[after], self._states[after]),
+            )
+
     def nearest(self, stamp_ns: int, longest_gap_ns: int) -> StateT | None:
         """Return the state nearest in time, or None if none is near enough."""
         with self._lock:

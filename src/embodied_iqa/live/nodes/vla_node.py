@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
@@ -42,7 +43,7 @@ class VlaNode(ManagedNode[VlaParameters]):
     /vla/deciding says whether a question waits for its answer.
 
     Inference runs in a thread of its own. Until both answers are there, no further question is asked; then
-    the newest frame is next.
+    the newest frame is next. With a receding horizon only the arm's answer is waited for.
     """
 
     def __init__(self) -> None:
@@ -50,8 +51,10 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._subject: Vla | None = None
         self._input: FrameInput | None = None
         self._inference: NodeInference[Chunk] = NodeInference(self)
-        decider = Decider(round(self.config.decide_again_s * SECOND_NS), self.config.max_chunks)
+        config = self.config
+        decider = Decider(round(config.decide_again_s * SECOND_NS), config.max_chunks, config.horizon)
         self._desk = DecisionDesk(decider)
+        self._reference: tuple[DecisionRequest, Callable[[], None]] | None = None
         self._poses: StateHistory[Pose] = StateHistory()
         self._grippers: StateHistory[float] = StateHistory()
         self._assumed_tool = None if self.config.has_arm else self._tool_without_arm()
@@ -71,12 +74,13 @@ class VlaNode(ManagedNode[VlaParameters]):
         """Load the subject and start to keep frames of its views."""
         config = self.config
         subject = make_vla(config.subject, config.options, self.progress)
-        if config.has_arm and not config.simulated:
-            try:
+        try:
+            config.horizon.check_rate(subject.info.rate_hz, subject.info.name)
+            if config.has_arm and not config.simulated:
                 check_moves(config.subject, subject.info, config.arm_model, config.tool_length_m)
-            except UsageError:
-                close_subject(subject)
-                raise
+        except UsageError:
+            close_subject(subject)
+            raise
         self._subject = subject
         self._input = FrameInput(
             self,
@@ -91,6 +95,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         """Unload the subject and its frames; answers that are still to come are dropped."""
         subject, self._subject = self._subject, None
         self._desk.forget()
+        self._reference = None
         self._say_deciding()
         close_subject(subject)
         self._inference.destroy()
@@ -104,7 +109,10 @@ class VlaNode(ManagedNode[VlaParameters]):
         health = self._inference.health(
             str(self.config.subject) if self._subject is not None else "not loaded"
         )
-        health.values |= {"decisions": self._desk.state.sequence, "dropped": self._desk.dropped}
+        desk = self._desk
+        health.values |= {"decisions": desk.state.sequence, "dropped": desk.dropped}
+        if desk.is_receding:
+            health.values["references skipped"] = desk.skipped
         if self._input is not None:
             health.values["late images"] = self._input.late.total
         return health
@@ -142,14 +150,15 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._consider()
 
     def _take_lease(self, lease: GateLease) -> None:
-        if lease.verdict == GateLease.VERDICT_PASS or lease.of_decision:
+        if lease.of_decision or (lease.verdict == GateLease.VERDICT_PASS and not self._desk.is_receding):
             return
         try:
             view = parse_view(lease.view)
         except UsageError as error:
             self.get_logger().error(f"/gate/lease: {error}", throttle_duration_sec=1.0)
             return
-        self._desk.rejected(view, ns_of(lease.header.stamp))
+        note = self._desk.passed if lease.verdict == GateLease.VERDICT_PASS else self._desk.rejected
+        note(view, ns_of(lease.header.stamp))
         self._consider()
 
     def _set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
@@ -194,12 +203,17 @@ class VlaNode(ManagedNode[VlaParameters]):
         for place, request in enumerate(questions, start=1):
             found = {view: frames.frames.frame(view, request.source, stamp_ns) for view in info.views}
             seen = {view: frame for view, frame in found.items() if frame is not None}
-            self._inference.start(
+            start = partial(
+                self._inference.start,
                 partial(act, subject, request, seen),
                 partial(self._answered, request, pose, info),
                 deadline_s=place * self.config.answer_deadline_s,
                 key=request.source,
             )
+            if self._desk.is_receding and request.source is Source.RAW:
+                self._reference = request, start
+            else:
+                start()
 
     def _answered(
         self, request: DecisionRequest, pose: Pose, info: SubjectInfo, outcome: Outcome[Chunk]
@@ -216,7 +230,12 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._outputs[record.source].publish(_message_of(record, request.task, pose))
         self._desk.came_to(record)
         stamps_ns = self._whole_stamps()
-        self._desk.published(stamps_ns[-1] if stamps_ns else record.stamp_ns)
+        newest_ns = stamps_ns[-1] if stamps_ns else record.stamp_ns
+        self._desk.published(newest_ns)
+        if request.source is Source.DISTORTED and self._reference is not None:
+            (raw, start), self._reference = self._reference, None
+            if self._desk.time_for_reference(raw, newest_ns):
+                start()
         self._consider()
 
     def _whole_stamps(self) -> list[int]:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.arm.horizon_options import Horizon
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import build, named, parameters_of
 from embodied_iqa.base.errors import UsageError
@@ -189,6 +190,7 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     has_arm = robot is not RobotKind.NONE
     if has_arm:
         graph.arm_node.timed_controller(graph.arm_node.check_model())
+    controller = replace(graph.arm_node.controller, horizon=vla.horizon)
     trial = replace(
         graph.trial_node,
         simulated=robot.is_simulated,
@@ -199,6 +201,7 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     return replace(
         graph,
         camera_node=replace(graph.camera_node, in_runs=source.kind is CameraKind.STORED),
+        arm_node=replace(graph.arm_node, controller=controller),
         gate_node=replace(graph.gate_node, policy=vla.subject.text),
         trial_node=trial,
         vla_node=replace(
@@ -302,9 +305,14 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
 
 
 def _link_end(merged: dict[str, dict[str, object]]) -> None:
-    """Outside the simulated cell, let a run end with its policy, a person or the time, not with a count."""
+    """Let a run end with its policy, a person or the time, not with a count: outside the simulated cell.
+
+    With a receding horizon likewise: it takes more decisions for the same way.
+    """
     if merged["arm_node"].get("robot", RobotKind.SIM) != RobotKind.SIM:
         merged["trial_node"].setdefault("run_limit_s", _REAL_RUN_S)
+        merged["vla_node"].setdefault("max_chunks", 0)
+    if merged["vla_node"].get("horizon.mode") == Horizon.RECEDING:
         merged["vla_node"].setdefault("max_chunks", 0)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
+from embodied_iqa.arm.horizon_options import HorizonOptions
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.ur.options import CB3_RATE_HZ
@@ -162,6 +163,7 @@ class VlaParameters:
         max_chunks: Most decisions in one run, without those that the gate keeps from moving the arm; 0 for no
             limit, the default outside the simulated cell.
         answer_deadline_s: Longest time of a decision [s]; a later one is dropped.
+        horizon: How much of a chunk is executed before the next one is due.
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
         simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
             the robot.
@@ -181,6 +183,7 @@ class VlaParameters:
     decide_again_s: float = ranged(0.5, 0.05, 60.0)
     max_chunks: int = ranged(12, 0, 1000)
     answer_deadline_s: float = ranged(60.0, 0.05, 3600.0)
+    horizon: HorizonOptions = field(default_factory=HorizonOptions)
     has_arm: bool = True
     simulated: bool = False
     arm_model: ArmModel = ArmModel.UNSET

@@ -21,24 +21,35 @@ _BOTH: Final = (Source.DISTORTED, Source.RAW)
 class DecisionDesk:
     """Asks about the distorted and the raw frame of a stamp; no further question until both are answered.
 
+    With a receding horizon the question about the raw frame, which only the scores need, does not delay the
+    arm: it is asked where it can be answered before the next decision is due, and else skipped.
+
     Args:
         decider: When the VLA decides again.
 
     Attributes:
         state: State of the decider.
         dropped: Answers that came too late to count: their run was over, or the VLA was unloaded.
+        skipped: Questions about raw frames that were not asked, so that the arm does not wait.
     """
 
     def __init__(self, decider: Decider) -> None:
         self._decider = decider
         self._open: set[DecisionRequest] = set()
         self.state = DeciderState()
-        self.dropped = 0
+        self.dropped = self.skipped = 0
 
     @property
     def is_busy(self) -> bool:
-        """Whether a question waits for its answer."""
+        """Whether a question waits for its answer; with a receding horizon, one of the arm."""
+        if self._decider.is_receding:
+            return any(request.source is Source.DISTORTED for request in self._open)
         return bool(self._open)
+
+    @property
+    def is_receding(self) -> bool:
+        """Whether the raw question waits for `time_for_reference`."""
+        return self._decider.is_receding
 
     def set_task(self, task: str, from_ns: int) -> None:
         """Start a run, or with an empty task end it; answers to earlier questions no longer count."""
@@ -60,15 +71,36 @@ class DecisionDesk:
     def came_to(self, record: ChunkRecord) -> None:
         """Note an answer that counts; see `Decider.came_to`."""
         if record.source is Source.DISTORTED:
-            self.state = self._decider.came_to(self.state, record.view, record.stamp_ns, record.status)
+            self.state = self._decider.came_to(
+                self.state, record.view, record.stamp_ns, record.status, len(record.increments)
+            )
 
     def rejected(self, view: View, stamp_ns: int) -> None:
         """Note that the gate rejects a frame; see `Decider.rejected`."""
         self.state = self._decider.rejected(self.state, view, stamp_ns)
 
+    def passed(self, view: View, stamp_ns: int) -> None:
+        """Note that the gate passes a frame; see `Decider.passed`."""
+        self.state = self._decider.passed(self.state, view, stamp_ns)
+
+    def time_for_reference(self, request: DecisionRequest, newest_ns: int) -> bool:
+        """Return whether to ask a raw question now that the arm's is answered; where not, it is skipped.
+
+        Args:
+            request: The question.
+            newest_ns: Stamp of the newest frame: the arm's answer took from the request's stamp until then.
+        """
+        if request not in self._open:
+            return False
+        fits = newest_ns + (newest_ns - request.stamp_ns) <= self.state.due_ns
+        if not fits:
+            self._open.discard(request)
+            self.skipped += 1
+        return fits
+
     def choose(self, stamps_ns: Sequence[int]) -> int | None:
         """Return the stamp to decide on, or None; ``stamps_ns``: of complete frames, oldest first."""
-        return None if self._open else self._decider.choose(self.state, stamps_ns)
+        return None if self.is_busy else self._decider.choose(self.state, stamps_ns)
 
     def ask(
         self, stamp_ns: int, T_base_tool: NDArray[np.float64], gripper: float

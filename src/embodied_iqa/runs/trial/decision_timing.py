@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from embodied_iqa.arm.horizon_options import HorizonOptions
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.protocols import ChunkStatus
 
+_WHOLE_CHUNKS: Final = HorizonOptions()
 _REJECTED_KEPT: Final = 32
 """Rejected frames that are kept because a decision may still be made on them."""
 
@@ -35,6 +37,10 @@ class DeciderState:
         reported_ns: Stamp of the newest report of the arm; an older one says nothing any more.
         still: Frames of counted decisions of this run that move nothing: without a target, or failed.
         rejected: Frames that the gate rejected, on which such a decision may come.
+        due_ns: Receding horizon: stamp from which on the next decision is due.
+        held: Receding horizon: the gate holds the arm.
+        view: Camera that the policy aims in; None before the first answer of a run.
+        passed_ns: Newest frame of that camera that the gate passed.
     """
 
     task: str = ""
@@ -52,19 +58,34 @@ class DeciderState:
     reported_ns: int = 0
     still: frozenset[tuple[View, int]] = frozenset()
     rejected: frozenset[tuple[View, int]] = frozenset()
+    due_ns: int = 0
+    held: bool = False
+    view: View | None = None
+    passed_ns: int = 0
 
 
 class Decider:
     """Decides on the first frame of a run at once, later whenever the arm has nothing left to execute.
 
+    With a receding horizon it decides while the arm moves, once the steps are over after which the next chunk
+    is due; at once where the arm has nothing left; and where the gate holds it, on the first frame that the
+    gate passes.
+
     Args:
-        again_ns: Time between decisions, ROS time.
+        again_ns: Time between decisions, ROS time; with a receding horizon, after one without steps.
         max_decisions: Decisions of one run at most; 0 for no limit.
+        horizon: How much of a chunk is executed before the next one is due.
     """
 
-    def __init__(self, again_ns: int, max_decisions: int) -> None:
+    def __init__(self, again_ns: int, max_decisions: int, horizon: HorizonOptions = _WHOLE_CHUNKS) -> None:
         self._again_ns = again_ns
         self._max_decisions = max_decisions
+        self._horizon = horizon
+
+    @property
+    def is_receding(self) -> bool:
+        """Whether it decides while the arm moves."""
+        return self._horizon.is_receding
 
     def set_task(self, state: DeciderState, task: str, from_ns: int) -> DeciderState:
         """Start a run, or with an empty task end it."""
@@ -96,9 +117,11 @@ class Decider:
         """
         if 0 < state.reported_ns - stamp_ns < SECOND_NS:
             return state
-        state = replace(state, reported_ns=stamp_ns, ready=ready)
+        state = replace(state, reported_ns=stamp_ns, ready=ready, held=held)
         if completed is not None and completed != state.last_completed:
-            executed = completed == state.sequence and state.decisions > 0 and whole
+            # of a receding horizon a goal also ends where the next one continues it
+            is_own = completed == state.sequence or self._horizon.is_receding
+            executed = is_own and state.decisions > 0 and whole
             state = replace(
                 state, last_completed=completed, ended_ns=stamp_ns, step=state.step + int(executed)
             )
@@ -120,6 +143,8 @@ class Decider:
             return None
         if state.decided_ns is None:
             return next((stamp_ns for stamp_ns in stamps_ns if stamp_ns >= state.from_ns), None)
+        if self._horizon.is_receding:
+            return _next_due(state, stamps_ns)
         if not state.ready or not stamps_ns:
             return None
         newest_ns = stamps_ns[-1]
@@ -134,16 +159,20 @@ class Decider:
             sequence=state.sequence + 1,
             decisions=state.decisions + 1,
             ready=False,
+            due_ns=stamp_ns + self._again_ns,
         )
 
     def came_to(
-        self, state: DeciderState, view: View, stamp_ns: int, status: ChunkStatus | None
+        self, state: DeciderState, view: View, stamp_ns: int, status: ChunkStatus | None, steps: int = 0
     ) -> DeciderState:
-        """Note what the policy decided on the distorted frame.
+        """Note what the policy decided on the distorted frame, and how many steps follow.
 
         A decision that moves nothing does not count towards those of the run if the gate rejects its frame:
         the arm would have been held whatever it was. Which of the two is known first makes no difference.
         """
+        state = replace(state, view=view, passed_ns=state.passed_ns if view == state.view else 0)
+        if self._horizon.is_receding and status is ChunkStatus.ACT:
+            state = replace(state, due_ns=self._horizon.due_ns(stamp_ns, steps))
         if status is ChunkStatus.NO_TARGET:
             state = replace(state, turn=state.turn + 1)
         if status in {ChunkStatus.NO_TARGET, None}:
@@ -159,14 +188,40 @@ class Decider:
         others = sorted(known - asked, key=lambda frame: frame[1])
         return _uncounted(replace(state, rejected=frozenset(asked.union(others[-_REJECTED_KEPT:]))))
 
+    def passed(self, state: DeciderState, view: View, stamp_ns: int) -> DeciderState:
+        """Note that the gate lets the arm move on this frame."""
+        if view != state.view or stamp_ns <= state.passed_ns:
+            return state
+        return replace(state, passed_ns=stamp_ns)
+
     def answered(self, state: DeciderState, newest_ns: int) -> DeciderState:
         """Note that the decision was published, when ``newest_ns`` was the newest frame.
 
         If it took longer than the time between decisions, the arm gets that time to start.
         """
-        if state.decided_ns is None or newest_ns <= state.decided_ns + self._again_ns:
+        if (
+            self._horizon.is_receding
+            or state.decided_ns is None
+            or newest_ns <= state.decided_ns + self._again_ns
+        ):
             return state
         return replace(state, ready=False, hold_until_ns=newest_ns + self._again_ns)
+
+
+def _next_due(state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
+    """Return the stamp of the next decision of a receding horizon, or None."""
+    after_ns = state.decided_ns or 0
+    if state.last_completed == state.sequence:  # the arm has executed, refused or dropped the last chunk
+        after_ns = max(after_ns, state.ended_ns)
+    else:
+        after_ns = max(after_ns, state.due_ns - 1)
+    if state.held and state.view is not None:
+        stamps_ns = [
+            stamp_ns
+            for stamp_ns in stamps_ns
+            if stamp_ns <= state.passed_ns and (state.view, stamp_ns) not in state.rejected
+        ]
+    return stamps_ns[-1] if stamps_ns and stamps_ns[-1] > after_ns else None
 
 
 def _uncounted(state: DeciderState) -> DeciderState:

@@ -51,6 +51,7 @@ class Rider:
     def ride(self, ticks: int, *, brakes: bool = False) -> None:
         for _ in range(ticks if self.motion is not None else 0):
             self.progress = (brake if brakes else proceed)(self.motion, self.progress, DT_S)
+            assert self.progress.u_s <= self.motion.end_s + 1e-9
             self.commands.append(np.array(self.motion.q_of_u(self.progress.u_s)))
 
 

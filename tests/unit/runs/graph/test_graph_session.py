@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli import trial
@@ -87,6 +88,20 @@ def test_outside_the_cell_a_run_ends_with_the_policy_a_person_or_the_time() -> N
     assert (own.trial_node.run_limit_s, own.vla_node.max_chunks) == (120.0, 0)
     chosen = resolve(overrides=ANY_WORDS | {"trial_node.run_limit_s": 7.0, "vla_node.max_chunks": 3})
     assert (chosen.trial_node.run_limit_s, chosen.vla_node.max_chunks) == (7.0, 3)
+
+
+def test_with_a_receding_horizon_the_arm_has_that_of_the_policy_and_nothing_counts_decisions() -> None:
+    receding = {"vla_node.horizon.mode": "receding", "vla_node.horizon.step_rate_hz": 15.0}
+    graph = resolve(overrides=receding | {"vla_node.horizon.execute_steps": 7})
+    assert (
+        graph.arm_node.controller.horizon
+        == graph.vla_node.horizon
+        == HorizonOptions(Horizon.RECEDING, 7, 15.0)
+    )
+    assert graph.vla_node.max_chunks == 0
+    assert not resolve().arm_node.controller.horizon.is_receding
+    with pytest.raises(UsageError, match="control rate of the policy"):
+        resolve(overrides={"vla_node.horizon.mode": "receding"})
 
 
 def test_the_session_waits_longer_than_its_longest_run() -> None:

@@ -36,7 +36,7 @@ class HeadlessPolicy:
     def __init__(self, vla: Vla, config: VlaParameters, cameras: HeadlessCameras) -> None:
         self._vla = vla
         self._cameras = cameras
-        self._decider = Decider(round(config.decide_again_s * SECOND_NS), config.max_chunks)
+        self._decider = Decider(round(config.decide_again_s * SECOND_NS), config.max_chunks, config.horizon)
         self._state = DeciderState()
         self._tools: StateHistory[tuple[NDArray[np.float64], float]] = StateHistory()
 
@@ -67,16 +67,21 @@ class HeadlessPolicy:
         """Note the gate's lease on a frame."""
         if lease.verdict is not Verdict.PASS:
             self._state = self._decider.rejected(self._state, lease.view, lease.frame_stamp_ns)
+        else:
+            self._state = self._decider.passed(self._state, lease.view, lease.frame_stamp_ns)
 
-    def decide(self, stamps_ns: list[int]) -> tuple[ChunkRecord, ChunkRecord] | None:
+    def decide(self, stamps_ns: list[int], *, deciding: bool) -> tuple[ChunkRecord, ChunkRecord] | None:
         """Decide if it is time to.
 
         Args:
             stamps_ns: Of the images of `cameras` that have arrived, oldest first.
+            deciding: Whether a decision is not delivered yet: one of a receding horizon waits for that.
 
         Returns:
             The decisions on the raw and on the distorted image, or None.
         """
+        if deciding and self._decider.is_receding:
+            return None
         stamp_ns = self._decider.choose(self._state, stamps_ns)
         tool = None if stamp_ns is None else self._tools.at(stamp_ns)
         if stamp_ns is None or tool is None:
@@ -96,7 +101,9 @@ class HeadlessPolicy:
             distorted = self._decide(replace(request, source=Source.DISTORTED))
         else:  # the same images: a subject is stateless
             distorted = replace(raw, source=Source.DISTORTED)
-        self._state = self._decider.came_to(self._state, distorted.view, stamp_ns, distorted.status)
+        self._state = self._decider.came_to(
+            self._state, distorted.view, stamp_ns, distorted.status, len(distorted.increments)
+        )
         return raw, distorted
 
     def _decide(self, request: DecisionRequest) -> ChunkRecord:

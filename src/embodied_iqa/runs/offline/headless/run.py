@@ -120,6 +120,7 @@ class HeadlessRun:
         nodes = options.nodes
         self._views = nodes.gate_node.views
         check_cameras(cell.vla.info.name, cell.vla.info.views, self._views)
+        nodes.vla_node.horizon.check_rate(cell.vla.info.rate_hz, cell.vla.info.name)
         gatekeeper = _gatekeeper(cell.judge, nodes.gate_node.judge, distorter)
         seen = (*self._views, *(cell.vlm.info.views if cell.vlm is not None else ()))
         cameras = SimulatedCameras(
@@ -179,7 +180,8 @@ class HeadlessRun:
             self._report_arm(report)
         cameras = self._policy.cameras
         decided = self._policy.decide(
-            [stamp_ns for stamp_ns, dropped in self._arrived if dropped.isdisjoint(cameras)]
+            [stamp_ns for stamp_ns, dropped in self._arrived if dropped.isdisjoint(cameras)],
+            deciding=bool(self._undelivered),
         )
         if decided is not None:
             self._chunks += decided

@@ -1,0 +1,75 @@
+"""Goals of a receding horizon: planned from the motion under way, continued by the next without a stop."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.joining import TimedChunk, UnderWay, join_chunk
+from embodied_iqa.arm.robot.limits import LimitKind, Violation
+from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode
+from embodied_iqa.arm.robot.planning import Planner, Segment
+from embodied_iqa.arm.robot.state import ControllerState, Run
+from embodied_iqa.base.units import SECOND_NS
+
+_SAME_RAD: Final = 0.002
+
+
+def why_not_continued(run: Run, mode: ArmMode, goal: ArmGoal) -> str | None:
+    """Return why a goal does not continue the one being executed; None where it does."""
+    if run.abandoned or mode is not ArmMode.EXECUTING:
+        return "the arm is still braking"
+    if goal.frame_stamp_ns <= run.goal.frame_stamp_ns:
+        return f"superseded: goal {run.goal.sequence} was decided on a newer frame"
+    return None
+
+
+def plan_receding(
+    planner: Planner, options: ControllerOptions, state: ControllerState, goal: ArmGoal, now_ns: int
+) -> Run | Violation:
+    """Plan the rest of a goal from the motion under way.
+
+    The steps of a goal belong to the time since its frame, unless the arm has not moved since: then they
+    begin now, however long the decision took.
+
+    Returns:
+        The execution of the goal, or why there is none; then the arm goes on with what it executes.
+    """
+    if state.q_command_rad is None or goal.q_frame_rad is None:
+        return Violation(LimitKind.UNJOINED, "the arm's pose at the goal's frame is not known")
+    if len(goal.increments) == 0:
+        return Violation(LimitKind.RUN_OVER, "the chunk has no steps")
+    run = state.run
+    if run is None or run.segment.motion is None:
+        under_way = UnderWay(state.q_command_rad)
+    else:
+        under_way = UnderWay.on(run.segment.motion, run.progress)
+    has_moved = run is not None or np.abs(goal.q_frame_rad - state.q_command_rad).max() > _SAME_RAD
+    # the last command is that of the tick before
+    age_s = max((now_ns - goal.frame_stamp_ns) / SECOND_NS - options.dt_s, 0.0) if has_moved else 0.0
+    steps = len(goal.increments)
+    chunk = TimedChunk(
+        increments=goal.increments,
+        T_base_tool=planner.kinematics.forward(goal.q_frame_rad),
+        age_s=age_s,
+        period_s=options.horizon.period_s,
+        coasts=options.horizon.execute_steps >= steps,
+    )
+    motion = join_chunk(planner, chunk, under_way)
+    if isinstance(motion, Violation):
+        return motion
+    segment = Segment(motion, None, 0, steps)
+    return Run(goal, (segment,), progress=under_way.progress, receding=True)
+
+
+def gripper_of(options: ControllerOptions, state: ControllerState, run: Run) -> float | None:
+    """Return the gripper target of the steps that were executed: it moves while the arm goes on."""
+    wanted = float(run.goal.increments[run.step - 1, 6]) if run.step else state.gripper_target
+    before = state.gripper_target
+    if before is None and state.measured is not None:
+        before = state.measured.gripper.position
+    if wanted is None or before is None or abs(wanted - before) <= options.gripper_tolerance:
+        return state.gripper_target
+    return wanted
