@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import av
 import cv2
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,10 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.resources import shared_file, source_checkout
 from embodied_iqa.base.tables import read_table
 from embodied_iqa.base.user_files.yaml_files import load_yaml
+from embodied_iqa.data.lerobot.episodes import Episode
+from embodied_iqa.data.lerobot.info import INFO_FILE, DatasetInfo, read_info
+from embodied_iqa.data.lerobot.steps import DataFile
+from embodied_iqa.data.lerobot.video import Video
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.data.recording.writer import TrialWriter
@@ -423,6 +428,66 @@ def gripper_answer(content: bytes, _folder: Path) -> None:
         link.close()
 
 
+# --- data sets of LeRobot -----------------------------------------------------------------------------------
+
+LEROBOT_INFO = {
+    "codebase_version": "v3.0",
+    "total_episodes": 1,
+    "chunks_size": 1000,
+    "fps": 10,
+    "data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
+    "video_path": "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
+    "features": {
+        "action": {"dtype": "float32", "shape": [2], "names": None},
+        "top": {"dtype": "image", "shape": [24, 32, 3], "names": ["height", "width", "channels"]},
+    },
+}
+
+
+def lerobot_info(content: bytes, _folder: Path) -> DatasetInfo:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / INFO_FILE
+        path.parent.mkdir()
+        path.write_bytes(content)
+        return read_info(Path(folder))
+
+
+def lerobot_steps() -> list[bytes]:
+    cells = [{"bytes": data, "path": None} for data in encoded(".png")]
+    columns = {name: [0, 0] for name in ("episode_index", "task_index")}
+    moves = pa.array([[0.5, 1.0]] * 2, pa.list_(pa.float32(), 2))
+    sink = io.BytesIO()
+    table = {"frame_index": [0, 1], "timestamp": [0.0, 0.1], "action": moves, "top": cells}
+    pq.write_table(pa.table(columns | table), sink)
+    return [sink.getvalue()]
+
+
+def read_steps(path: Path) -> None:
+    info = lerobot_info(json.dumps(LEROBOT_INFO).encode(), path.parent)
+    for _ in DataFile(path, info, {0: "pick"}).steps([Episode(0, ("pick",), 2, "", {})], ["top"]):
+        pass
+
+
+def videos() -> list[bytes]:
+    made = []
+    for codec in ("libx264", "libsvtav1"):
+        sink = io.BytesIO()
+        with av.open(sink, "w", format="mp4") as container:
+            stream = container.add_stream(codec, 10, options={"g": "2"})
+            stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+            for seed in range(4):
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(image(seed, 48, 64), format="rgb24")))
+            container.mux(stream.encode())
+        made.append(sink.getvalue())
+    return made
+
+
+def read_video(path: Path) -> None:
+    with Video(path, 64, 48) as video:
+        for step in (0, 1, 3, 2):
+            video.at(step / 10)
+
+
 HTTP = [
     b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\nRetry-After: 2\r\n\r\n{"actions": [1]}',
     b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{"a": 1}\r\n0\r\n\r\n',
@@ -450,6 +515,9 @@ _ALL = (
     from_file("trajectories", ".json", trajectory_files, read_trajectories),
     Target("plan", lambda: PLANS, lambda data, _: parse_answer(data.decode("utf-8", "replace"))),
     from_file("parquet", ".parquet", tables, read_columns),
+    Target("lerobot info", lambda: [json.dumps(LEROBOT_INFO).encode()], lerobot_info),
+    from_file("lerobot data", ".parquet", lerobot_steps, read_steps),
+    from_file("mp4", ".mp4", videos, read_video),
     from_file("onnx card", ".json", cards, load_card),
     from_file("episodes", ".jsonl", manipulation_episodes, read_episodes),
     from_file("safetensors", ".safetensors", weights, read_size),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         load_vlm,
         measure,
         open_database,
+        open_lerobot,
         open_run,
         score_actions,
         score_answer,
@@ -93,6 +94,7 @@ _PLACES = {
     "load_vlm": "embodied_iqa.api.interface:load_vlm",
     "measure": "embodied_iqa.api.interface:measure",
     "open_database": "embodied_iqa.api.interface:open_database",
+    "open_lerobot": "embodied_iqa.api.interface:open_lerobot",
     "open_run": "embodied_iqa.api.interface:open_run",
     "score_actions": "embodied_iqa.api.interface:score_actions",
     "score_answer": "embodied_iqa.api.interface:score_answer",
@@ -105,7 +107,7 @@ __all__ = [
     "RgbdFrame", "Run", "SubjectInfo", "Trainable",
     "UsageError", "UserError", "View", "VisionModelInfo", "VisionTask", "Vla", "VlaObservation", "Vlm",
     "distort", "load_metric", "load_vision_models", "load_vla", "load_vlm", "measure", "open_database",
-    "open_run", "score_actions", "score_answer", "simulated_frame",
+    "open_lerobot", "open_run", "score_actions", "score_answer", "simulated_frame",
 ]  # fmt: skip
 
 

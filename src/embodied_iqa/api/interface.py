@@ -22,6 +22,7 @@ from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.query import query
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.store import open_database as open_store
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedImage
 from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
@@ -234,6 +235,15 @@ def open_run(folder: Path | str) -> Run:
         InputError: A recording or the scores are missing, or they do not match.
     """
     return Run(*load_run(Path(folder)))
+
+
+def open_lerobot(folder: Path | str) -> LeRobotDataset:
+    """Open a LeRobot data set of version 2.0 to 3.0: `steps` and `images` of its `episodes`.
+
+    Raises:
+        InputError: The folder is none, of another version, or its descriptions are damaged.
+    """
+    return LeRobotDataset(Path(folder))
 
 
 class Database:

@@ -1,9 +1,10 @@
-"""`embodied-iqa recording`: shows what a recording holds."""
+"""`embodied-iqa recording`: shows what a recording or a LeRobot data set holds."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,7 @@ from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.cli.parser import perform
 
 if TYPE_CHECKING:
+    from embodied_iqa.data.lerobot.dataset import LeRobotDataset
     from embodied_iqa.data.recording.reader import TrialReader
     from embodied_iqa.data.recording.survey import Times, TopicSurvey
 
@@ -26,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     info_of = actions.add_parser("info", help="topics, types, rates, and faults of times and stamps")
-    what = "an .mcap file, or a folder of `ros2 bag`, also split or compressed"
+    what = "an .mcap file, a folder of `ros2 bag`, also split or compressed, or a LeRobot data set"
     info_of.add_argument("recording", type=Path, metavar="FILE", help=what)
     info_of.add_argument("--json", action="store_true", help="print the result as JSON, times in ns")
 
@@ -38,9 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def info(arguments: argparse.Namespace) -> int:
     """Print what a recording holds; return the exit code."""
+    from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
     from embodied_iqa.data.recording.reader import TrialReader
     from embodied_iqa.data.recording.survey import survey
 
+    if is_lerobot(arguments.recording):
+        dataset = _dataset(LeRobotDataset(arguments.recording))
+        print(json.dumps(dataset, indent=2)) if arguments.json else _print_dataset(dataset)
+        return 0
     with TrialReader(arguments.recording) as reader, ProgressBars() as bars:
 
         def progress(done: int, total: int) -> None:
@@ -76,6 +83,46 @@ def _tree(reader: TrialReader, topics: list[TopicSurvey]) -> dict[str, Any]:
             for one in topics
         ],
     }
+
+
+def _dataset(dataset: LeRobotDataset) -> dict[str, Any]:
+    info = dataset.info
+    tasks: Counter[str] = Counter(task for episode in dataset.episodes for task in episode.tasks)
+    return {
+        "recording": str(dataset.path),
+        "format": f"LeRobot {info.version}",
+        "robot": info.robot or None,
+        "rate_hz": info.fps,
+        "episodes": len(dataset.episodes),
+        "steps": sum(episode.steps for episode in dataset.episodes),
+        "numbers": dict(info.sizes),
+        "cameras": [
+            {
+                "topic": camera.key,
+                "width_px": camera.width_px,
+                "height_px": camera.height_px,
+                "stored": "video" if camera.is_video else "images",
+            }
+            for camera in info.cameras
+        ],
+        "depth": list(info.depth),
+        "tasks": [{"task": task, "episodes": count} for task, count in sorted(tasks.items())],
+    }
+
+
+def _print_dataset(tree: dict[str, Any]) -> None:
+    robot = f" of {tree['robot']}" if tree["robot"] else ""
+    print(f"{tree['recording']}: {tree['format']}{robot}, {tree['rate_hz']:g} Hz")
+    numbers = "".join(f", {key} of {count}" for key, count in tree["numbers"].items())
+    print(f"{tree['episodes']} episodes, {tree['steps']} steps{numbers}")
+    table = table_of("camera", "size", "stored as")
+    for one in tree["cameras"]:
+        table.add_row(one["topic"], f"{one['width_px']}x{one['height_px']}", one["stored"])
+    for key in tree["depth"]:
+        table.add_row(key, "-", "depth, not read")
+    console().print(table)
+    for one in tree["tasks"]:
+        print(f"{one['episodes']} x {one['task']}")
 
 
 def _times(times: Times) -> dict[str, int | None]:

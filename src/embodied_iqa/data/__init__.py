@@ -5,6 +5,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `journal`: append-only journal of what people edit: its file, its records, what follows from them
 - `recording`: MCAP recordings: writing and reading, and the record of a trial that one holds
 - `recording.repair`: recovery of recordings that were cut short; reading of those being written
+- `lerobot`: LeRobot data sets: episodes, steps, images in Parquet, files and videos
 - `database`: annotated databases: schema, storage, queries
 - `database.sources`: sources of references: simulated scenes, photographs, recordings
 - `database.building`: builds databases: references, distortion, annotation, scores

@@ -44,6 +44,7 @@ examples:
   embodied-iqa distort FOLDER --all --levels 1,3,5 --workers 2 --out DIR
   embodied-iqa distort IN.png --type miqd:fog --region roi.png --inside 4 --outside 1 --out DIR
   embodied-iqa distort runs/X/trial.mcap --type 10:5 --out DIR
+  embodied-iqa distort DATASET --topic observation.images.top --type 10:5 --out DIR
 """
 
 
@@ -55,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="IN",
-        help="an image, a folder of images, a recording (.mcap or its folder), or an action, see below",
+        help="an image, a folder of images, a recording, a LeRobot data set, or an action, see below",
     )
     add = parser.add_argument
     add("--type", action="append", metavar="T[:L]", help="such as 15:4, motion-blur, miqd:fog:2; repeatable")
@@ -69,7 +70,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--region", type=Path, metavar="MASK", help="mask of the region, white inside")
     add("--inside", type=int, metavar="L", help="level inside the region")
     add("--outside", type=int, metavar="L", help="level outside the region")
-    add("--topic", action="append", metavar="TOPIC", help="image topic of a recording; repeatable (all)")
+    add(
+        "--topic",
+        action="append",
+        metavar="TOPIC",
+        help="image topic of a recording, or camera of a data set; repeatable",
+    )
     add("--seed", type=int, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
     add("--out", type=Path, metavar="PATH", help="output")

@@ -1,4 +1,4 @@
-"""Inputs of `embodied-iqa distort`: an image, a folder of images, or a recording."""
+"""Inputs of `embodied-iqa distort`: an image, a folder of images, a recording, or a LeRobot data set."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset, Unreadable, is_lerobot
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
@@ -17,17 +18,19 @@ from embodied_iqa.imaging.images.frame import view_of_topic
 
 
 def count_images(path: Path, topics: Sequence[str] = ()) -> int:
-    """Return the number of images; of a recording those of some topics, by default all.
+    """Return the number of images; of a recording or data set those of some topics, by default all.
 
     Raises:
         InputError: The input does not exist or has no image, or no such topic.
-        UsageError: Topics were given, but the input is not a recording.
+        UsageError: Topics were given, but the input is neither a recording nor a data set.
     """
+    if is_lerobot(path):
+        return LeRobotDataset(path).count(topics)
     if is_recording(path):
         with TrialReader(path) as reader:
             return sum(reader.topics[topic].messages for topic in _chosen(reader, topics))
     if topics:
-        raise UsageError("images in files have no topics", expected="a recording", got="--topic")
+        raise UsageError("images in files have no topics", expected="a recording or data set", got="--topic")
     return len(_files(path))
 
 
@@ -40,6 +43,9 @@ def clean_images(path: Path, topics: Sequence[str] = ()) -> Iterator[CleanImage 
     Raises:
         InputError: As for ``count_images``, or a recording is damaged.
     """
+    if is_lerobot(path):
+        yield from _steps(path, topics)
+        return
     if is_recording(path):
         yield from _frames(path, topics)
         return
@@ -61,7 +67,7 @@ def clean_images(path: Path, topics: Sequence[str] = ()) -> Iterator[CleanImage 
 
 def note(path: Path) -> str:
     """Return a line about what was undone to read the input; empty for none."""
-    if not is_recording(path):
+    if is_lerobot(path) or not is_recording(path):
         return ""
     with TrialReader(path) as reader:
         what = reader.compression()
@@ -106,3 +112,13 @@ def _frames(path: Path, topics: Sequence[str]) -> Iterator[CleanImage | Failure]
             stamps[name] += 1
             number = f"_{stamps[name]}" if stamps[name] > 1 else ""
             yield CleanImage(name + number, view, stamp_ns, recorded.image.rgb)
+
+
+def _steps(path: Path, keys: Sequence[str]) -> Iterator[CleanImage | Failure]:
+    """Iterate over a data set; noise differs from one episode to the next, though all begin at 0 s."""
+    for found in LeRobotDataset(path).images(keys):
+        if isinstance(found, Unreadable):
+            yield Failure(found.what, str(found.error))
+        else:
+            place = f"{found.key}/{found.step.episode}"
+            yield CleanImage(found.name, place, found.step.stamp_ns, found.rgb)

@@ -41,12 +41,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):
-        action.add_argument(
-            "source", type=Path, nargs=count, help="folder of images, folder of folders by camera, or .mcap"
-        )
+        source = "folder of images, folder of folders by camera, recording, or LeRobot data set"
+        action.add_argument("source", type=Path, nargs=count, help=source)
         action.add_argument("--view", action="append", metavar="VIEW", help="name of a camera")
         action.add_argument(
-            "--topic", action="append", metavar="VIEW=TOPIC", help="image topic of a camera in a recording"
+            "--topic",
+            action="append",
+            metavar="VIEW=TOPIC",
+            help="image topic of a camera, or its key in a data set",
         )
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 

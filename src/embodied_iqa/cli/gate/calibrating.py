@@ -16,6 +16,7 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
@@ -37,7 +38,9 @@ _SIZE = re.compile(r"(\d+)x(\d+)")
 def calibrate_cameras(arguments: argparse.Namespace) -> int:
     """Calibrate; return the exit code."""
     if arguments.sim == (arguments.source is not None):
-        raise UsageError("clean frames come from one source", expected="either a folder or .mcap, or --sim")
+        raise UsageError(
+            "clean frames come from one source", expected="either a folder, .mcap or data set, or --sim"
+        )
     margins = _margins(arguments)
     kept = load_gate_file(arguments.output) if arguments.keep and arguments.output.exists() else None
     groups: dict[tuple[View, int, int], dict[str, list[ImageStatistics]]] = {}
@@ -85,6 +88,8 @@ def _provenance(arguments: argparse.Namespace) -> str:
         taken = "" if ideal else f"camera model {arguments.camera_model}, "
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
         return f"simulated: {taken}{scenes}, experts at work and random poses"
+    if is_lerobot(arguments.source):
+        return f"data set {arguments.source.resolve().name}"
     return f"{'recording' if is_recording(arguments.source) else 'images in'} {arguments.source.name}"
 
 

@@ -1,4 +1,4 @@
-"""Images of a camera from a folder or a recording."""
+"""Images of a camera from a folder, a recording or a LeRobot data set."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset, Unreadable, is_lerobot
 from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.images.codecs import read_image
@@ -25,8 +26,8 @@ class StoredFrame:
 
     Attributes:
         view: The camera.
-        name: The file's name, or topic and stamp.
-        stamp_ns: When it was taken; None for a file.
+        name: The file's name, topic and stamp, or camera, episode and step.
+        stamp_ns: When it was taken, in a data set since the start of its episode; None for a file.
         rgb: ``(H, W, 3)`` uint8, red first. Read-only.
     """
 
@@ -103,20 +104,59 @@ class RecordedFrames:
                 yield StoredFrame(self._topics[recorded.topic], name, image.stamp_ns, image.rgb)
 
 
-def open_frames(
-    source: Path, views: Sequence[View], topics: Mapping[str, View]
-) -> FolderFrames | RecordedFrames:
-    """Open a folder of images or a recording.
+class DatasetFrames:
+    """Images of a LeRobot data set, step by step.
 
     Args:
-        source: A folder of images, an ``.mcap`` file or a folder of ``ros2 bag``.
+        folder: The data set.
         views: The cameras; empty for all.
-        topics: Image topic to camera, for a recording; by default ``/camera/<view>/image_raw``, or
-            ``image_raw/compressed`` there.
+        topics: Key to camera; by default each is named by the last part of its key.
 
     Raises:
-        InputError: It is neither, or has no images.
+        InputError: It cannot be read, or has no such camera.
     """
+
+    def __init__(self, folder: Path, views: Sequence[View], topics: Mapping[str, View]) -> None:
+        self._dataset = LeRobotDataset(folder)
+        if not topics:
+            present = self._dataset.views()
+            _check_views(folder, views, ordered_views(present))
+            topics = {present[view]: view for view in views or ordered_views(present)}
+            if not topics:
+                raise InputError(
+                    f"{folder} has no camera whose key ends in the name of a view",
+                    expected="--topic",
+                    available=self._dataset.keys,
+                )
+        self._topics = topics
+        self._count = self._dataset.count(tuple(topics))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[StoredFrame]:
+        for found in self._dataset.images(tuple(self._topics)):
+            if isinstance(found, Unreadable):
+                raise found.error
+            yield StoredFrame(self._topics[found.key], found.name, found.step.stamp_ns, found.rgb)
+
+
+def open_frames(
+    source: Path, views: Sequence[View], topics: Mapping[str, View]
+) -> FolderFrames | RecordedFrames | DatasetFrames:
+    """Open a folder of images, a recording or a data set.
+
+    Args:
+        source: A folder of images, an ``.mcap`` file, a folder of ``ros2 bag``, or a LeRobot data set.
+        views: The cameras; empty for all.
+        topics: Image topic to camera, for a recording; by default ``/camera/<view>/image_raw``, or
+            ``image_raw/compressed`` there. For a data set, key to camera; see `DatasetFrames`.
+
+    Raises:
+        InputError: It is none of these, or has no images.
+    """
+    if is_lerobot(source):
+        return DatasetFrames(source, views, topics)
     if source.is_dir() and not is_recording(source):
         return FolderFrames(source, views)
     if not topics:

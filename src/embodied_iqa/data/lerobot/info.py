@@ -1,0 +1,237 @@
+"""What `meta/info.json` of a LeRobot data set says, checked: version, rate, cameras, names of files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from string import Formatter
+from typing import Any, Final
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.imaging.images.frame import View, is_view
+
+INFO_FILE: Final = "meta/info.json"
+STATE: Final = "observation.state"
+ACTION: Final = "action"
+_WHAT: Final = "the data set's"
+_VERSIONS: Final = ("v2.0", "v2.1", "v3.0")
+"""Versions 2.0 and 2.1 differ in their statistics alone, which are not read."""
+_KINDS: Final = ("image", "video")
+_MOST_PX: Final = 16384
+_MOST_FPS: Final = 100_000
+_FIELDS: Final = frozenset(
+    {"episode_chunk", "episode_index", "chunk_index", "file_index", "video_key", "image_key", "frame_index"}
+)
+_SPEC: Final = re.compile(r"(0?\d)?d?")
+_DEPTH: Final = ("video.is_depth_map", "is_depth_map")
+
+
+@dataclass(frozen=True, slots=True)
+class PathTemplate:
+    """Name of a data set's files, such as ``data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet``.
+
+    Args:
+        text: Of the file; it may use the published fields and whole numbers alone.
+
+    Raises:
+        InputError: It uses something else.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        try:
+            parts = list(Formatter().parse(self.text))
+        except ValueError as error:
+            raise self._wrong(str(error)) from None
+        for _, field, spec, conversion in parts:
+            if field is not None and (field not in _FIELDS or conversion or not _SPEC.fullmatch(spec or "")):
+                raise self._wrong(f"{{{field}}}")
+        if self.text.startswith("/") or ".." in self.text or "\0" in self.text:
+            raise self._wrong("a place outside the data set")
+
+    def fill(self, **values: int | str) -> str:
+        """Return the path of a file below the data set's folder.
+
+        Raises:
+            InputError: The path would lead out of the folder, or the template asks for another value.
+        """
+        try:
+            path = self.text.format(**values)
+        except (KeyError, ValueError) as error:
+            raise self._wrong(str(error)) from None
+        if not is_inside(path):
+            raise self._wrong(path)
+        return path
+
+    def _wrong(self, got: str) -> InputError:
+        return InputError(
+            f"{_WHAT} {INFO_FILE} names files by {self.text!r}", expected="the published fields", got=got
+        )
+
+
+def is_inside(path: str) -> bool:
+    """Return whether a relative path stays in its folder."""
+    pure = PurePosixPath(path)
+    return bool(path) and "\0" not in path and not pure.is_absolute() and ".." not in pure.parts
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCamera:
+    """A camera of a data set.
+
+    Attributes:
+        key: Its name there, such as ``observation.images.top``.
+        is_video: Its images are frames of videos; otherwise image files, in Parquet or beside it.
+        width_px: Of its images.
+        height_px: Likewise.
+    """
+
+    key: str
+    is_video: bool
+    width_px: int
+    height_px: int
+
+    @property
+    def view(self) -> View | None:
+        """The last part of the key as the name of a view; None where it is none."""
+        word = self.key.rpartition(".")[2]
+        return View(word) if is_view(word) else None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetInfo:
+    """The content of `meta/info.json` that is used.
+
+    Attributes:
+        version: Such as ``v3.0``.
+        fps: Steps a second.
+        robot: Type of the robot; empty where unknown.
+        cameras: Those with images of colour, in the file's order.
+        depth: Keys of cameras of depth; they are not read.
+        sizes: Numbers in a state and in an action, by key, where the data set has them.
+        episodes: How many there are.
+        chunk: Most episodes in a folder, for versions 2.
+        data_path: Names of Parquet files.
+        video_path: Names of videos; of no text where there are none.
+    """
+
+    version: str
+    fps: float
+    robot: str
+    cameras: tuple[DatasetCamera, ...]
+    depth: tuple[str, ...]
+    sizes: Mapping[str, int]
+    episodes: int
+    chunk: int
+    data_path: PathTemplate
+    video_path: PathTemplate
+
+
+def read_info(folder: Path) -> DatasetInfo:
+    """Read `meta/info.json`.
+
+    Raises:
+        InputError: It is missing, damaged or hostile, or of a version that is not read.
+    """
+    tree = load_json(folder / INFO_FILE, _WHAT)
+    file = _Fields(folder / INFO_FILE, tree)
+    version = file.text("codebase_version")
+    if version not in _VERSIONS:
+        raise InputError(
+            f"{folder} is a LeRobot data set of another version", got=version, available=_VERSIONS
+        )
+    features = _features(file)
+    images = {key: feature for key, feature in features.items() if feature.get("dtype") in _KINDS}
+    depth = tuple(key for key, feature in images.items() if _is_depth(feature))
+    video_path = file.text("video_path") if tree.get("video_path") is not None else ""
+    robot = tree.get("robot_type")
+    return DatasetInfo(
+        version=version,
+        fps=file.number("fps", _MOST_FPS),
+        robot=robot if isinstance(robot, str) else "",
+        cameras=tuple(_camera(file, key, feature) for key, feature in images.items() if key not in depth),
+        depth=depth,
+        sizes={key: _length(file, key, features[key]) for key in (STATE, ACTION) if key in features},
+        episodes=file.count("total_episodes"),
+        chunk=file.count("chunks_size") if "chunks_size" in tree else 1000,
+        data_path=PathTemplate(file.text("data_path")),
+        video_path=PathTemplate(video_path),
+    )
+
+
+class _Fields:
+    """Fields of the file, each of its kind."""
+
+    def __init__(self, path: Path, tree: object) -> None:
+        if not isinstance(tree, dict):
+            raise InputError(f"{_WHAT} {path}: not an object")
+        self._path, self.tree = path, tree
+
+    def text(self, name: str) -> str:
+        value = self.tree.get(name)
+        if not isinstance(value, str) or not value:
+            raise self.wrong(name, "text", value)
+        return value
+
+    def number(self, name: str, most: float) -> float:
+        value = self.tree.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
+            raise self.wrong(name, f"a number above 0, up to {most}", value)
+        return float(value)
+
+    def count(self, name: str) -> int:
+        value = self.tree.get(name)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 1 << 40:
+            raise self.wrong(name, "a whole number above 0", value)
+        return value
+
+    def wrong(self, name: str, expected: str, got: object) -> InputError:
+        word = repr(got)
+        return InputError(
+            f"{_WHAT} {self._path}: wrong {name}; expected {expected}; "
+            f"got {word if len(word) <= 80 else word[:77] + '...'}"
+        )
+
+
+def _features(file: _Fields) -> dict[str, dict[str, Any]]:
+    features = file.tree.get("features")
+    if not isinstance(features, dict):
+        raise file.wrong("features", "an object", features)
+    for key, feature in features.items():
+        if not isinstance(feature, dict):
+            raise file.wrong(f"features.{key}", "an object", feature)
+    return features
+
+
+def _camera(file: _Fields, key: str, feature: Mapping[str, Any]) -> DatasetCamera:
+    if not is_inside(key) or "/" in key:
+        raise file.wrong("features", "keys without / and ..", key)
+    shape, names = _shape(file, key, feature), feature.get("names")
+    first = names[0] if isinstance(names, list) and names else None
+    is_planar = first in {"channel", "channels"} or (first is None and len(shape) == 3 and shape[2] > 4)
+    size = shape[1:] if is_planar else shape[:2]
+    channels = (shape[:1] if is_planar else shape[2:]) or (1,)
+    if len(shape) not in {2, 3} or channels[0] not in {1, 3, 4} or max(size) > _MOST_PX:
+        raise file.wrong(f"features.{key}.shape", f"height, width and channels, up to {_MOST_PX} px", shape)
+    return DatasetCamera(key, feature["dtype"] == "video", width_px=size[1], height_px=size[0])
+
+
+def _shape(file: _Fields, key: str, feature: Mapping[str, Any]) -> tuple[int, ...]:
+    shape = feature.get("shape")
+    if not isinstance(shape, list) or not shape or any(type(n) is not int or n < 1 for n in shape):
+        raise file.wrong(f"features.{key}.shape", "whole numbers above 0", shape)
+    return tuple(shape)
+
+
+def _length(file: _Fields, key: str, feature: Mapping[str, Any]) -> int:
+    return math.prod(_shape(file, key, feature))
+
+
+def _is_depth(feature: Mapping[str, Any]) -> bool:
+    infos = (feature.get("info"), feature.get("video_info"))
+    return any(info.get(name) is True for info in infos if isinstance(info, dict) for name in _DEPTH)

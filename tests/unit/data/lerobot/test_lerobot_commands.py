@@ -1,0 +1,101 @@
+"""Commands on LeRobot data sets: `distort`, `gate calibrate`, `gate check`, `recording info`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lerobot_samples import LENGTHS, TOP, WRIST, Layout, pixels, write_dataset
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
+from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.quality.gate.calibration_file import load_calibrations
+from embodied_iqa.quality.gate.stored_frames import open_frames
+
+STEPS = sum(LENGTHS)
+
+
+def test_distort_writes_an_image_for_each_camera_and_step(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set", Layout("v3.0", "libx264"))
+    wanted = ["distort", str(folder), "--type", "10:3", "--workers", "1", "--out"]
+    assert main([*wanted, str(tmp_path / "out")]) == 0
+    assert len(list((tmp_path / "out/10_3" / TOP).rglob("*.png"))) == STEPS
+    assert len(list((tmp_path / "out/10_3" / WRIST).rglob("*.png"))) == STEPS
+    assert main([*wanted, str(tmp_path / "one"), "--topic", TOP]) == 0
+    names = sorted(path.relative_to(tmp_path / "one/10_3") for path in (tmp_path / "one").rglob("*.png"))
+    assert len(names) == STEPS
+    assert str(names[-1]) == f"{TOP}/episode_000002/frame_000007.png"
+    records = json.loads((tmp_path / "one/manifest.json").read_text())
+    assert json.dumps(records).count(f"{TOP}/episode_000001/frame_000002") >= 2
+
+
+def test_episodes_are_distorted_by_noise_of_their_own(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set")
+    assert (
+        main(["distort", str(folder), "--type", "miqd:gaussian-noise:5", "--out", str(tmp_path / "out")]) == 0
+    )
+    first, second = (
+        read_image(next((tmp_path / "out").rglob(f"episode_00000{episode}/frame_000000.png"))).astype(int)
+        - pixels(episode, 0)
+        for episode in (0, 1)
+    )
+    middle = (np.abs(pixels(0, 0).astype(int) - 128) < 60) & (np.abs(pixels(1, 0).astype(int) - 128) < 60)
+    assert abs(np.corrcoef(first[middle], second[middle])[0, 1]) < 0.2
+
+
+def test_a_damaged_image_fails_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_dataset(tmp_path / "set", Layout("v3.0", beside=True))
+    path = folder / f"images/{TOP}/episode-000001/frame-000002.png"
+    path.write_bytes(path.read_bytes()[:100])
+    assert main(["distort", str(folder), "--type", "10:3", "--out", str(tmp_path / "out")]) == 1
+    assert len(list((tmp_path / "out").rglob("*.png"))) == STEPS - 1
+    assert "frame-000002.png' is a truncated PNG file" in capsys.readouterr().err
+    assert (
+        main(["distort", str(folder), "--type", "10:3", "--topic", "top", "--out", str(tmp_path / "x")]) == 1
+    )
+    assert f"no such camera; got 'top'; available: {TOP}" in capsys.readouterr().err
+
+
+def test_the_gate_is_calibrated_by_cameras_and_judges_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = write_dataset(tmp_path / "set", Layout("v2.1", "libx264")), tmp_path / "gate.yaml"
+    assert main(["gate", "calibrate", str(folder), "--output", str(output)]) == 0
+    assert {one.view for one in load_calibrations(output)} == {"top", "wrist_left"}
+    assert f"wrist_left 64x48 from {STEPS} frames" in capsys.readouterr().out
+    named = ["--topic", f"side={TOP}", "--output", str(tmp_path / "side.yaml")]
+    assert main(["gate", "calibrate", str(folder), *named]) == 0
+    assert [(one.view, one.provenance) for one in load_calibrations(tmp_path / "side.yaml")] == [
+        ("side", "data set set")
+    ]
+    capsys.readouterr()
+    check = ["gate", "check", str(folder), "--view", "top", "--calibration", str(output), "--json"]
+    assert main(check) == 0
+    checked = json.loads(capsys.readouterr().out)["pictures"]
+    assert [one["name"] for one in checked][5] == f"{TOP}/episode_000001/frame_000000"
+
+
+def test_the_gate_does_not_pass_over_what_is_damaged(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set", Layout("v2.1", beside=True))
+    (folder / f"images/{TOP}/episode_000000/frame_000001.png").unlink()
+    with pytest.raises(InputError, match="episode 0, step 1 is missing"):
+        list(open_frames(folder, (), {}))
+    with pytest.raises(InputError, match="no images of this camera; got 'side'; available: top"):
+        open_frames(folder, ("side",), {})
+
+
+def test_recording_info_lists_cameras_episodes_and_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_dataset(tmp_path / "set", Layout("v2.1", "libx264"))
+    assert main(["recording", "info", str(folder), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert (tree["format"], tree["robot"], tree["rate_hz"]) == ("LeRobot v2.1", "ur5", 10)
+    assert (tree["episodes"], tree["steps"], tree["numbers"]["action"]) == (3, STEPS, 3)
+    assert [(one["topic"], one["stored"]) for one in tree["cameras"]] == [(TOP, "images"), (WRIST, "video")]
+    assert main(["recording", "info", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert all(words in text for words in ("3 episodes, 22 steps", "64x48", "2 x open the drawer"))
