@@ -66,7 +66,8 @@ def read_tasks(folder: Path, info: DatasetInfo) -> dict[int, str]:
         texts = [
             name for name, kind in types.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)
         ]
-        if len(texts) != 1:  # the library writes them as the table's index, which has no fixed name
+        texts = ["task"] if "task" in texts else texts
+        if len(texts) != 1:  # the library writes them as the table's index, which may have no name
             raise InputError(f"{path} has other columns", expected="task_index and a text", available=types)
         found = batches(path, ("task_index", texts[0]), _ROWS)
         rows = [pair for one in found for pair in zip(one["task_index"], one[texts[0]], strict=True)]
@@ -136,10 +137,10 @@ def _new_episode(path: Path, info: DatasetInfo, videos: list[str], row: Mapping[
     parts = {}
     for key in videos:
         start_s = row[f"videos/{key}/from_timestamp"]
-        if not isinstance(start_s, float) or not 0 <= start_s < _MOST:
+        if isinstance(start_s, bool) or not isinstance(start_s, int | float) or not 0 <= start_s < _MOST:
             raise _wrong(path, "from_timestamp", "seconds from 0", start_s)
         file = info.video_path.fill(**place(f"videos/{key}"), video_key=key)
-        parts[key] = VideoPart(file, start_s)
+        parts[key] = VideoPart(file, float(start_s))
     return Episode(
         _whole(path, "episode_index", row["episode_index"]),
         _texts(path, row["tasks"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from lerobot_samples import (
 )
 
 import embodied_iqa
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, MissingDependencyError
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, Unreadable
 from embodied_iqa.data.lerobot.video import Video
 
@@ -210,3 +211,25 @@ def test_a_list_of_episodes_that_is_cut_or_doubled_is_refused(tmp_path: Path) ->
         path.write_text(text)
         with pytest.raises(InputError, match=words):
             LeRobotDataset(folder)
+
+
+def test_without_pyav_images_are_read_and_videos_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = LeRobotDataset(write_dataset(tmp_path / "set", Layout("v3.0", "libx264")))
+    monkeypatch.setitem(sys.modules, "av", None)
+    assert len(list(dataset.images([TOP]))) == len(STEPS)
+    with pytest.raises(MissingDependencyError, match=r"av is not installed; expected pip install -r req"):
+        list(dataset.images([WRIST]))
+
+
+def test_the_texts_of_tasks_are_found_by_their_name_or_as_the_only_texts(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set")
+    path, numbers = folder / "meta/tasks.parquet", {"task_index": [0, 1]}
+    pq.write_table(pa.table(numbers | {"task": list(TASKS), "remark": ["", "x"]}), path)
+    assert {step.task for step in LeRobotDataset(folder).steps()} == set(TASKS)
+    pq.write_table(pa.table(numbers | {"one": list(TASKS), "other": list(TASKS)}), path)
+    with pytest.raises(InputError, match=r"tasks.parquet has other columns; expected task_index and a text"):
+        LeRobotDataset(folder)
+    pq.write_table(pa.table({"task_index": [5], "task": ["wave"]}), path)
+    assert {step.task for step in LeRobotDataset(folder).steps()} == {None}
