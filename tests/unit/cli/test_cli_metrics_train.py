@@ -54,7 +54,7 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     card = json.loads(capsys.readouterr().out)
     assert card["target"] == "rotation"
     assert card["results"]["references"] == 2
-    assert -1 <= card["results"]["srcc_low"] <= card["results"]["srcc_high"] <= 1
+    assert not {"srcc_low", "srcc_high"} & card["results"].keys(), "two references give no interval"
     assert card["database"]["split"] == 0
     assert card["training"]["references"] == 6
     metric = metric_by_name(f"trained:{out}")

@@ -13,6 +13,7 @@ from embodied_iqa.base.records import Plain
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import add_workers, at_least
 from embodied_iqa.cli.training_checks import require_torch
+from embodied_iqa.pages.reports.kit.formatting import interval_words
 from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
 from embodied_iqa.quality.metrics.training.miqa_recipes import with_region_layer
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, recipe_by_name
@@ -121,10 +122,10 @@ def print_card(card: MetricCard, out: Path, *, as_json: bool) -> None:
         print_json(card)
         return
     found = card.results
+    ends = interval_words(found.get("srcc_low"), found.get("srcc_high"), int(found["references"]))
     print(
         f"{card.name} on {card.target}, {found['references']:.0f} held-out references: "
-        f"SRCC {found.get('srcc', float('nan')):.3f} "
-        f"[{found.get('srcc_low', float('nan')):.3f}, {found.get('srcc_high', float('nan')):.3f}], "
+        f"SRCC {found.get('srcc', float('nan')):.3f} ({ends}), "
         f"PLCC of the predicted label {found.get('label_plcc', float('nan')):.3f}"
     )
     print(f"metric: trained:{out}")

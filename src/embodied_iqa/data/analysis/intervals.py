@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.means import finite_means
-from embodied_iqa.data.analysis.resampling import References, interval_of
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, References, interval_of
 
 Array = NDArray[np.float64]
 _DRAWS: Final = 200
 _LEAST: Final = 2
-"""Fewer references give no interval."""
+"""Finite numbers that a row needs for a correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Interval:
     """95 % interval of a mean rank correlation.
 
     Attributes:
-        low: Lower end; NaN for fewer than two references.
+        low: Lower end; NaN for fewer than `FEWEST_REFERENCES`.
         high: Upper end.
         references: Number of references behind the correlation.
     """
@@ -42,7 +42,7 @@ def srcc_interval(columns: Array, references: References) -> Interval:
     """
     known = np.isfinite(columns)
     count = len(np.unique(references.index[known.sum(axis=1) >= _LEAST]))
-    if count < _LEAST:
+    if count < FEWEST_REFERENCES:
         return Interval(np.nan, np.nan, count)
     weights = references.weights[:_DRAWS]
     found = []

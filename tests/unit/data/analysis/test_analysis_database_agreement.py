@@ -16,7 +16,7 @@ from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.intervals import srcc_interval
 from embodied_iqa.data.analysis.noise_ceiling import noise_ceiling
 from embodied_iqa.data.analysis.opinion import mean_opinion
-from embodied_iqa.data.analysis.resampling import References
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, References
 
 GRADES = arrays(np.float64, st.tuples(st.integers(3, 20), st.just(2)), elements=st.integers(0, 4).map(float))
 
@@ -139,8 +139,9 @@ def test_order_of_rows_changes_nothing() -> None:
 
 
 def test_interval_of_the_agreement_is_that_of_repeated_rows() -> None:
-    pairs = pair_table(6)
-    scores = np.round(scores_with_holes()[:, :3], 1)  # with ties
+    pairs, rng = pair_table(12), np.random.default_rng(3)
+    scores = np.round(rng.random((len(pairs), 1)) + rng.random((len(pairs), 3)), 1)  # with ties
+    scores[rng.random(scores.shape) < 0.1] = np.nan
     references = References.drawn(pairs.reference_ids, draws=200, seed=5)
     found = srcc_interval(scores, references)
     means = []
@@ -150,14 +151,14 @@ def test_interval_of_the_agreement_is_that_of_repeated_rows() -> None:
         means.append(np.nanmean(matrix[np.triu_indices(3, 1)]))
     assert (found.low, found.high) == pytest.approx(tuple(np.percentile(means, (2.5, 97.5))))
     assert found.low < agreement(("a", "b", "c"), scores).mean < found.high
-    assert found.references == 6
+    assert found.references == 12
 
 
-def test_one_reference_gives_no_interval() -> None:
-    scores = np.random.default_rng(0).random((30, 2))
-    references = References.drawn(np.array(["r1"] * 30))
-    assert np.isnan(srcc_interval(scores, references).low)
-    two = References.drawn(np.array(["r1"] * 15 + ["r2"] * 15))
-    scores[15:, 1] = np.nan  # the second reference has no common scores
-    assert srcc_interval(scores, two).references == 1
-    assert np.isnan(srcc_interval(scores, two).high)
+def test_too_few_references_give_no_interval_but_their_number() -> None:
+    scores = np.random.default_rng(0).random((60, 2))
+    drawn = References.drawn(np.repeat([f"r{number:02d}" for number in range(FEWEST_REFERENCES)], 6))
+    assert np.isfinite(srcc_interval(scores, drawn).low)
+    scores[-6:, 1] = np.nan  # the last reference has no common scores
+    found = srcc_interval(scores, drawn)
+    assert found.references == FEWEST_REFERENCES - 1
+    assert np.isnan([found.low, found.high]).all()

@@ -132,12 +132,13 @@ def test_constant_and_missing_scores_are_reported(tmp_path: Path) -> None:
     assert "vla-0 gave every pair the same score" in text
     assert "90 pairs without the decision score of every VLA" in text
     assert "vla-1 scored no pair completely: not counted." in text
-    headline = r"3 VLMs rank the images of 3 references alike with SRCC 0\.\d\d \(95.% 0\.\d\d to 0\.\d\d\)"
+    headline = r"3 VLMs rank the images of 3 references alike with SRCC 0\.\d\d "
+    headline += r"\(no interval: 3 references, 10 are needed\)"
     assert re.search(headline + "; 2 VLAs scored", text)
     assert ">nan<" not in text.lower()
     one = write_database(tmp_path / "one", references=1)
     text = write_database_report(one).read_text(encoding="utf-8")
-    assert "(no interval: fewer than two references); 3 VLAs rank the images of 1 reference alike" in text
+    assert "(no interval: 1 reference, 10 are needed); 3 VLAs rank the images of 1 reference alike" in text
 
 
 def test_the_page_says_which_subjects_count_for_a_view(tmp_path: Path) -> None:

@@ -112,10 +112,9 @@ def test_subsets_and_paired_differences(tmp_path: Path) -> None:
     assert len(by[Breakdown.LEVELS]) == 25
     (difference,) = [row for row in found.differences if {row.first, row.second} == {"good", "noisy"}]
     assert difference.first == "good"
-    assert difference.certain
-    ends = {row.metric: (row.low, row.agreement.srcc, row.high) for row in found.metrics}["good"]
-    assert None not in ends
-    assert list(ends) == sorted(ends)  # type: ignore[type-var]
+    assert difference.value > 0.2
+    assert (difference.low, difference.high) == (None, None), "four references give no interval"
+    assert {(row.low, row.high) for row in found.metrics} == {(None, None)}
 
 
 def test_an_evaluation_is_written_reported_and_reuses_what_was_measured(tmp_path: Path) -> None:

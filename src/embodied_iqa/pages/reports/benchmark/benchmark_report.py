@@ -17,7 +17,7 @@ from embodied_iqa.pages.reports.benchmark import (
 )
 from embodied_iqa.pages.reports.benchmark.lines import whole_scores
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder
-from embodied_iqa.pages.reports.kit.formatting import number, plural, share
+from embodied_iqa.pages.reports.kit.formatting import interval_words, number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE
 from embodied_iqa.quality.metrics.benchmark.benchmark_results import ESTIMATOR, RESULTS, BenchmarkResults
@@ -69,7 +69,7 @@ def _headline(results: BenchmarkResults) -> str:
     best = next(rank for rank in results.ranks if rank.target is target)
     if best.srcc is None:
         return f"No metric has a defined correlation with {target}."
-    ends = f"95\N{NO-BREAK SPACE}% {number(best.low)} to {number(best.high)}"
+    ends = interval_words(best.low, best.high, best.references)
     return f"{best.metric} predicts {target} best: SRCC {number(best.srcc)} ({ends})."
 
 

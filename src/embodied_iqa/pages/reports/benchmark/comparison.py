@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.pages.reports.benchmark.lines import targets_of, whole_scores
+from embodied_iqa.pages.reports.kit.formatting import certain_word
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
@@ -17,7 +19,8 @@ def chapter(results: BenchmarkResults) -> Chapter:
         "Which differences are certain?",
         "Difference of the mean SRCC over the splits. Paired bootstrap: the references are drawn again with "
         "replacement, the same draw for both metrics and all splits. "
-        "A difference is certain if its 95 % interval excludes 0.",
+        f"A difference is certain if its 95 % interval excludes 0. Fewer than {FEWEST_REFERENCES} held-out "
+        "references have no interval.",
         "",
         tuple(_part(results, target, folded=target != whole[0]) for target in targets_of(results)),
     )
@@ -34,7 +37,7 @@ def _part(results: BenchmarkResults, target: Target, *, folded: bool) -> Part:
             Column("By", 3, name="difference"): lambda row: row.value,
             Column("Low", 3): lambda row: row.low,
             Column("High", 3): lambda row: row.high,
-            Column("Certain"): lambda row: "yes" if row.certain else "no",
+            Column("Certain"): lambda row: certain_word(row.low, certain=row.certain),
         },
         name=f"differences_{target}",
         folded=folded,

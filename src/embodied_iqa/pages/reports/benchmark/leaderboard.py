@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE, targets_of, whole_scores
 from embodied_iqa.pages.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure, Tick
-from embodied_iqa.pages.reports.kit.formatting import number, plural
+from embodied_iqa.pages.reports.kit.formatting import interval_words, number, plural
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Table
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
@@ -60,10 +60,11 @@ def _percent(srcc: float, start: float) -> float:
 
 def _lane(target: Target, rank: RankRow, start: float) -> Lane:
     title = "cognition" if target is Target.COGNITION else "decision"
-    if rank.srcc is None or rank.low is None or rank.high is None:
+    if rank.srcc is None:
         return Lane(title, f"{target}: undefined", "undefined")
-    text = f"{target}: SRCC {rank.srcc:.3f}, {rank.low:.3f} to {rank.high:.3f}"
-    dot = Dot(*(_percent(value, start) for value in (rank.srcc, rank.low, rank.high)))
+    text = f"{target}: SRCC {rank.srcc:.3f}, {interval_words(rank.low, rank.high, rank.references)}"
+    ends = (rank.srcc if end is None else end for end in (rank.low, rank.high))
+    dot = Dot(*(_percent(value, start) for value in (rank.srcc, *ends)))
     return Lane(title, text, number(rank.srcc, 3), dot=dot)
 
 

@@ -11,7 +11,7 @@ from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group
 from embodied_iqa.data.analysis.intervals import Interval
 from embodied_iqa.data.analysis.published_results import SHAPE
 from embodied_iqa.data.analysis.study import TOTAL, GroupStudy, Study
-from embodied_iqa.pages.reports.kit.formatting import ABSENT, number, plural, share
+from embodied_iqa.pages.reports.kit.formatting import ABSENT, interval_words, number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
 
 _ROUNDING: Final = 1e-6
@@ -62,15 +62,12 @@ def _group_tiles(group: Group, found: GroupStudy) -> Iterator[Tile]:
 
 
 def _with_interval(value: float, interval: Interval | None) -> str:
-    ends = _ends(interval) or "no interval: fewer than two references"
-    return f"{number(value)} ({ends})"
+    return f"{number(value)} ({_ends(interval)})"
 
 
 def _ends(interval: Interval | None) -> str:
-    """Return an interval in words; empty without one."""
-    if interval is None or np.isnan(interval.low):
-        return ""
-    return f"95\N{NO-BREAK SPACE}% {number(interval.low)} to {number(interval.high)}"
+    """Return an interval in words, or why it was withheld; empty without one."""
+    return "" if interval is None else interval_words(interval.low, interval.high, interval.references)
 
 
 def _finite(value: float) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 
@@ -49,6 +50,19 @@ def share(value: float | None, whole: float) -> float | None:
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun: "1 frame", "3,000 frames"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def interval_words(low: float | None, high: float | None, references: int) -> str:
+    """Return a 95 % interval of a rank correlation in words; why there is none where it was withheld."""
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        few = references < FEWEST_REFERENCES
+        return f"no interval: {plural(references, 'reference')}" + f", {FEWEST_REFERENCES} are needed" * few
+    return f"95\N{NO-BREAK SPACE}% {number(low)} to {number(high)}"
+
+
+def certain_word(low: float | None, *, certain: bool) -> str:
+    """Return whether a difference is certain; unknown without an interval."""
+    return "unknown" if low is None else "yes" if certain else "no"
 
 
 def clean_text(text: str) -> str:

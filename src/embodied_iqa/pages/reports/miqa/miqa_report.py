@@ -9,7 +9,7 @@ from typing import Final
 from embodied_iqa.base.records import read_json
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder
-from embodied_iqa.pages.reports.kit.formatting import number, plural, share
+from embodied_iqa.pages.reports.kit.formatting import interval_words, number, plural, share
 from embodied_iqa.pages.reports.kit.page import Chapter, Part, Tile
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 from embodied_iqa.pages.reports.miqa.published_metrics import published_rows
@@ -84,7 +84,8 @@ def _headline(result: MiqaEvaluation) -> str:
     best = _best(result)
     if best is None or best.agreement.srcc is None:
         return "No metric has a defined correlation with the labels."
-    ends = f"95\N{NO-BREAK SPACE}% {number(best.low)} to {number(best.high)}"
+    references = next(facts.references for facts in result.tasks if facts.task == best.task)
+    ends = interval_words(best.low, best.high, references)
     return f"Best on {best.task}: {best.metric}, SRCC {number(best.agreement.srcc)} ({ends})"
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.imaging.distortions.region import region_combinations
 from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.pages.reports.kit.formatting import certain_word
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Row, Table
 from embodied_iqa.pages.reports.miqa.published_metrics import PublishedRow, published_rows
 from embodied_iqa.suites.miqa.evaluation.evaluation_results import (
@@ -136,9 +138,10 @@ def difference_table(result: MiqaEvaluation, task: VisionTask) -> Table:
             Column("Difference", 3): lambda row: row.value,
             Column("Low", 3): lambda row: row.low,
             Column("High", 3): lambda row: row.high,
-            Column("Certain"): lambda row: "yes" if row.certain else "no",
+            Column("Certain"): lambda row: certain_word(row.low, certain=row.certain),
         },
-        "95 % interval from the same draws of references for both; certain if it excludes 0.",
+        "95 % interval from the same draws of references for both; certain if it excludes 0. Fewer "
+        f"than {FEWEST_REFERENCES} references have none.",
         name=f"differences_{task}",
     )
 

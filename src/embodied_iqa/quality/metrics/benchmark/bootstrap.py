@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from embodied_iqa.data.analysis.intervals import weighted_srcc
 from embodied_iqa.data.analysis.means import finite_mean, finite_means
-from embodied_iqa.data.analysis.resampling import References, interval_of
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, References, interval_of
 from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import FEWEST_PAIRS, pearson
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ class Rank:
     Attributes:
         metric: Name.
         srcc: NaN if undefined.
-        low: Lower end of the 95 % interval from drawing references; NaN if undefined.
+        low: Lower end of the 95 % interval from drawing references; NaN for fewer than `FEWEST_REFERENCES`.
         high: Upper end.
         pairs: Number of pairs behind it, each counted once.
         references: Number of references behind it.
@@ -54,7 +54,7 @@ class Difference:
         first: The metric with the higher SRCC.
         second: The other one.
         value: Difference of the two SRCC of `Rank`.
-        low: Lower end of the 95 % interval.
+        low: Lower end of the 95 % interval, as of `Rank`.
         high: Upper end; the metrics differ if the interval excludes 0.
     """
 
@@ -135,7 +135,7 @@ def _of_metric(by_split: Sequence[Array], scores: Array, references: References)
             used |= rows
     count = len(np.unique(references.index[used]))
     undefined = np.full(len(references.weights), np.nan)
-    drawn = finite_means(np.stack(draws), axis=0) if draws and count > 1 else undefined
+    drawn = finite_means(np.stack(draws), axis=0) if draws and count >= FEWEST_REFERENCES else undefined
     return _Resampled(finite_mean(np.array(found)), drawn, int(used.sum()), count)
 
 

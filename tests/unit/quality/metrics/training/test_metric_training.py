@@ -148,7 +148,7 @@ def test_our_metrics_learn_an_order_of_noise_on_references_they_have_not_seen(
     assert metric.info.higher_is_better
     card = measure_held_out(tmp_path / "metric", training.recipe, samples(owners=REFERENCES[6:]))
     assert card.results["srcc"] > 0.9
-    assert card.results["srcc_low"] <= card.results["srcc"] <= card.results["srcc_high"]
+    assert not {"srcc_low", "srcc_high"} & card.results.keys(), "two references give no interval"
     assert card.results["pairs"] == 10
     assert card == load_metric_card(tmp_path / "metric")
     assert card.target == "noise"
