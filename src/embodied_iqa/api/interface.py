@@ -26,6 +26,8 @@ from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedImage
 from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
+from embodied_iqa.imaging.distortions.image import checked
+from embodied_iqa.imaging.distortions.stream import VIEW_OF_FILES, stamp_of_pixels
 from embodied_iqa.imaging.images.frame import Frame, parse_view
 from embodied_iqa.models.scoring.cognition import CognitionScore, score_cognition
 from embodied_iqa.models.scoring.decision import DecisionScore, score_decision
@@ -52,8 +54,8 @@ def distort(
     distortion: str,
     *,
     seed: int = 0,
-    view: str = "top",
-    stamp_ns: int = 0,
+    view: str = VIEW_OF_FILES,
+    stamp_ns: int | None = None,
     frozen: bool = False,
 ) -> Image:
     """Return a distorted copy of an image.
@@ -64,14 +66,17 @@ def distort(
             ``"miqd:fog:4"``, or an own one, ``"python:my_module:entry:3"``.
         seed: Seed of all random parts, at least 0. Seed, view and stamp together determine the image.
         view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
-        stamp_ns: Time stamp of the frame in nanoseconds.
+        stamp_ns: Time stamp of the frame in nanoseconds; None for one that follows from the pixels, so that
+            `embodied-iqa distort` makes the same of a file, whatever its name.
         frozen: The same noise for every stamp.
 
     Raises:
         UsageError: An unknown distortion or level.
         InputError: An array of another type, shape or size.
     """
-    return FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen)).apply(image, view, stamp_ns)
+    distorter = FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen))
+    taken_ns = stamp_of_pixels(checked(image)) if stamp_ns is None else stamp_ns
+    return distorter.apply(image, view, taken_ns)
 
 
 def measure(distorted: Image, reference: Image | None = None, metric: str | Metric = "ssim") -> float:

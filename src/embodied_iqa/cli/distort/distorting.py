@@ -139,7 +139,8 @@ def _jobs(
             continue
         specs = []
         for want in wanted:
-            level = random_level(seed, want.id, image.name) if want.level is None else want.level
+            key = image.name if image.stamp_ns is not None else _digest(image)
+            level = random_level(seed, want.id, key) if want.level is None else want.level
             specs.append(DistortionSpec(want.id, level, seed))
         missing = _missing(batch, image, specs)
         batch.kept += len(specs) - len(missing)

@@ -13,6 +13,7 @@ from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.distortions.batch import CleanImage
 from embodied_iqa.imaging.distortions.manifest import Failure
+from embodied_iqa.imaging.distortions.stream import VIEW_OF_FILES
 from embodied_iqa.imaging.images.codecs import image_files
 from embodied_iqa.imaging.images.frame import view_of_topic
 
@@ -55,7 +56,7 @@ def clean_images(path: Path, topics: Sequence[str] = ()) -> Iterator[CleanImage 
         names.setdefault(file.relative_to(root).with_suffix("").as_posix(), []).append(file)
     for name, files in names.items():
         if len(files) == 1:
-            yield CleanImage(name, name, 0, files[0])
+            yield CleanImage(name, VIEW_OF_FILES, None, files[0])
             continue
         others = ", ".join(file.name for file in files)
         for file in files:

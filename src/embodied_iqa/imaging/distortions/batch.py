@@ -23,7 +23,7 @@ from embodied_iqa.imaging.distortions.manifest import Failure, Record
 from embodied_iqa.imaging.distortions.references import read_reference
 from embodied_iqa.imaging.distortions.region import distort_region
 from embodied_iqa.imaging.distortions.spec import LEVELS, DistortionSpec
-from embodied_iqa.imaging.distortions.stream import frame_generator
+from embodied_iqa.imaging.distortions.stream import frame_generator, stamp_of_pixels
 from embodied_iqa.imaging.images.codecs import write_image
 
 
@@ -78,14 +78,14 @@ class CleanImage:
 
     Attributes:
         name: Name of its outputs, without a suffix, with ``/`` between folders.
-        view: Camera of a recorded frame, so that it is distorted as it was live; a file's name.
-        stamp_ns: Stamp of a recorded frame; 0 for a file.
+        view: Camera of a recorded frame, so that it is distorted as it was live; `VIEW_OF_FILES` of a file.
+        stamp_ns: Stamp of a recorded frame; None for a file, whose stamp follows from its pixels.
         source: The file, or the frame.
     """
 
     name: str
     view: str
-    stamp_ns: int
+    stamp_ns: int | None
     source: Path | Image
 
     @property
@@ -113,7 +113,7 @@ class Job:
 
 
 def random_level(seed: int, distortion_id: str, name: str) -> int:
-    """Return a level that depends only on seed, type and image."""
+    """Return a level that depends only on seed, type and image: the hash of a file, the name of a frame."""
     digest = blake2b(f"{seed}|{distortion_id}|{name}".encode(), digest_size=8).digest()
     return LEVELS[int.from_bytes(digest, "little") % len(LEVELS)]
 
@@ -135,6 +135,8 @@ def expected_record(
         level=spec.level,
         parameters=distortion.named_parameters(spec.level),
         seed=spec.seed,
+        view=image.view,
+        stamp_ns=image.stamp_ns or 0,
         outside_level=None if region is None else region.outside,
         mask_sha256=None if region is None else region.sha256(),
     )
@@ -160,7 +162,8 @@ def _do(job: Job, options: BatchOptions) -> Record | Failure:
     source, spec = job.image, job.spec
     try:
         clean, source_sha256 = _clean(source)
-        distorted = _distorted(clean, job, options.region)
+        stamp_ns = stamp_of_pixels(clean) if source.stamp_ns is None else source.stamp_ns
+        distorted = _distorted(clean, job, stamp_ns, options.region)
     except InputError as error:
         named = source.reference in str(error)
         return Failure(source.reference, str(error) if named else f"{source.reference!r}: {error}")
@@ -168,7 +171,7 @@ def _do(job: Job, options: BatchOptions) -> Record | Failure:
     write_image(options.out / record.output, distorted, _ENCODINGS[options.image_format])
     height, width = distorted.shape[:2]
     digest = sha256(distorted.data).hexdigest()
-    return replace(record, sha256=digest, width_px=width, height_px=height)
+    return replace(record, stamp_ns=stamp_ns, sha256=digest, width_px=width, height_px=height)
 
 
 def _clean(image: CleanImage) -> tuple[Image, str]:
@@ -190,9 +193,9 @@ def _of_file(path: Path) -> tuple[Image, str] | InputError:
         return error
 
 
-def _distorted(image: Image, job: Job, region: Region | None) -> Image:
+def _distorted(image: Image, job: Job, stamp_ns: int, region: Region | None) -> Image:
     spec = job.spec
-    rng = frame_generator(spec, job.image.view, job.image.stamp_ns)
+    rng = frame_generator(spec, job.image.view, stamp_ns)
     if region is None:
         return distort(image, spec.id, spec.level, rng)
     levels = {"inside": spec.level, "outside": region.outside}

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts, write_text_whole
@@ -17,6 +17,12 @@ from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES
 from embodied_iqa.base.user_files.texts import check_size
 
 _JOURNAL: Final = "manifest.partial.jsonl"
+SEEDING: Final = (
+    "type, level, seed, view and stamp_ns determine what is done to an image, by command as in Python: "
+    "embodied_iqa.distort(image, 'TYPE:LEVEL', seed=seed, view=view, stamp_ns=stamp_ns). A file has view "
+    "'top' and a stamp that follows from its pixels, which is what Python takes where neither is given."
+)
+"""The rule, as ``manifest.json`` states it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,8 @@ class Record:
         level: Level 1 to 5; with a region, the level inside.
         parameters: The level's parameters by name.
         seed: The seed of the run.
+        view: Camera of the image; see `SEEDING`.
+        stamp_ns: Its stamp.
         outside_level: Level outside the region; None without a region.
         mask_sha256: Hash of the region's mask; None without a region.
         sha256: Hash of the distorted pixels, ``(H, W, 3)`` RGB.
@@ -47,6 +55,8 @@ class Record:
     level: int
     parameters: dict[str, float] = field(hash=False)
     seed: int = 0
+    view: str = ""
+    stamp_ns: int = 0
     outside_level: int | None = None
     mask_sha256: str | None = None
     sha256: str = ""
@@ -56,7 +66,8 @@ class Record:
     def same_recipe_as(self, other: Record) -> bool:
         """Return whether ``other`` would be made in the same way from the same image."""
         mine, theirs = (
-            replace(record, sha256="", width_px=0, height_px=0, reference="") for record in (self, other)
+            replace(record, sha256="", width_px=0, height_px=0, reference="", stamp_ns=0)
+            for record in (self, other)
         )
         return mine == theirs
 
@@ -80,6 +91,7 @@ class _File:
 
     pictures: tuple[Record, ...]
     failed: tuple[Failure, ...] = ()
+    seeding: str = ""
 
 
 class Manifest:
@@ -159,7 +171,8 @@ class Manifest:
         writer.writeheader()
         writer.writerows(values | {"parameters": json.dumps(values["parameters"])} for values in present)
         failed = [unstructure(failure) for failure in self.failed]
-        tree = {"pictures": present} | ({"failed": failed} if failed else {})
+        tree: dict[str, Any] = {"seeding": SEEDING, "pictures": present}
+        tree |= {"failed": failed} if failed else {}
         file, text = self._folder / "manifest.json", json.dumps(tree, indent=1) + "\n"
         check_size(text, file, "the manifest", most_bytes=MOST_DATASET_BYTES)
         write_text_whole(self._folder / "manifest.csv", table.getvalue())

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Final
 
+import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
 from embodied_iqa.imaging.distortions.catalogue import distort, entry
 from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 
+VIEW_OF_FILES: Final = "top"
+"""Of an image that no camera of a robot took."""
+_STAMP_BYTES: Final = 7
 _FROZEN_STAMP_NS = -1
 _EVERY_VIEW = "*"
 
@@ -28,6 +33,15 @@ def frame_generator(spec: DistortionSpec, view: str, stamp_ns: int) -> Generator
     key = f"{spec.seed}|{distortion.id}|{spec.level}|{place}|{time_ns}".encode()
     entropy = int.from_bytes(blake2b(key, digest_size=16).digest(), "little")
     return Generator(PCG64(SeedSequence(entropy)))
+
+
+def stamp_of_pixels(rgb: Image) -> int:
+    """Return the stamp of an image without one, such as that of a file: it follows from shape and pixels.
+
+    So a file gets the same noise under any name, by command and in Python, and other images other noise.
+    """
+    digest = blake2b(f"{rgb.shape}".encode() + np.ascontiguousarray(rgb).tobytes(), digest_size=_STAMP_BYTES)
+    return int.from_bytes(digest.digest(), "little")
 
 
 class FrameDistorter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image as Image_
 
+import embodied_iqa
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.records import read_json
 from embodied_iqa.cli.main import main
@@ -21,8 +23,9 @@ from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter, distort_region, frame_generator
 from embodied_iqa.imaging.distortions import manifest as manifest_module
 from embodied_iqa.imaging.distortions.image import Image
-from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
+from embodied_iqa.imaging.distortions.manifest import SEEDING, Failure, Manifest, Record
 from embodied_iqa.imaging.distortions.references import read_reference
+from embodied_iqa.imaging.distortions.stream import stamp_of_pixels
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 
@@ -55,7 +58,9 @@ def test_an_image_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: P
     assert main(["distort", "--type", "15:4", "--seed", "3", str(folder / "a.png"), "--out", str(out)]) == 0
     made = read_image(out / "15_4" / "a.png")
     spec = DistortionSpec("15", 4, 3)
-    assert np.array_equal(made, FrameDistorter(spec).apply(read_image(folder / "a.png"), "a", 0))
+    clean = read_image(folder / "a.png")
+    stamp_ns = stamp_of_pixels(clean)
+    assert np.array_equal(made, FrameDistorter(spec).apply(clean, "top", stamp_ns))
     (record,) = json.loads((out / "manifest.json").read_text())["pictures"]
     assert record["parameters"] == {"variance": 0.02}
     assert (record["type"], record["name"], record["level"], record["seed"]) == (
@@ -64,12 +69,31 @@ def test_an_image_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: P
         4,
         3,
     )
+    assert (record["view"], record["stamp_ns"]) == ("top", stamp_ns)
     assert record["sha256"] == sha256(made.data).hexdigest()
     assert record["reference_sha256"] == sha256((folder / "a.png").read_bytes()).hexdigest()
     with (out / "manifest.csv").open(encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     assert row["sha256"] == record["sha256"]
     assert row["output"] == "15_4/a.png"
+
+
+@pytest.mark.parametrize("word", ["12:4", "miqd:fog:3", "03:2"])
+def test_the_same_seed_gives_the_same_pixels_by_command_and_in_python_under_any_name(
+    folder: Path, tmp_path: Path, word: str
+) -> None:
+    shutil.copy(folder / "a.png", tmp_path / "renamed.png")
+    for file in (folder / "a.png", tmp_path / "renamed.png"):
+        command = ["distort", str(file), "--type", word, "--seed", "5", "--out", str(tmp_path / "out")]
+        assert main([*command, "--workers", "1"]) == 0
+    made = [read_image(file) for file in sorted((tmp_path / "out").rglob("*.png"))]
+    expected = embodied_iqa.distort(read_image(folder / "a.png"), word, seed=5)
+    assert [np.array_equal(image, expected) for image in made] == [True, True]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["seeding"] == SEEDING
+    (view,), (stamp_ns,) = ({record[key] for record in manifest["pictures"]} for key in ("view", "stamp_ns"))
+    again = embodied_iqa.distort(read_image(folder / "a.png"), word, seed=5, view=view, stamp_ns=stamp_ns)
+    assert np.array_equal(again, expected)
 
 
 def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
@@ -150,7 +174,7 @@ def test_a_region_takes_two_levels(folder: Path, tmp_path: Path):
     cv2.imwrite(str(tmp_path / "roi.png"), mask)
     command = ["distort", str(folder / "a.png"), "--type", "12", "--region", str(tmp_path / "roi.png")]
     assert main([*command, "--inside", "4", "--outside", "1", "--out", str(out)]) == 0
-    rng = frame_generator(DistortionSpec("12", 4), "a", 0)
+    rng = frame_generator(DistortionSpec("12", 4), "top", stamp_of_pixels(reference))
     expected = distort_region(reference, "12", mask, inside=4, outside=1, rng=rng)
     assert np.array_equal(read_image(out / "12_4in_1out" / "a.png"), expected)
 
@@ -169,7 +193,7 @@ def test_a_recording_is_distorted_as_it_was_live(tmp_path: Path, photographs: li
         assert np.array_equal(frame, live.apply(photographs[0], "wrist", stamp_ns))
 
 
-def test_random_levels_depend_on_seed_and_name_only(folder: Path, tmp_path: Path):
+def test_random_levels_depend_on_seed_and_image_only(folder: Path, tmp_path: Path):
     for out in ("x", "y"):
         command = ["distort", str(folder), "--all", "--levels", "random", "--out", str(tmp_path / out)]
         assert main([*command, "--format", "webp"]) == 0
