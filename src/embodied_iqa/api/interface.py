@@ -37,6 +37,7 @@ from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.metric import Metric
 from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext, load_run
 from embodied_iqa.runs.trial.scores import RunScores
@@ -87,17 +88,30 @@ def measure(distorted: Image, reference: Image | None = None, metric: str | Metr
         reference: The same image undistorted; None for a metric without reference.
         metric: Name of a metric (docs/metrics.md), or a metric of `load_metric`, which loads only once.
 
+    Warns:
+        UserWarning: A trained metric has learned nothing from such images.
+
     Raises:
         UsageError: An unknown metric.
         InputError: Images of different shapes, or the reference is missing.
     """
     if not isinstance(metric, str):
-        return metric.measure(distorted, reference)
+        return _measured(metric, distorted, reference)
     named = metric_by_name(metric)
     try:
-        return named.measure(distorted, reference)
+        return _measured(named, distorted, reference)
     finally:
         close_metric(named)
+
+
+def _measured(metric: Metric, distorted: Image, reference: Image | None) -> float:
+    if not isinstance(metric, TrainedMetric):
+        return metric.measure(distorted, reference)
+    values = metric.input.measure(distorted, reference)
+    if metric.outside_training(values):
+        text = f"outside training: the image is unlike those that {metric.info.name} was trained on"
+        warnings.warn(text, stacklevel=3)
+    return metric.measure_from(values)
 
 
 def load_metric(name: str) -> Metric:

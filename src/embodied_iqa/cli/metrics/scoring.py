@@ -17,6 +17,8 @@ from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.image_set import PairImages
+from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,13 @@ class Scored:
         image: The file, below the folder that was named.
         value: None where it failed.
         error: Empty where it did not.
+        outside: A trained metric has learned nothing from such images; None where that is not known.
     """
 
     image: str
     value: float | None
     error: str = ""
+    outside: bool | None = None
 
 
 def score(arguments: argparse.Namespace) -> int:
@@ -68,10 +72,19 @@ def scores_of(
             undistorted = None
             if metric.info.needs is Needs.REFERENCE and reference is not None:
                 undistorted = read_image(_reference_of(name, reference))
-            yield Scored(str(name), metric.measure(read_image(file), undistorted, context))
+            pair = PairImages(str(name), read_image(file), undistorted, context)
+            yield Scored(str(name), *_measured(metric, pair))
         except InputError as error:
             reason = str(error)
             yield Scored(str(name), None, reason if str(file) in reason else f"{str(file)!r}: {reason}")
+
+
+def _measured(metric: Metric, pair: PairImages) -> tuple[float, str, bool | None]:
+    """Return the value, no error, and whether a trained metric has learned from such images."""
+    if not isinstance(metric, TrainedMetric):
+        return metric.measure(pair.distorted, pair.reference, pair.context), "", None
+    values = metric.input.measure(pair.distorted, pair.reference, pair.context)
+    return metric.measure_from(values, pair.context), "", metric.outside_training(values)
 
 
 def _reference_of(name: Path, reference: Path) -> Path:
@@ -100,7 +113,13 @@ def print_scores(info: MetricInfo, scored: list[Scored], *, as_json: bool) -> No
     mean = fmean(finite) if finite else None
     if as_json:
         rows = [
-            {"picture": row.image, "value": _plain(row.value), "error": row.error or None} for row in scored
+            {
+                "picture": row.image,
+                "value": _plain(row.value),
+                "error": row.error or None,
+                "outside_training": row.outside,
+            }
+            for row in scored
         ]
         tree = {"metric": info.name, "higher_is_better": info.higher_is_better, "mean": mean}
         print_json(tree | {"pictures": rows})
@@ -108,12 +127,16 @@ def print_scores(info: MetricInfo, scored: list[Scored], *, as_json: bool) -> No
         table = table_of("image", info.name, right=(info.name,))
         for row in scored:
             if row.value is not None:
-                table.add_row(row.image, f"{row.value:.6g}")
+                table.add_row(row.image, f"{row.value:.6g}" + " (outside training)" * bool(row.outside))
         console().print(table)
         if len(scored) > 1:
             direction = "higher" if info.higher_is_better else "lower"
             average = "-" if mean is None else f"{mean:.6g}"
             print(f"mean {average} of {len(finite)} images, {direction} is better")
+    outside = sum(bool(row.outside) for row in scored)
+    if outside:
+        what = f"{outside} of {len(scored)} images are unlike those that {info.name} was trained on"
+        print(f"embodied-iqa: outside training: {what}; do not rely on their values", file=sys.stderr)
     for row in failed:
         print(f"embodied-iqa: {row.error}", file=sys.stderr)
     if failed and len(scored) > 1:

@@ -31,6 +31,8 @@ class MetricCard:
         target: What was learned, such as ``decision``; empty if the caller did not say.
         label_low: Least label of the training.
         label_high: Largest label of the training.
+        rank_range: Ends of the range in which the rank is held; None for a network that predicts the label
+            alone, and for a metric of an earlier version.
         sha256: Hash of the network's file.
         training: Recipe, seed, numbers of pairs and references, epochs, validation.
         database: Where the images and labels come from, and how they were made.
@@ -56,6 +58,7 @@ class MetricCard:
     versions: dict[str, str] = field(default_factory=dict)
     results: dict[str, float] = field(default_factory=dict)
     command: str = ""
+    rank_range: tuple[float, float] | None = None
     format: int = CARD_FORMAT
 
 

@@ -15,11 +15,14 @@ from embodied_iqa.base.onnx_session import open_session
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, load_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import SMALLEST_PX, NetworkInput
+from embodied_iqa.quality.metrics.learned.training_range import load_training_range
 from embodied_iqa.quality.metrics.metric import Image, MetricContext, MetricInfo
 
 KIND: Final = "trained"
 CALIBRATED: Final = "#calibrated"
 """Behind the folder: the predicted label instead of the rank."""
+_BEND: Final = 0.05
+"""Share of the range of ranks, at each end, in which they approach the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +30,16 @@ class Prediction:
     """Output of the two heads.
 
     Attributes:
-        rank: About 0 (worst) to 1 (best): the share of training images with a lower label. Trained for
+        rank: 0 (worst) to 1 (best): about the share of training images with a lower label. Trained for
             order.
         label: Predicted label, in its own units. Trained for the least squared error.
+        outside_training: The image is unlike those of the training, so that neither value nor order can be
+            relied on; None where the metric, of an earlier version, does not know.
     """
 
     rank: float
     label: float
+    outside_training: bool | None = None
 
 
 class TrainedMetric:
@@ -53,6 +59,7 @@ class TrainedMetric:
     def __init__(self, folder: Path, *, calibrated: bool = False) -> None:
         self.card: MetricCard = load_metric_card(folder)
         self._session = _session(folder, self.card)
+        self._range = load_training_range(folder)
         card = self.card
         self.input: Final = NetworkInput(card.input, card.subjects, card.size_px)
         if self.input.version() != card.input_version:
@@ -63,7 +70,9 @@ class TrainedMetric:
             )
         self._views = {view: index for index, view in enumerate(card.views)}
         self._calibrated = calibrated
-        low, high = (card.label_low, card.label_high) if calibrated else (-np.inf, np.inf)
+        low, high = card.rank_range or (-np.inf, np.inf)
+        if calibrated:
+            low, high = card.label_low, card.label_high
         self.info = MetricInfo(
             f"{KIND}:{folder}{CALIBRATED if calibrated else ''}",
             self.input.needs,
@@ -100,7 +109,11 @@ class TrainedMetric:
         """Return the output of both heads for a measured `input`: metrics of the same input can share it."""
         view = context.view if context is not None else None
         rank, label = self.outputs(values[None], np.array([self.number_of(view)]))
-        return Prediction(float(rank[0]), float(label[0]))
+        return Prediction(float(rank[0]), float(label[0]), self.outside_training(values))
+
+    def outside_training(self, values: NDArray[Any]) -> bool | None:
+        """Return whether a measured `input` is unlike those of the training; see `Prediction`."""
+        return None if self._range is None else bool(self._range.distances(values[None])[0] > 1)
 
     def number_of(self, view: View | None) -> int:
         """Return the place of a camera in the card's views; their number for another camera."""
@@ -117,7 +130,16 @@ class TrainedMetric:
         """
         rank, label = self._session.run(["rank", "label"], {"input": values, "view": views})
         labels = np.clip(np.asarray(label, np.float64), self.card.label_low, self.card.label_high)
-        return np.asarray(rank, np.float64), labels
+        ranks, ends = np.asarray(rank, np.float64), self.card.rank_range
+        return ranks if ends is None else held_in(ranks, *ends), labels
+
+
+def held_in(ranks: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Hold ranks in their range without a change of their order: near an end they approach it."""
+    margin = _BEND * (high - low)
+    above, below = (np.minimum(0.0, side) for side in (high - margin - ranks, ranks - low - margin))
+    bent: NDArray[np.float64] = np.exp(below / margin) - np.exp(above / margin)
+    return np.clip(ranks, low + margin, high - margin) + margin * bent
 
 
 def _session(folder: Path, card: MetricCard) -> Any:

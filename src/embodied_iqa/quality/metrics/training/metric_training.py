@@ -32,6 +32,7 @@ from embodied_iqa.quality.metrics.learned.card import (
     save_metric_card,
 )
 from embodied_iqa.quality.metrics.learned.trained import KIND
+from embodied_iqa.quality.metrics.learned.training_range import TrainingRange
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.loop import (
@@ -162,9 +163,11 @@ class RecipeTraining:
         ranks = recipe.objective is Objective.TWO_HEADS
         export_network(network, training, label_scale(training.labels), out / NETWORK_FILE, ranks=ranks)
         save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in epochs], self.name, out / _CURVE)
+        TrainingRange.of(inputs.values[:learned], inputs.values[learned:]).save(out)
         card = self._card(inputs, sha256_of(out / NETWORK_FILE), samples.images.name)
+        ends = (0.0, 1.0) if ranks else None
         facts |= _results(network, epochs)
-        save_metric_card(replace(card, training={"seed": seed, **facts, **record}), out)
+        save_metric_card(replace(card, rank_range=ends, training={"seed": seed, **facts, **record}), out)
         shutil.rmtree(out / INPUTS_FOLDER, ignore_errors=True)
 
     def _starting(self, out: Path, seed: int) -> StartingWeights:

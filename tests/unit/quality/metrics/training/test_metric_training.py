@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,16 +14,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import embodied_iqa
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.folder import JobFolder
+from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.correlation import srcc
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.benchmark.values import SharedInputs, measured
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.learned.card import load_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
-from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
+from embodied_iqa.quality.metrics.learned.trained import TrainedMetric, held_in
+from embodied_iqa.quality.metrics.learned.training_range import RANGE_FILE
 from embodied_iqa.quality.metrics.metric import Metric, MetricContext, Needs
 from embodied_iqa.quality.metrics.trainable import Trainable, TrainingSet
 from embodied_iqa.quality.metrics.training import metric_training
@@ -165,6 +170,8 @@ def test_every_recipe_trains_and_exports_what_it_trained(name: str, tmp_path: Pa
     (pair,) = NoisyImages([]).read(["r1-4"])
     found = metric.predict(pair.distorted, pair.reference, pair.context)
     assert np.isfinite([found.rank, found.label]).all()
+    assert 0.0 <= found.rank <= 1.0
+    assert found.outside_training is False, "an image of the training"
     assert metric.measure(pair.distorted, pair.reference, pair.context) == found.rank
     calibrated = metric_by_name(f"trained:{tmp_path / 'metric'}#calibrated")
     assert calibrated.measure(pair.distorted, pair.reference, pair.context) == found.label
@@ -339,3 +346,29 @@ def test_inference_needs_no_torch(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert np.isfinite(float(done.stdout))
+
+
+def test_an_image_unlike_the_training_is_outside_and_ranks_keep_their_order_within_the_range(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    training = small("embodied-nr", epochs=1)
+    made = training.train(samples(), tmp_path / "metric", 0)
+    stripes = np.zeros((96, 128, 3), np.uint8)
+    stripes[:, ::2] = 255, 0, 128
+    write_image(tmp_path / "images" / "stripes.png", stripes)
+    (pair,) = NoisyImages([]).read(["r1-2"])
+    write_image(tmp_path / "images" / "known.png", pair.distorted)
+    with pytest.warns(UserWarning, match="outside training: the image is unlike those that trained:"):
+        embodied_iqa.measure(stripes, metric=made)
+    assert main(["metrics", "score", made, str(tmp_path / "images"), "--view", "side", "--json"]) == 0
+    shown = capsys.readouterr()
+    rows = {row["picture"]: row["outside_training"] for row in json.loads(shown.out)["pictures"]}
+    assert rows == {"known.png": False, "stripes.png": True}
+    assert "outside training: 1 of 2 images are unlike those" in shown.err
+    (tmp_path / "metric" / RANGE_FILE).unlink()
+    assert TrainedMetric(tmp_path / "metric").predict(stripes).outside_training is None
+    far = np.array([-30.0, -0.37, 0.01, 0.05, 0.3, 0.95, 0.97, 1.3])
+    held = held_in(far, 0.0, 1.0)
+    assert (np.diff(held) > 0).all()
+    assert ((held >= 0) & (held <= 1)).all()
+    np.testing.assert_allclose(held[3:6], far[3:6])
