@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.imaging.images.codecs import read_image, write_image
 from embodied_iqa.quality.metrics import BUILT_IN, psnr
 
 RNG = np.random.default_rng(2)
@@ -100,6 +100,30 @@ def test_a_missing_reference_is_a_usage_error(folders: tuple[Path, Path], capsys
     assert "no such reference" in capsys.readouterr().err
     assert main(["metrics", "score", "simm", str(folders[0])]) == 2
     assert "did you mean ssim" in capsys.readouterr().err
+
+
+def test_what_distort_wrote_is_scored_as_a_whole_by_several_metrics(
+    folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos, distorted = folders[1], tmp_path / "distorted"
+    command = ["distort", str(photos), "--type", "12", "--levels", "1,4", "--out", str(distorted)]
+    assert main([*command, "--workers", "1"]) == 0
+    capsys.readouterr()
+    trees = result(capsys, "score", "psnr,ssim,piqe", distorted, "--reference", photos)["metrics"]
+    assert [tree["metric"] for tree in trees] == ["psnr", "ssim", "piqe"]
+    made = {"12_1/a.png", "12_1/below/b.png", "12_4/a.png", "12_4/below/b.png"}
+    for tree in trees:
+        assert {row["picture"] for row in tree["pictures"] if row["error"] is None} == made
+    mild = read_image(distorted / "12_1" / "below" / "b.png")
+    values = {row["picture"]: row["value"] for row in trees[0]["pictures"]}
+    assert values["12_1/below/b.png"] == pytest.approx(psnr(CLEAN, mild))
+    command = ["metrics", "score", "psnr,ssim", str(distorted), "--reference", str(photos)]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "psnr: mean" in shown
+    assert "ssim: mean" in shown
+    (distorted / "manifest.json").unlink()
+    assert main(command) == 1, "without the manifest the folders of levels mean nothing"
 
 
 def test_a_metric_is_told_the_camera(

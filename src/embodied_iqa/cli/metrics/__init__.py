@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.parser import Parser, perform
-from embodied_iqa.cli.plan_options import add_workers, at_least
+from embodied_iqa.cli.plan_options import add_workers, at_least, words_of
 
 _ACTIONS: Final = {
     "list": "listing:list_metrics",
@@ -25,10 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="show one metric and measure its speed here")
     show.add_argument("name", metavar="NAME", help="name of a metric")
     score = actions.add_parser("score", help="measure an image or a folder of images")
-    score.add_argument("name", metavar="NAME", help="name of a metric")
+    names = words_of("NAMES", str, may_be_empty=False)
+    score.add_argument("names", type=names, metavar="NAMES", help="names of metrics, by commas")
     add = score.add_argument
     add("images", type=Path, metavar="IMAGES", help="an image, or a folder with sub-folders")
-    undistorted = "the undistorted image, or a folder with the same names"
+    undistorted = "the undistorted image, or a folder with the same names, such as the input of `distort`"
     add("--reference", type=Path, metavar="PATH", help=undistorted)
     camera = "name of the camera of the images, for metrics of policies and trained ones"
     add("--view", metavar="NAME", help=camera)

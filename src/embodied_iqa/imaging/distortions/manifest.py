@@ -16,6 +16,7 @@ from embodied_iqa.base.records import read_json, structure, unstructure
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES
 from embodied_iqa.base.user_files.texts import check_size
 
+MANIFEST_FILE: Final = "manifest.json"
 _JOURNAL: Final = "manifest.partial.jsonl"
 SEEDING: Final = (
     "type, level, seed, view and stamp_ns determine what is done to an image, by command as in Python: "
@@ -108,11 +109,16 @@ class Manifest:
         self._folder = folder
         self._records: dict[str, Record] = {}
         self._failed: dict[str, Failure] = {}
-        if (folder / "manifest.json").exists():
-            stored = read_json(_File, folder / "manifest.json", "the manifest", most_bytes=MOST_DATASET_BYTES)
+        if (folder / MANIFEST_FILE).exists():
+            stored = read_json(_File, folder / MANIFEST_FILE, "the manifest", most_bytes=MOST_DATASET_BYTES)
             self._add(stored.pictures)
         if (folder / _JOURNAL).exists():
             self._add(_journalled(folder / _JOURNAL))
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The outputs."""
+        return tuple(self._records.values())
 
     @property
     def failed(self) -> tuple[Failure, ...]:
@@ -173,7 +179,7 @@ class Manifest:
         failed = [unstructure(failure) for failure in self.failed]
         tree: dict[str, Any] = {"seeding": SEEDING, "pictures": present}
         tree |= {"failed": failed} if failed else {}
-        file, text = self._folder / "manifest.json", json.dumps(tree, indent=1) + "\n"
+        file, text = self._folder / MANIFEST_FILE, json.dumps(tree, indent=1) + "\n"
         check_size(text, file, "the manifest", most_bytes=MOST_DATASET_BYTES)
         write_text_whole(self._folder / "manifest.csv", table.getvalue())
         write_text_whole(file, text)
