@@ -94,8 +94,6 @@ class LeaseWatch:
         found = judge_lease(lease, now.ros_ns)
         if found.verdict is not Verdict.PASS:
             return found
-        if stamp_ns > now.ros_ns:
-            return Permission(Verdict.HOLD, f"the clock was set back behind the {view} frame", 0, stamp_ns)
         if now.steady_ns > newest.ends_ns:
             late_ms = (now.steady_ns - newest.ends_ns) / 1e6
             reason = f"the lease of the {view} view ran out {late_ms:.0f} ms ago, and the clock stands still"
