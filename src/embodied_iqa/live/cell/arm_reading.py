@@ -20,7 +20,9 @@ from embodied_iqa.live.ros.qos import NEWEST_STATE
 from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters
 
 _DASHBOARD_S: Final = 1.0
-_JOIN_S: Final = 2.0
+_JOIN_S: Final = 3.0
+_SILENCE_S: Final = 2.0
+"""Nothing moves because of what is read: a busy computer may be late, and the arm is not lost yet."""
 
 TakeJoints = Callable[[int, tuple[float, ...]], None]
 """Takes the ROS time of a measurement (ns) and six joint angles (rad)."""
@@ -64,7 +66,6 @@ class _ControllerReader:
     def __init__(self, config: ArmParameters, node: Node, take: TakeJoints) -> None:
         ur, self._node, self._take = config.ur, node, take
         ur.check(config.model)
-        self._silence_s = max(ur.state_timeout_s, 2.0 / config.report_rate_hz)
         self._stream = StateStream(ur.ip, ur.connect_s, rate_hz=config.report_rate_hz)
         self.problem = ""
         try:
@@ -88,7 +89,7 @@ class _ControllerReader:
     def _work(self) -> None:
         try:
             while not self._closing.is_set():
-                seen = self._stream.read(self._silence_s)
+                seen = self._stream.read(_SILENCE_S)
                 self._take(self._node.get_clock().now().nanoseconds, seen.q_rad)
         except InputError as error:
             self.problem = str(error)

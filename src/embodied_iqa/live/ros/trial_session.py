@@ -90,7 +90,14 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
         return
     graph, log_folder = settings.started_graph, run_folder / "log" / settings.name
     place = settings.namespace
-    with running_nodes(graph, nodes_of(graph), log_folder, "parameters.yaml", namespace=place) as group:
+    with running_nodes(
+        graph,
+        nodes_of(graph),
+        log_folder,
+        "parameters.yaml",
+        beside_others=graph.is_beside_others,
+        namespace=place,
+    ) as group:
         yield group.check
 
 
