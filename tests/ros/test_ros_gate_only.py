@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from embodied_iqa_msgs.msg import GateLease, ImageQuality
+from embodied_iqa_msgs.srv import JudgeImage
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -158,6 +159,23 @@ def test_the_mode_changes_where_that_moves_nothing(stack: Stack) -> None:
         "a lease of the mode on",
     )
     assert obeyed.view in {"top", "wrist"}
+
+
+def test_one_image_is_judged_alone(stack: Stack) -> None:
+    dark = Image(width=WIDTH_PX, height=HEIGHT_PX, encoding="mono8", step=WIDTH_PX)
+    dark.header = header_of(7, "a_lens")
+    dark.data = bytes(WIDTH_PX * HEIGHT_PX)
+    found = stack.graph.call(JudgeImage, f"{GATE}/judge", view="top", image=dark)
+    assert (found.success, found.message) == (True, "")
+    assert (found.quality.verdict, found.quality.header) == (ImageQuality.VERDICT_REJECT, dark.header)
+    assert found.quality.reason.startswith("exposure")
+    stack.level["top"] = 200
+    assert stack.lease("top", GateLease.VERDICT_PASS).reason == "", "its history knows nothing of it"
+    unnamed = stack.graph.call(JudgeImage, f"{GATE}/judge", image=dark)
+    assert (unnamed.success, unnamed.message) == (
+        False,
+        "the request names no camera; available: top, wrist",
+    )
 
 
 def test_diagnostics_name_the_gate_and_count(stack: Stack) -> None:

@@ -3,8 +3,11 @@
 from builtin_interfaces.msg import Time
 from embodied_iqa_msgs.msg import DistortionSpec
 from embodied_iqa_msgs.msg import DistortionState
+from embodied_iqa_msgs.msg import ImageQuality
 from embodied_iqa_msgs.msg import VlmAnswer
 from rclpy.type_support import ServiceType
+from sensor_msgs.msg import CompressedImage
+from sensor_msgs.msg import Image
 from typing import ClassVar
 
 class AskVlm(ServiceType["AskVlm.Request", "AskVlm.Response"]):
@@ -61,6 +64,31 @@ class ConfirmRun(ServiceType["ConfirmRun.Request", "ConfirmRun.Response"]):
             *,
             success: bool = ...,
             message: str = ...,
+        ) -> None: ...
+
+class JudgeImage(ServiceType["JudgeImage.Request", "JudgeImage.Response"]):
+    class Request:
+        view: str
+        image: Image
+        compressed: CompressedImage
+        def __init__(
+            self,
+            *,
+            view: str = ...,
+            image: Image = ...,
+            compressed: CompressedImage = ...,
+        ) -> None: ...
+
+    class Response:
+        success: bool
+        message: str
+        quality: ImageQuality
+        def __init__(
+            self,
+            *,
+            success: bool = ...,
+            message: str = ...,
+            quality: ImageQuality = ...,
         ) -> None: ...
 
 class RearmArm(ServiceType["RearmArm.Request", "RearmArm.Response"]):

@@ -9,6 +9,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Final
 
 from embodied_iqa_msgs import msg as ours
+from embodied_iqa_msgs.srv import JudgeImage
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -16,12 +17,13 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import CompressedImage, Image
 
 from embodied_iqa.arm.verdict import GateMode, Verdict
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.memory import reuse_large_blocks
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import frame_from_cdr, image_to_cdr
 from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
-from embodied_iqa.live.ros.conversion import lease_to_msg, quality_to_msg
+from embodied_iqa.live.ros.asked_image import asked_image, asked_view
+from embodied_iqa.live.ros.conversion import lease_to_msg, ns_of, quality_to_msg
 from embodied_iqa.live.ros.gate_report import GateReport
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
@@ -60,12 +62,14 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._judge: ImageJudge = StatisticsJudge(())
         self._verdicts = GateReport()
         self._gatekeeper = Gatekeeper(self._judge, self._options)
+        self._is_loaded = False
         self._held: dict[View, str] = {}
         self._lost: dict[View, str] = {}
         self._late = {view: LateCount() for view in self._topics}
         self._cameras: dict[View, TopicCamera] = {}
         self._passed: dict[View, Publisher[Image] | Publisher[CompressedImage]] = {}
         self._connect()
+        self.create_service(JudgeImage, "~/judge", self._judge_one)
         self.add_pre_set_parameters_callback(_in_words)
         self.add_on_set_parameters_callback(self._check)
         self.add_post_set_parameters_callback(self._set)
@@ -94,9 +98,15 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         """Read the calibration, and the networks of a learned judge."""
         self._file = self.config.file()
         self._judge = make_judge(self._options.kind, self._file)
+        self._gatekeeper = Gatekeeper(self._judge, self._options, perf_counter_ns)
+        self._is_loaded = True
         self._verdicts = GateReport.of(self._file, self._options.kind)
         if not self._file.cameras:
             self.get_logger().warning(_UNCALIBRATED)
+
+    def unload(self) -> None:
+        """Judge nothing until the next `configure`."""
+        self._is_loaded = False
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start judging, without the history of an earlier time."""
@@ -155,6 +165,26 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         latency_ms = (perf_counter() - began) * 1e3
         self._verdicts.add(quality, latency_ms)
         self._quality_publisher.publish(quality_to_msg(quality, latency_ms, frame_id))
+
+    def _judge_one(self, request: JudgeImage.Request, response: JudgeImage.Response) -> JudgeImage.Response:
+        """Answer with the judgement of one image alone; a gate that is not configured judges nothing."""
+        began = perf_counter()
+        try:
+            view = asked_view(request.view, self._topics)
+            header, rgb = asked_image(request)
+        except UserError as error:
+            response.message = str(error)
+            return response
+        if not self._is_loaded:
+            response.message = "the gate is not configured"
+            return response
+        judgement = self._gatekeeper.judge_alone(view, rgb)
+        verdict, stamp_ns = judgement.verdict, ns_of(header.stamp)
+        quality = ImageQuality(view, stamp_ns, judgement, verdict, verdict, judgement.reason)
+        latency_ms = (perf_counter() - began) * 1e3
+        response.quality = quality_to_msg(quality, latency_ms, header.frame_id)
+        response.success = True
+        return response
 
     def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         """Refuse a mode that does not exist, or that would set a robot in motion at this moment."""
