@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.cli.parser import perform
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def info(arguments: argparse.Namespace) -> int:
 
     if is_lerobot(arguments.recording):
         dataset = _dataset(LeRobotDataset(arguments.recording))
-        print(json.dumps(dataset, indent=2)) if arguments.json else _print_dataset(dataset)
+        print_json(dataset) if arguments.json else _print_dataset(dataset)
         return 0
     with TrialReader(arguments.recording) as reader, ProgressBars() as bars:
 
@@ -57,7 +56,7 @@ def info(arguments: argparse.Namespace) -> int:
         topics = survey(reader, progress)
         tree = _tree(reader, topics)
     if arguments.json:
-        print(json.dumps(tree, indent=2))
+        print_json(tree)
     else:
         _print(arguments.recording, tree, topics)
     return 0
