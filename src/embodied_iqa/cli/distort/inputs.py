@@ -116,10 +116,13 @@ def _frames(path: Path, topics: Sequence[str]) -> Iterator[CleanImage | Failure]
 
 
 def _steps(path: Path, keys: Sequence[str]) -> Iterator[CleanImage | Failure]:
-    """Iterate over a data set; noise differs from one episode to the next, though all begin at 0 s."""
-    for found in LeRobotDataset(path).images(keys):
+    """Iterate over a data set; its episodes follow each other in time, so that each has noise of its own."""
+    dataset = LeRobotDataset(path)
+    starts_ns = dataset.starts_ns()
+    views = {camera.key: camera.view or camera.key for camera in dataset.cameras(keys)}
+    for found in dataset.images(keys):
         if isinstance(found, Unreadable):
             yield Failure(found.what, str(found.error))
         else:
-            place = f"{found.key}/{found.step.episode}"
-            yield CleanImage(found.name, place, found.step.stamp_ns, found.rgb)
+            stamp_ns = starts_ns[found.step.episode] + found.step.stamp_ns
+            yield CleanImage(found.name, views[found.key], stamp_ns, found.rgb)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.lerobot.episodes import Episode, read_episodes, read_tasks
 from embodied_iqa.data.lerobot.info import INFO_FILE, DatasetCamera, is_inside, read_info
 from embodied_iqa.data.lerobot.steps import DataFile, Step
@@ -123,6 +124,14 @@ class LeRobotDataset:
             InputError: As for `cameras`.
         """
         return len(self.cameras(keys)) * sum(episode.steps for episode in self.episodes)
+
+    def starts_ns(self) -> dict[int, int]:
+        """Return when each episode would start if one followed the other without a pause."""
+        starts_ns, steps = {}, 0
+        for episode in self.episodes:
+            starts_ns[episode.index] = round(steps / self.info.fps * SECOND_NS)
+            steps += episode.steps
+        return starts_ns
 
     def steps(self, episodes: Collection[int] | None = None) -> Iterator[Step]:
         """Iterate over the steps of episodes, by default all: tasks, states and actions without images.
