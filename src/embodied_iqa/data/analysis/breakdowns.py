@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.data.analysis.grid import PairTable
 from embodied_iqa.data.analysis.jnd import Third
 from embodied_iqa.data.analysis.means import cell_means
-from embodied_iqa.data.analysis.resampling import References
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, References, interval_of
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.imaging.distortions.spec import LEVELS
 
@@ -61,6 +61,44 @@ class BreakdownRow:
     low: float
     high: float
     shares: Mapping[Third, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The distortion with the lowest mean score.
+
+    Attributes:
+        distortion_id: Two digits.
+        mean: In [0, 5].
+        ties: Others whose mean may be as low, the lowest first: the 95 % interval of the difference, from the
+            same draws of references, reaches 0. None where too few references give no interval.
+        references: Number of references behind it.
+    """
+
+    distortion_id: str
+    mean: float
+    ties: tuple[str, ...] | None
+    references: int
+
+
+def worst_distortion(scores: Array, distortion_ids: NDArray[np.str_], references: References) -> Worst | None:
+    """Return the worst distortion of pairs with a score; None without two distortions to compare."""
+    names, index = np.unique(distortion_ids, return_inverse=True)
+    found = cell_means(scores, index.reshape(-1).astype(np.int64), len(names), references)
+    order = [at for at in np.argsort(found.means, kind="stable") if np.isfinite(found.means[at])]
+    if len(order) < 2:
+        return None
+    worst, count = order[0], len(np.unique(references.index[np.isfinite(scores)]))
+    ends = {at: interval_of(found.draws[:, at] - found.draws[:, worst]) for at in order[1:]}
+    ties = tuple(str(names[at]) for at, (low, _) in ends.items() if not low > 0)
+    mean = float(found.means[worst])
+    return Worst(str(names[worst]), mean, ties if count >= FEWEST_REFERENCES else None, count)
+
+
+def levels_are_mixed(pairs: PairTable) -> bool:
+    """Return whether each reference has one level of a distortion, and not the same for all."""
+    owners = {*zip(pairs.reference_ids.tolist(), pairs.distortion_ids.tolist(), strict=True)}
+    return len(owners) == len(pairs) and len(np.unique(pairs.levels)) > 1
 
 
 def spreads(scores: Array, distortion_ids: NDArray[np.str_], levels: NDArray[np.int64]) -> tuple[Spread, ...]:

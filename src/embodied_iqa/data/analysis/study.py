@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.attributes import AttributeTable, PairAttributes, attribute_table
-from embodied_iqa.data.analysis.breakdowns import BreakdownRow, Spread, breakdown, columns_of, spreads
+from embodied_iqa.data.analysis.breakdowns import (
+    BreakdownRow,
+    Spread,
+    Worst,
+    breakdown,
+    columns_of,
+    spreads,
+    worst_distortion,
+)
 from embodied_iqa.data.analysis.correlation import Agreement, Correlation, agreement, srcc
 from embodied_iqa.data.analysis.decision_losses import LossRow, losses_by
 from embodied_iqa.data.analysis.execution_correlation import ExecutionRuns, ExecutionTable, execution_table
@@ -77,6 +85,7 @@ class GroupStudy:
         leaving: By distortion.
         breakdowns: By property and value.
         losses: By property; only of VLAs.
+        worst: The worst distortion; None where fewer than two were scored.
     """
 
     group: Group
@@ -91,6 +100,7 @@ class GroupStudy:
     leaving: tuple[LeavingLevel, ...]
     breakdowns: Mapping[str, tuple[BreakdownRow, ...]]
     losses: Mapping[str, tuple[LossRow, ...]]
+    worst: Worst | None
 
     @property
     def scored(self) -> tuple[SubjectRow, ...]:
@@ -182,6 +192,7 @@ def _group_study(scores: GroupScores, pairs: PairTable, references: References, 
         leaving_levels(cut.labels, pairs.distortion_ids, pairs.levels, references),
         {name: breakdown(opinion.raw, values, cut.labels, references) for name, values in by.items()},
         losses_by(scores, pairs),
+        worst_distortion(opinion.raw, pairs.distortion_ids, references),
     )
 
 

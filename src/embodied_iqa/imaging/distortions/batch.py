@@ -113,7 +113,7 @@ class Job:
 
 
 def random_level(seed: int, distortion_id: str, name: str) -> int:
-    """Return a level that depends only on seed, type and image: the hash of a file, the name of a frame."""
+    """Return a level that depends only on seed, type and image, by its hash or its name."""
     digest = blake2b(f"{seed}|{distortion_id}|{name}".encode(), digest_size=8).digest()
     return LEVELS[int.from_bytes(digest, "little") % len(LEVELS)]
 

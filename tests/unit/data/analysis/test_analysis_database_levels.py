@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from database_grids import grid, pair_table
-from embodied_iqa.data.analysis.breakdowns import breakdown, columns_of
+from embodied_iqa.data.analysis.breakdowns import breakdown, columns_of, levels_are_mixed, worst_distortion
 from embodied_iqa.data.analysis.execution_correlation import ExecutionRuns, execution_table
 from embodied_iqa.data.analysis.grid import Group, GroupScores, PairTable, ScoreGrid
 from embodied_iqa.data.analysis.jnd import NEVER, Third, leaving_levels, thirds
@@ -186,3 +186,34 @@ def test_ceiling_of_execution_is_that_of_both_sides() -> None:
     corrected = 2 * half / (1 + half)
     expected = np.sqrt(corrected) if corrected >= 0 else np.nan  # the two VLMs rank the distortions alike
     np.testing.assert_allclose(found.ceilings[Group.COGNITION], expected)
+
+
+def test_the_worst_distortion_is_named_and_a_tie_or_too_few_references_are_said() -> None:
+    rng = np.random.default_rng(4)
+    distortions = np.tile(["01", "02", "03", "04"], 30)
+    references = References.drawn(np.repeat([f"r{number:02d}" for number in range(30)], 4), draws=200)
+    level = np.tile([3.0, 1.0, 1.02, 4.0], 30)
+    found = worst_distortion(level + rng.normal(0, 0.5, 120), distortions, references)
+    assert found is not None
+    assert {found.distortion_id, *(found.ties or ())} == {"02", "03"}
+    found = worst_distortion(
+        level - 2 * (distortions == "03") + rng.normal(0, 0.5, 120), distortions, references
+    )
+    assert found is not None
+    assert (found.distortion_id, found.ties, found.references) == ("03", (), 30)
+    few = np.where(np.arange(120) < 8, level, np.nan)
+    found = worst_distortion(few, distortions, references)
+    assert found is not None
+    assert (found.distortion_id, found.ties, found.references) == ("02", None, 2)
+    assert worst_distortion(np.where(distortions == "01", level, np.nan), distortions, references) is None
+
+
+def test_random_levels_are_recognised() -> None:
+    pairs = pair_table(6)
+    assert levels_are_mixed(pairs)
+    assert not levels_are_mixed(dataclasses.replace(pairs, levels=np.full_like(pairs.levels, 3)))
+    both = np.arange(2 * len(pairs)) % len(pairs)
+    ids = {name: getattr(pairs, name)[both] for name in ("pair_ids", "reference_ids", "distortion_ids")}
+    labels = {name: column[both] for name, column in pairs.labels.items()}
+    levels = np.concatenate([pairs.levels, pairs.levels % 5 + 1])
+    assert not levels_are_mixed(PairTable(**ids, levels=levels, labels=labels))

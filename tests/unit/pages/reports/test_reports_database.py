@@ -135,6 +135,9 @@ def test_constant_and_missing_scores_are_reported(tmp_path: Path) -> None:
     headline = r"3 VLMs rank the images of 3 references alike with SRCC 0\.\d\d "
     headline += r"\(no interval: 3 references, 10 are needed\)"
     assert re.search(headline + "; 2 VLAs scored", text)
+    worst = r"Worst for decision: \d\d [\w ]+, mean \d\.\d\d; whether it is a tie cannot be said from 3 "
+    assert re.search(worst, text)
+    assert "the mean of a distortion mixes mild and severe levels" in text
     assert ">nan<" not in text.lower()
     one = write_database(tmp_path / "one", references=1)
     text = write_database_report(one).read_text(encoding="utf-8")

@@ -7,18 +7,29 @@ from typing import Final
 
 import numpy as np
 
+from embodied_iqa.data.analysis.breakdowns import Worst, levels_are_mixed
 from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group
 from embodied_iqa.data.analysis.intervals import Interval
 from embodied_iqa.data.analysis.published_results import SHAPE
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.data.analysis.study import TOTAL, GroupStudy, Study
-from embodied_iqa.pages.reports.kit.formatting import ABSENT, interval_words, number, plural, share
+from embodied_iqa.pages.reports.kit.formatting import (
+    ABSENT,
+    distortion_label,
+    interval_words,
+    number,
+    plural,
+    share,
+)
 from embodied_iqa.pages.reports.kit.page import Tile
 
 _ROUNDING: Final = 1e-6
+_MOST_TIES: Final = 3
+"""Distortions that a tie names."""
 
 
 def headline(study: Study) -> str:
-    """Say in one sentence how well subjects agree."""
+    """Say how well subjects agree, and which distortion is the worst."""
     parts = []
     for group, found in study.groups.items():
         agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.scored), group.role.upper())
@@ -32,7 +43,21 @@ def headline(study: Study) -> str:
     if study.between_raw is not None and study.between_raw.undefined is None:
         between = _with_interval(study.between_raw.value, study.between_interval)
         parts.append(f"cognition and decision correlate at {between}")
-    return f"{'; '.join(parts)}."
+    worst = (_worst(group, found.worst) for group, found in study.groups.items() if found.worst is not None)
+    return " ".join((f"{'; '.join(parts)}.", *worst))
+
+
+def _worst(group: Group, worst: Worst) -> str:
+    """Name the worst distortion; say whether it is a tie."""
+    said = f"Worst for {group}: {distortion_label(worst.distortion_id)}, mean {number(worst.mean)}"
+    if worst.ties is None:
+        few = plural(worst.references, "reference")
+        return f"{said}; whether it is a tie cannot be said from {few}, {FEWEST_REFERENCES} are needed."
+    if not worst.ties:
+        return f"{said}; every other one is certainly milder."
+    others = ", ".join(map(distortion_label, worst.ties[:_MOST_TIES]))
+    more = len(worst.ties) - _MOST_TIES
+    return f"{said}; a tie with {others}{f' and {more} more' * (more > 0)}."
 
 
 def lead(study: Study) -> str:
@@ -77,9 +102,19 @@ def _finite(value: float) -> str:
 def remarks(study: Study) -> tuple[str, ...]:
     """Say which scores are missing, constant or not counted."""
     return (
+        *_level_remarks(study),
         *(remark for group, found in study.groups.items() for remark in _score_remarks(group, found)),
         *(remark for group in Group for remark in _view_remarks(study, group)),
     )
+
+
+def _level_remarks(study: Study) -> Iterator[str]:
+    if levels_are_mixed(study.pairs):
+        yield (
+            "Each reference has one random level of a distortion: the mean of a distortion mixes mild and "
+            "severe levels, which differ from distortion to distortion by chance. Compare at one level, or "
+            "build with --levels all."
+        )
 
 
 def _score_remarks(group: Group, found: GroupStudy) -> Iterator[str]:
