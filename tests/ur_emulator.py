@@ -18,14 +18,14 @@ from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.emulator import Emulator
 
 _FAULT_PORT = 29990
-_HOSTS = (f"127.{64 + os.getpid() % 128}.{os.getpid() // 128 % 250}.{n}" for n in itertools.count(2))
+HOSTS = (f"127.{64 + os.getpid() % 128}.{os.getpid() // 128 % 250}.{n}" for n in itertools.count(2))
 
 
 class EmulatorProcess:
     """`embodied-iqa emulator`, with its fault switches."""
 
     def __init__(self, *words: str) -> None:
-        self.host = next(_HOSTS)
+        self.host = next(HOSTS)
         command = [sys.executable, "-m", "embodied_iqa.cli.main", "emulator", "--host", self.host, *words]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
@@ -107,7 +107,7 @@ def emulator(*words: str) -> Iterator[EmulatorProcess]:
 @contextmanager
 def served(controller: Controller) -> Iterator[str]:
     """A controller on its ports for one `with` block, in a thread of its own; gives its address."""
-    host = next(_HOSTS)
+    host = next(HOSTS)
     loop = asyncio.new_event_loop()
     ready = threading.Event()
 

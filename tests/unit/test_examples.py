@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 from live_process import TRIAL_S
+from ur_emulator import HOSTS
 
 EXAMPLES = (source_checkout() or Path()) / "examples"
 EXTEND = EXAMPLES / "extend"
@@ -40,6 +42,35 @@ def run_script(name: str, *words: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.stress  # 31 CPU seconds: eight processes, one after the other, and a graph
+def test_the_first_day_ends_with_a_gated_run(tmp_path: Path) -> None:
+    script, day = EXAMPLES / "first_day.sh", tmp_path / "day"
+    commands = [line for line in script.read_text().splitlines() if re.match(r"step |embodied-iqa ", line)]
+    assert len(commands) <= 12
+    done = subprocess.run(
+        ["bash", str(script), str(day)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TRIAL_S,
+        env=os.environ
+        | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "FIRST_DAY_SECONDS": "3",
+            "FIRST_DAY_ADDRESS": next(HOSTS),
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    checks = json.loads((day / "checked" / "checks.json").read_text())
+    assert checks["ok"]
+    assert len(checks["checks"]) >= 14
+    (run,) = json.loads((day / "run" / "scores.json").read_text())["runs"]
+    assert (run["gate"]["mode"], run["gate"]["reject"]) == ("on", 0)
+    assert run["gate"]["pass"] > 0
+    assert (day / "run" / "report.html").is_file()
 
 
 @pytest.fixture
