@@ -55,7 +55,10 @@ def test_topics_rates_and_faults_of_stamps(recording: Path, capsys: pytest.Captu
     assert (stamps["first_ns"], stamps["last_ns"]) == (START_NS, START_NS + 900 * MS)
 
 
-def test_the_table_says_the_same(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_says_the_same(
+    recording: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["recording", "info", str(recording)]) == 0
     said = capsys.readouterr().out
     assert "10 messages of 2 topics" in said
