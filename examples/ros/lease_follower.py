@@ -6,6 +6,7 @@ Copy it: it needs rclpy and the messages, nothing else of this package. `Leases`
 docs/gate-only.md; the node around it shows where to ask. For the usual commands `gate_filter_node` is ready.
 """
 
+import signal
 import time
 from collections.abc import Iterable
 
@@ -15,6 +16,7 @@ from embodied_iqa_msgs.msg import GateLease
 from geometry_msgs.msg import TwistStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 LONGEST_NS = 1_000_000_000
 """A lease is good for so long after its arrival at most, whatever it says."""
@@ -91,13 +93,16 @@ class LeaseFollower(Node):
 
 
 def main() -> None:
-    rclpy.init()
+    # The handlers of ROS end the context at a signal: the last stop could not be published.
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     node = LeaseFollower()
     try:
         rclpy.spin(node)
     except KeyboardInterrupt:
-        node.publisher.publish(TwistStamped())
+        pass
     finally:
+        node.publisher.publish(TwistStamped())  # also where a callback fails
         node.destroy_node()
         rclpy.try_shutdown()
 

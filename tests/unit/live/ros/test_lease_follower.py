@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import random
+import signal
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.arm.robot.lease_filter import LeaseFilter
 from embodied_iqa.arm.robot.lease_watch import Moment
@@ -60,11 +63,9 @@ def test_it_allows_what_the_filter_allows(example: ModuleType) -> None:
     assert allowed > 500
 
 
-def test_the_node_stops_once_where_nothing_comes_any_more(
-    example: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The node without a graph: its callbacks, one after the other, and its two clocks."""
-    now, sent = SimpleNamespace(ros_ns=1000 * MS, steady_ns=0), []
+def clocks_and_words(monkeypatch: pytest.MonkeyPatch) -> tuple[SimpleNamespace, list[TwistStamped]]:
+    """Make nodes without a graph: return their two clocks, and what they publish."""
+    now, sent = SimpleNamespace(ros_ns=1000 * MS, steady_ns=0), list[TwistStamped]()
     ros_clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=now.ros_ns))
     quiet = SimpleNamespace(warning=lambda _line: None)
     for name, made in {
@@ -74,10 +75,18 @@ def test_the_node_stops_once_where_nothing_comes_any_more(
         "create_subscription": lambda _self, *_words: None,
         "create_timer": lambda _self, *_words, **_named: None,
         "get_clock": lambda _self: ros_clock,
+        "destroy_node": lambda _self: None,
         "get_logger": lambda _self: quiet,
     }.items():
         monkeypatch.setattr(Node, name, made)
     monkeypatch.setattr("time.monotonic_ns", lambda: now.steady_ns)
+    return now, sent
+
+
+def test_the_node_stops_once_where_nothing_comes_any_more(
+    example: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, sent = clocks_and_words(monkeypatch)
     node, command = example.LeaseFollower(), TwistStamped()
     command.twist.linear.x = 0.2
     node.take_command(command)
@@ -93,3 +102,21 @@ def test_the_node_stops_once_where_nothing_comes_any_more(
     node.watch()
     node.take_command(command)
     assert sent == [command, TwistStamped()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_a_stop(
+    example: ModuleType, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    _now, sent = clocks_and_words(monkeypatch)
+    handled: list[object] = []
+    monkeypatch.setattr("rclpy.init", lambda **options: handled.append(options["signal_handler_options"]))
+    monkeypatch.setattr("rclpy.spin", lambda _node: os.kill(os.getpid(), number))
+    monkeypatch.setattr("rclpy.try_shutdown", lambda: None)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        example.main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert handled == [SignalHandlerOptions.NO], "those of ROS end the context, and nothing can be published"
+    assert sent == [TwistStamped()]
