@@ -41,14 +41,17 @@ class LeaseFilter:
         found = self.permission(now)
         return replace(self, is_released=self.is_released or found.verdict is Verdict.PASS), found
 
-    def watch(self, now: Moment) -> tuple[LeaseFilter, str]:
+    def watch(self, now: Moment, lost: str = "") -> tuple[LeaseFilter, str]:
         """Return the filter, and why to send a stop now; empty where there is no need.
 
         Call it after each lease, before each command and all the time, by a clock that does not stand still.
+
+        Args:
+            now: The time.
+            lost: What else than a lease is lost, in words; empty where nothing is.
         """
         if not self.is_released:
             return self, ""
         found = self.permission(now)
-        if found.verdict is Verdict.PASS:
-            return self, ""
-        return replace(self, is_released=False), found.reason
+        reason = lost if found.verdict is Verdict.PASS else found.reason
+        return (replace(self, is_released=False), reason) if reason else (self, "")

@@ -27,7 +27,8 @@ _WATCH_S = 0.01
 class GateFilterNode(BaseNode[GateFilterParameters]):
     """~/in -> ~/out, under fresh leases on gate/lease. At the loss of a lease one stop goes to ~/out.
 
-    A command that could not be stopped, because no fresh joint state is known, does not pass either.
+    A command that could not be stopped, because no fresh joint state is known, does not pass either, and
+    where the states cease while the arm moves, it stops at the last one.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
 
     def end(self) -> None:
         """Stop what a command has set in motion."""
-        if self._filter.is_released:
+        if self._filter.is_released and not self._stops.is_outdated(time.monotonic_ns()):
             self._stop("the filter ends")
 
     def _take_lease(self, message: ours.GateLease) -> None:
@@ -89,7 +90,10 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._stops.take_joints(message, time.monotonic_ns())
 
     def _watch(self) -> None:
-        self._filter, reason = self._filter.watch(self._now())
+        now = self._now()
+        if self._stops.is_outdated(now.steady_ns):
+            return  # this process stood still: the stop follows on the next joint state
+        self._filter, reason = self._filter.watch(now, self._stops.why_lost(now.steady_ns))
         if reason:
             self._stop(reason)
 

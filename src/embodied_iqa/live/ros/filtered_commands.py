@@ -63,12 +63,24 @@ class Stops:
             )
         if isinstance(command, Float64MultiArray) and len(command.data) != len(joints):
             return f"a command has {len(command.data)} numbers for {len(joints)} joints"
+        return self.why_lost(now_ns)
+
+    def why_lost(self, now_ns: int) -> str:
+        """Return why nothing could be stopped soon: a stop holds joints at a state that has to be fresh.
+
+        Empty where it could; for the time see `why_not`.
+        """
         if not self._config.command.holds:
             return ""
         if not self._positions:
             return "no state of all joints yet, at which a stop could hold them"
         age_s = (now_ns - self._read_ns) / SECOND_NS
         return "" if age_s <= self._config.state_age_s else f"the newest joint state is {age_s:.2f} s old"
+
+    def is_outdated(self, now_ns: int) -> bool:
+        """Return whether a stop would send the arm back to where it was long ago: wait for a state."""
+        age_s = (now_ns - self._read_ns) / SECOND_NS
+        return self._config.command.holds and age_s > 2.0 * self._config.state_age_s
 
     def passed(self, command: Command) -> None:
         """Note a command that passes: the stop of a twist is in its frame."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 from geometry_msgs.msg import TwistStamped
@@ -10,10 +11,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.live.ros.conversion import header_of
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.nodes.gate_filter_node import GateFilterNode
+from embodied_iqa.live.ros.conversion import header_of, lease_to_msg
 from embodied_iqa.live.ros.filtered_commands import Stops
+from embodied_iqa.live.ros.node import BaseNode
 from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
 
 S = 1_000_000_000
@@ -66,6 +71,70 @@ def test_a_trajectory_stops_at_one_point() -> None:
     (point,) = found.points
     assert list(point.positions) == [1.0, 2.0]
     assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, S // 10)
+
+
+class Arm:
+    """The node without a graph: its clocks, its callbacks, and what it sends."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_ns, self.sent = 0, list[Float64MultiArray]()
+        values = {"views": ["top"], "command": "positions", "joints": ["base"]}
+        clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now_ns))
+        quiet = SimpleNamespace(info=lambda _line, **_named: None, warning=lambda _line: None)
+        for name, made in {
+            "__init__": lambda node, _name, kind: setattr(node, "config", build(kind, values, "test")),
+            "create_publisher": lambda _self, *_words: SimpleNamespace(publish=self.sent.append),
+            "create_subscription": lambda _self, *_words: None,
+            "create_timer": lambda _self, *_words, **_named: None,
+            "get_clock": lambda _self: clock,
+            "get_logger": lambda _self: quiet,
+        }.items():
+            monkeypatch.setattr(BaseNode, name, made, raising=False)
+        monkeypatch.setattr("time.monotonic_ns", lambda: self.now_ns)
+        self.node = GateFilterNode()
+
+    def lease(self) -> None:
+        made = GateLease(View.TOP, self.now_ns, Verdict.PASS, Verdict.PASS, self.now_ns + S)
+        self.node._take_lease(lease_to_msg(made, GateMode.ON))
+
+    def joint(self, position: float) -> None:
+        self.node._take_joints(JointState(name=["base"], position=[position]))
+
+    def released(self) -> None:
+        self.lease()
+        self.joint(1.0)
+        self.node._take_command(Float64MultiArray(data=[5.0]))
+        assert self.targets() == [5.0]
+
+    def targets(self) -> list[float]:
+        return [message.data[0] for message in self.sent]
+
+
+def test_an_arm_whose_states_cease_stops_at_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch)
+    arm.released()
+    arm.now_ns = S // 10
+    arm.node._watch()
+    assert arm.targets() == [5.0]
+    arm.now_ns += S // 100  # under the lease, and later no stop could hold the arm where it is
+    arm.node._watch()
+    arm.now_ns = 2 * S
+    arm.node._watch()
+    arm.node.end()
+    assert arm.targets() == [5.0, 1.0]
+
+
+def test_a_filter_that_stood_still_sends_no_arm_back_to_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch)
+    arm.released()
+    arm.now_ns = 3 * S
+    arm.node._watch()
+    arm.node._take_command(Float64MultiArray(data=[6.0]))
+    assert arm.targets() == [5.0]
+    arm.joint(4.0)
+    arm.node._watch()
+    arm.node._watch()
+    assert arm.targets() == [5.0, 4.0]
 
 
 @pytest.mark.parametrize(
