@@ -11,7 +11,7 @@ from embodied_iqa.live.ros.environment import require_ros
 from embodied_iqa.runs.graph.gate_only_parameters import gate_parameters_of
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 from embodied_iqa.runs.graph.launching import files_of
-from embodied_iqa.runs.graph.namespaces import parse_namespace, ros_arguments_of
+from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import UNINTERRUPTED
 
 
@@ -29,7 +29,9 @@ def command_of(values: dict[str, str]) -> list[str]:
         UserError: A value is wrong.
     """
     parameters = gate_parameters_of(values)
-    words = ["-r", f"__node:={values['name']}", *ros_arguments_of(parse_namespace(values["namespace"]))]
+    words = ["-r", f"__node:={values['name']}"]
+    if namespace := parse_namespace(values["namespace"]):
+        words += ["-r", f"__ns:={namespace}"]  # /clock stays: the time of the stack, as of its cameras
     for file in files_of(values):
         words += ["--params-file", str(file)]
     for name, value in parameters.items():

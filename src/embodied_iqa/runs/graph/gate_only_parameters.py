@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.config import Scalar, build, ranged
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.topic_parameters import CameraPreset, Transport, image_topics
 
 _ALONE: Final = (View("camera"),)
 """Name of the camera where neither the user nor a calibration names one."""
+_NODE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,11 @@ def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:
         UserError: A value is wrong, the calibration cannot be read, or topics and cameras do not fit. Where
             a parameter file may set the rest, only single values are checked.
     """
+    if _NODE.fullmatch(values["name"]) is None:
+        raise UsageError(
+            "no name of a node", expected="letters, digits and _, such as gate", got=values["name"]
+        )
+    parse_namespace(values["namespace"])
     found: dict[str, Scalar] = {
         argument.parameter: values[argument.name]
         for argument in GATE_ARGUMENTS

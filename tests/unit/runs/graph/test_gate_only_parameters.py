@@ -60,6 +60,9 @@ def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
         ({"image": "/one", "calibration": "yours.yaml"}, "yours.yaml"),
         ({"image": "/one", "mode": "sharp"}, "available: on, shadow, off"),
         ({"image": "/one", "judge": "magic"}, "expected statistics, learned or metric:NAME"),
+        ({"image": "/one", "name": "my gate"}, "no name of a node; expected letters, digits and _"),
+        ({"image": "/one", "name": ""}, "no name of a node"),
+        ({"image": "/one", "namespace": "cell-1"}, "no namespace of ROS"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_starts(
@@ -78,7 +81,7 @@ def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatc
     at = command.index("--ros-args")
     assert command[at - 2 : at] == ["-m", "embodied_iqa.live.nodes.gate_only_node"]
     assert command[at:] == [
-        *("--ros-args", "-r", "__node:=eyes", "-r", "__ns:=/cell1", "-r", "/clock:=clock"),
+        *("--ros-args", "-r", "__node:=eyes", "-r", "__ns:=/cell1"),
         *("--params-file", "one.yaml", "--params-file", "two.yaml"),
         *("-p", f'topic.image:="{COLOR}"', "-p", f'calibration:="{mine}"'),
     ]

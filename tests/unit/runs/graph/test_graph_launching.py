@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -107,7 +108,7 @@ class Action:
 
 
 class Substitution(Action):
-    values: dict[str, str]
+    values: ClassVar[dict[str, str]] = {}
 
     def perform(self, _context: object) -> str:
         return self.values.get(str(self.args[0]), "")
