@@ -205,9 +205,16 @@ class LeRobotDataset:
         if isinstance(path, str) and is_inside(path):
             names.append(path)
         for name in names:
-            if (self.path / name).is_file():
+            if _is_file(self.path / name):
                 return read_image(self.path / name)
         raise InputError(f"the image of {place} is missing", expected="in the Parquet file", available=names)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 class _Videos:

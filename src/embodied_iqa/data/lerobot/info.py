@@ -22,7 +22,9 @@ _VERSIONS: Final = ("v2.0", "v2.1", "v3.0")
 """Versions 2.0 and 2.1 differ in their statistics alone, which are not read."""
 _KINDS: Final = ("image", "video")
 _MOST_PX: Final = 16384
+_LEAST_FPS: Final = 0.001
 _MOST_FPS: Final = 100_000
+_MOST_NUMBERS: Final = 1 << 20
 _FIELDS: Final = frozenset(
     {"episode_chunk", "episode_index", "chunk_index", "file_index", "video_key", "image_key", "frame_index"}
 )
@@ -51,8 +53,10 @@ class PathTemplate:
         for _, field, spec, conversion in parts:
             if field is not None and (field not in _FIELDS or conversion or not _SPEC.fullmatch(spec or "")):
                 raise self._wrong(f"{{{field}}}")
-        if self.text.startswith("/") or ".." in self.text or "\0" in self.text:
+        if self.text.startswith("/") or ".." in self.text:
             raise self._wrong("a place outside the data set")
+        if not self.text.isprintable():  # half a surrogate pair is in no name of a file
+            raise self._wrong("characters that do not print")
 
     def fill(self, **values: int | str) -> str:
         """Return the path of a file below the data set's folder.
@@ -152,7 +156,7 @@ def read_info(folder: Path) -> DatasetInfo:
     robot = tree.get("robot_type")
     return DatasetInfo(
         version=version,
-        fps=file.number("fps", _MOST_FPS),
+        fps=file.number("fps", _LEAST_FPS, _MOST_FPS),
         robot=robot if isinstance(robot, str) else "",
         cameras=tuple(_camera(file, key, feature) for key, feature in images.items() if key not in depth),
         depth=depth,
@@ -178,10 +182,10 @@ class _Fields:
             raise self.wrong(name, "text", value)
         return value
 
-    def number(self, name: str, most: float) -> float:
+    def number(self, name: str, least: float, most: float) -> float:
         value = self.tree.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
-            raise self.wrong(name, f"a number above 0, up to {most}", value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise self.wrong(name, f"a number from {least} to {most}", value)
         return float(value)
 
     def count(self, name: str) -> int:
@@ -209,8 +213,8 @@ def _features(file: _Fields) -> dict[str, dict[str, Any]]:
 
 
 def _camera(file: _Fields, key: str, feature: Mapping[str, Any]) -> DatasetCamera:
-    if not is_inside(key) or "/" in key:
-        raise file.wrong("features", "keys without / and ..", key)
+    if not is_inside(key) or "/" in key or key == "." or not key.isprintable():
+        raise file.wrong("features", "printable keys without / and ..", key)
     shape, names = _shape(file, key, feature), feature.get("names")
     first = names[0] if isinstance(names, list) and names else None
     is_planar = first in {"channel", "channels"} or (first is None and len(shape) == 3 and shape[2] > 4)
@@ -229,7 +233,10 @@ def _shape(file: _Fields, key: str, feature: Mapping[str, Any]) -> tuple[int, ..
 
 
 def _length(file: _Fields, key: str, feature: Mapping[str, Any]) -> int:
-    return math.prod(_shape(file, key, feature))
+    numbers = math.prod(shape := _shape(file, key, feature))
+    if numbers > _MOST_NUMBERS:
+        raise file.wrong(f"features.{key}.shape", f"at most {_MOST_NUMBERS} numbers", shape)
+    return numbers
 
 
 def _is_depth(feature: Mapping[str, Any]) -> bool:

@@ -16,13 +16,16 @@ def column_types(path: Path) -> dict[str, Any]:
     """Return the Arrow type of each column.
 
     Raises:
-        InputError: The file is missing or damaged.
+        InputError: The file is missing or damaged, or names a column twice.
     """
     try:
         schema = pq.read_schema(path)
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from None
-    return {field.name: field.type for field in schema}
+    types = {field.name: field.type for field in schema}
+    if len(types) < len(schema):
+        raise InputError(f"{path} names a column twice")
+    return types
 
 
 def batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[dict[str, list[Any]]]:
@@ -40,7 +43,7 @@ def batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[dict[str,
             for batch in file.iter_batches(rows, columns=list(columns)):
                 batch.validate(full=True)  # such as text that is not UTF-8
                 yield {name: batch.column(name).to_pylist() for name in columns}
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:  # such as a date beyond Python's
         raise unreadable(path, error) from None
 
 

@@ -141,8 +141,8 @@ def _check_type(path: Path, name: str, kind: Any) -> None:
 
 
 def _flat(value: Any) -> list[Any]:
-    while isinstance(value, list) and value and isinstance(value[0], list):
-        value = list(chain.from_iterable(value))
+    while isinstance(value, list) and any(isinstance(one, list) for one in value):
+        value = list(chain.from_iterable(one if isinstance(one, list) else [one] for one in value))
     return value if isinstance(value, list) else [value]
 
 

@@ -144,6 +144,7 @@ def test_what_is_damaged_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
         ("episode_index", [0, 0, 0, 0, 9], "episode 0 is not whole; expected 5 steps; got 4"),
         ("action", [[1.0, float("inf"), 0.0]] * 5, "wrong action; expected 3 finite numbers"),
         ("action", [[1.0, 2.0]] * 5, "wrong action; expected 3 finite numbers"),
+        ("action", [[[1.0], None, [2.0]]] * 5, "wrong action; expected 3 finite numbers"),
     ],
 )
 def test_wrong_rows_are_refused(tmp_path: Path, column: str, values: list[Any], words: str) -> None:
@@ -162,6 +163,7 @@ def test_wrong_rows_are_refused(tmp_path: Path, column: str, values: list[Any], 
         ({"codebase_version": 3}, "wrong codebase_version; expected text"),
         ({"fps": 0}, "wrong fps"),
         ({"fps": "30"}, "wrong fps"),
+        ({"fps": 1e-320}, "wrong fps; expected a number from 0.001"),
         ({"total_episodes": 4}, "differ; expected 4 episodes; got 3"),
         ({"data_path": "/etc/{chunk_index}"}, "outside the data set"),
         ({"data_path": "../{chunk_index}"}, "outside the data set"),
@@ -169,10 +171,14 @@ def test_wrong_rows_are_refused(tmp_path: Path, column: str, values: list[Any], 
         ({"data_path": "{chunk_index:0999999999d}"}, "expected the published fields"),
         ({"data_path": "{chunk_index"}, "expected the published fields"),
         ({"data_path": "{frame_index}"}, "expected the published fields"),
+        ({"data_path": "data/\ud800.parquet"}, "characters that do not print"),
         ({"features": []}, "wrong features; expected an object"),
         ({"features": {"a": {"dtype": "image", "shape": [1 << 20, 1, 3], "names": None}}}, "up to 16384 px"),
         ({"features": {"a": {"dtype": "image", "shape": [8, -1, 3]}}}, "whole numbers above 0"),
         ({"features": {"a/../../b": {"dtype": "image", "shape": [8, 8, 3]}}}, "keys without / and .."),
+        ({"features": {"a\nb": {"dtype": "image", "shape": [8, 8, 3]}}}, "printable keys"),
+        ({"features": {".": {"dtype": "image", "shape": [8, 8, 3]}}}, "printable keys"),
+        ({"features": {"action": {"dtype": "float32", "shape": [1 << 30] * 9}}}, "at most 1048576 numbers"),
         ({"features": {"a": {"dtype": "video", "shape": [8, 8, 3]}}}, "lacks a column"),
     ],
 )
@@ -181,6 +187,31 @@ def test_a_wrong_description_is_refused(tmp_path: Path, fields: dict[str, Any], 
     edit_info(folder, **fields)
     with pytest.raises(InputError, match=words):
         LeRobotDataset(folder)
+
+
+def test_columns_that_are_double_and_dates_beyond_those_of_python_are_named(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set", OLD)
+    double, dated = (folder / V2_DATA.format(episode_chunk=0, episode_index=index) for index in (0, 1))
+    table = pq.read_table(double, partitioning=None)
+    pq.write_table(table.append_column("action", table.column("action")), double)
+    table = pq.read_table(dated, partitioning=None)
+    dates = pa.array([1 << 62] * table.num_rows).cast(pa.timestamp("us"))
+    pq.write_table(table.set_column(table.schema.get_field_index("action"), "action", dates), dated)
+    images, faults = split(LeRobotDataset(folder))
+    assert len(images) == LENGTHS[2]
+    assert [fault.what for fault in faults] == ["episode 0", "episode 1"]
+    words = ("names a column twice", "cannot be read")
+    assert all(word in str(fault.error) for fault, word in zip(faults, words, strict=True))
+
+
+def test_an_image_whose_name_is_too_long_fails_alone(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set", OLD)
+    path = folder / V2_DATA.format(episode_chunk=0, episode_index=0)
+    cells = pq.read_table(path, partitioning=None).column(TOP).to_pylist()
+    cells[2] = {"bytes": None, "path": "a" * 5000}
+    edit_data(path, **{TOP: cells})
+    images, faults = split(LeRobotDataset(folder))
+    assert (len(images), [fault.what for fault in faults]) == (len(STEPS) - 1, [f"{TOP}, episode 0, step 2"])
 
 
 def test_an_image_of_another_size_and_a_camera_of_depth_are_not_taken(tmp_path: Path) -> None:
