@@ -30,6 +30,13 @@ def breakable(words: str) -> str:
     return words.replace(",", ", ")
 
 
+def printable(text: str) -> str:
+    """Return a text from a file for the terminal: escapes stand for characters that do not print."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text
+    )
+
+
 def table_of(*headings: str, title: str | None = None, right: Collection[str] = ()) -> Table:
     """Return an empty table that folds long cells, so that 80 columns suffice.
 

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.markup import escape
+
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.cli.output import console, print_json, table_of
+from embodied_iqa.cli.output import console, print_json, printable, table_of
 from embodied_iqa.cli.parser import perform
 
 if TYPE_CHECKING:
@@ -110,18 +112,18 @@ def _dataset(dataset: LeRobotDataset) -> dict[str, Any]:
 
 
 def _print_dataset(tree: dict[str, Any]) -> None:
-    robot = f" of {tree['robot']}" if tree["robot"] else ""
+    robot = f" of {printable(tree['robot'])}" if tree["robot"] else ""
     print(f"{tree['recording']}: {tree['format']}{robot}, {tree['rate_hz']:g} Hz")
     numbers = "".join(f", {key} of {count}" for key, count in tree["numbers"].items())
     print(f"{tree['episodes']} episodes, {tree['steps']} steps{numbers}")
     table = table_of("camera", "size", "stored as")
     for one in tree["cameras"]:
-        table.add_row(one["topic"], f"{one['width_px']}x{one['height_px']}", one["stored"])
+        table.add_row(escape(one["topic"]), f"{one['width_px']}x{one['height_px']}", one["stored"])
     for key in tree["depth"]:
-        table.add_row(key, "-", "depth, not read")
+        table.add_row(escape(printable(key)), "-", "depth, not read")
     console().print(table)
     for one in tree["tasks"]:
-        print(f"{one['episodes']} x {one['task']}")
+        print(f"{one['episodes']} x {printable(one['task'])}")
 
 
 def _times(times: Times) -> dict[str, int | None]:
@@ -148,8 +150,8 @@ def _print(recording: Path, tree: dict[str, Any], topics: list[TopicSurvey]) -> 
     for one in topics:
         rate_hz, stamps = one.received.rate_hz, one.stamps
         table.add_row(
-            one.info.topic,
-            one.info.type_name,
+            escape(printable(one.info.topic)),
+            escape(printable(one.info.type_name)),
             str(one.info.messages),
             "-" if rate_hz is None else f"{rate_hz:.2f}",
             f"{one.received.gap_ns / SECOND_NS:.3f}" if one.received.count > 1 else "-",

@@ -55,6 +55,16 @@ def test_topics_rates_and_faults_of_stamps(recording: Path, capsys: pytest.Captu
     assert (stamps["first_ns"], stamps["last_ns"]) == (START_NS, START_NS + 900 * MS)
 
 
+def test_names_of_topics_are_printed_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with TrialWriter(tmp_path / "bag.mcap", types=type_store()) as writer:
+        writer.add_channel("/a[/b]\x1b[31m", IMAGE_TYPE)
+    assert main(["recording", "info", str(tmp_path / "bag.mcap")]) == 0
+    assert "/a[/b]\\x1b[31m" in capsys.readouterr().out
+
+
 def test_the_table_says_the_same(
     recording: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
