@@ -167,6 +167,19 @@ def test_a_silent_camera_and_a_lost_arm_end_it_and_say_why(tmp_path: Path) -> No
     assert len(open_frames(tmp_path / "clean.mcap", (), {})) == 2
 
 
+def test_the_rate_is_of_the_images_since_the_start(tmp_path: Path) -> None:
+    clock = ManualClock()
+    recorder = CleanRecorder(plan_of(tmp_path, camera_node__views=["top", "wrist"]), clock)
+    for stamp_ns in range(1, 6):  # while the other camera opens
+        recorder.take_frame(stamp_ns, Frame(View.TOP, stamp_ns, RGB, None, None))
+    recorder.begin()
+    for stamp_ns in range(6, 10):
+        recorder.take_frame(stamp_ns, Frame(View.TOP, stamp_ns, RGB, None, None))
+    clock.advance(2.0)
+    done = recorder.close()
+    assert (done.images[View.TOP], done.rate_hz(View.TOP), done.rate_hz(View.WRIST)) == (9, 2.0, 0.0)
+
+
 def test_without_an_image_no_file_is_left(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, camera_node__path=f"{__name__}:none_such")
     with pytest.raises(UsageError, match="has no none_such"):

@@ -131,6 +131,8 @@ def _report(arguments: argparse.Namespace, plan: CleanRecordingPlan, done: Clean
     else:
         print(path)
         for view, count in done.images.items():
-            print(f"  {view}: {count} images, {count / max(done.seconds, 1e-3):.1f} per second")
+            rate_hz = done.rate_hz(view)
+            rate = "" if rate_hz is None else f", {rate_hz:.1f} per second"
+            print(f"  {view}: {count} images{rate}")
         print(f"  {done.arm_states} states of the arm, {done.lost} messages lost")
     next_command("gate", "calibrate", path, "--output", "GATE.yaml")

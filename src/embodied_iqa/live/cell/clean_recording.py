@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -72,12 +72,19 @@ class CleanRecordingProgress:
         images: Of each camera.
         arm_states: Of the arm.
         lost: Messages for which the disk was too slow.
+        earlier: Of the images, those before the start, while another camera had none yet.
     """
 
     seconds: float
     images: Mapping[View, int]
     arm_states: int = 0
     lost: int = 0
+    earlier: Mapping[View, int] = field(default_factory=dict)
+
+    def rate_hz(self, view: View) -> float | None:
+        """Return the images of a camera per second since the start; None where no time has passed."""
+        count = self.images[view] - self.earlier.get(view, 0)
+        return count / self.seconds if self.seconds > 0.0 else None
 
 
 class CleanRecorder:
@@ -105,6 +112,7 @@ class CleanRecorder:
             raise
         self._queue = RecordingQueue(writer, capacity_bytes=graph.recorder_node.queue_bytes, clock=clock)
         self._images = dict.fromkeys(graph.camera_node.views, 0)
+        self._earlier = dict(self._images)
         self._arm_states = 0
         self._started_s = clock.now_s()
         self._seen_s = dict.fromkeys(self._images, self._started_s)
@@ -115,6 +123,7 @@ class CleanRecorder:
         """Start the time of the recording anew: cameras and arm are open, or every camera has an image."""
         self._started_s = self._clock.now_s()
         self._seen_s = dict.fromkeys(self._images, self._started_s)
+        self._earlier = dict(self._images)
 
     def take_frame(self, log_ns: int, frame: Frame) -> None:
         """Record a frame that arrived at a ROS time (ns); from any thread."""
@@ -143,7 +152,11 @@ class CleanRecorder:
         """Return how far it has come."""
         seconds = self._clock.now_s() - self._started_s
         return CleanRecordingProgress(
-            seconds, dict(self._images), self._arm_states, self._queue.status.total_lost
+            seconds,
+            dict(self._images),
+            self._arm_states,
+            self._queue.status.total_lost,
+            dict(self._earlier),
         )
 
     def check(self, cameras: Health, arm_problem: str = "") -> None:
