@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.cell import init
 from embodied_iqa.cli.cell.questions import Questions
 from embodied_iqa.cli.main import main
+from embodied_iqa.runs.cell.cell_file import CellFile
 
 
 def number(text: str) -> float:
@@ -34,6 +36,58 @@ def test_a_person_is_asked_until_the_answer_is_one(capsys: pytest.CaptureFixture
     assert asked[0] == "Length [m] [0.1]: "
     assert asked[-1] == "Height [m] [leave out]: "
     assert Questions(None).ask("Length [m]", number, 0.1) == 0.1
+
+
+def test_the_end_of_the_input_is_one_line() -> None:
+    def read(_question: str) -> str:
+        raise EOFError
+
+    with pytest.raises(UsageError, match="nobody answers any more; expected an answer to 'Length"):
+        Questions(read).ask("Length [m]", number, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--robot-ip", "none", "--tool-length", "0.2"], "--tool-length is of an arm"),
+        (["--robot-ip", "none", "--workspace-min", "0", "0", "0"], "--workspace-min is of an arm"),
+        (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
+        (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
+        (["--robot-ip", "none", "--camera", "top=/b"], "several --camera for top"),
+    ],
+)
+def test_options_that_contradict_are_refused_before_anything_is_read(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "cell.yaml")
+    assert main(["cell", "init", "--yes", "--out", out, "--camera", "top=/a", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_two_cameras_do_not_share_a_name() -> None:
+    answers = iter(["top", "top", "wrist"])
+    chosen = init._chosen(["/a", "/b"], Questions(lambda _question: next(answers)))
+    assert chosen == {"top": "/a", "wrist": "/b"}
+
+
+def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def arm(file: CellFile, *_: object) -> None:
+        file.set("arm_node.robot", "ur5", "it answers")
+        file.set("arm_node.ur.ip", "192.168.1.10", "as given")
+        file.left_out.append("arm_node.model, the model on the nameplate (several fit)")
+
+    def cameras(file: CellFile, *_: object) -> None:
+        file.set("camera_node.source", "topic", "from other nodes")
+
+    monkeypatch.setattr(init, "_describe_arm", arm)
+    monkeypatch.setattr(init, "_describe_cameras", cameras)
+    out = tmp_path / "cell.yaml"
+    assert main(["cell", "init", "--yes", "--out", str(out), "--robot-ip", "a", "--camera", "top=/a"]) == 0
+    assert "left out: arm_node.model" in capsys.readouterr().out
+    assert "\n    model:" not in out.read_text()
 
 
 @pytest.mark.parametrize(

@@ -127,4 +127,6 @@ def _print(arguments: argparse.Namespace, checks: list[CellCheck]) -> None:
     if arguments.out is not None:
         print(f"look at the images in {arguments.out}: the ring has to be on the tool")
     if all(one.is_ok for one in checks):
-        next_command("trial", "--config", arguments.config[0], "--task", "TEXT", "--no-distortion")
+        words = [word for file in arguments.config for word in ("--config", file)]
+        words += [word for value in arguments.set for word in ("--set", value)]
+        next_command("trial", *words, "--task", "TEXT", "--no-distortion")

@@ -18,6 +18,7 @@ from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
 from embodied_iqa.base.clock import MONOTONIC
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell.questions import Questions
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.imaging.images.frame import View, parse_view
@@ -31,6 +32,7 @@ _READ_S: Final = 5.0
 _PORT_S: Final = 1.0
 _TYPED: Final = "as given"
 _NO_ROBOT: Final = "none"
+_ARM_NUMBERS: Final = ("--tool-length", "--workspace-min", "--workspace-max", "--table-z")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,15 +56,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file; return the exit code."""
     out: Path = arguments.out
-    if out.exists():
-        raise UsageError(f"{out} exists", expected="--out with a new file")
+    _check_new(out)
     if not 0.0 < arguments.seconds < math.inf:
         raise UsageError("--seconds", expected="a time above 0", got=arguments.seconds)
+    _check_numbers(arguments)
     is_asked = sys.stdin.isatty() and not arguments.yes
     if not is_asked:
         _check_answered(arguments)
     questions = Questions(input if is_asked else None)
-    given = dict(_camera(word) for word in arguments.camera or ())
+    given = _cameras(arguments.camera or ())
     where = f"Address of the UR controller, or {_NO_ROBOT}"
     robot = arguments.robot_ip or questions.ask(where, _word, needed=True)
     file = CellFile()
@@ -71,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     _describe_arm(file, str(robot), arguments, questions)
     _describe_cameras(file, given, arguments, questions)
     _describe_rest(file, arguments, questions)
-    resolve((), file.values(), only_reads=True)
+    _check_values(file)
+    _check_new(out)
     write_text_whole(out, file.text())
     print(out)
     for line in file.left_out:
@@ -94,6 +97,31 @@ def _check_answered(arguments: argparse.Namespace) -> None:
     if missing:
         rest = "" if arguments.yes else ", or --yes to leave out what cannot be read"
         raise UsageError("nobody is asked for what is missing", expected=f"{' '.join(missing)}{rest}")
+
+
+def _check_new(out: Path) -> None:
+    if out.exists():
+        raise UsageError(f"{out} exists", expected="--out with a new file")
+
+
+def _check_numbers(arguments: argparse.Namespace) -> None:
+    for name in _ARM_NUMBERS:
+        given = getattr(arguments, name[2:].replace("-", "_"))
+        numbers = given if isinstance(given, list) else [given]
+        if given is None:
+            continue
+        if arguments.robot_ip == _NO_ROBOT:
+            raise UsageError(f"{name} is of an arm", expected=f"--robot-ip with an address, not {_NO_ROBOT}")
+        if not all(map(math.isfinite, numbers)):
+            raise UsageError(f"wrong {name}", expected="finite numbers", got=given)
+
+
+def _check_values(file: CellFile) -> None:
+    """Check the values as a trial does; a model that is left out is for the person to add."""
+    values = file.values()
+    if values["arm_node.robot"] != "none":
+        values.setdefault("arm_node.model", str(ArmModel.UR5))
+    resolve((), values, only_reads=True)
 
 
 # --- the arm ------------------------------------------------------------------------------------------------
@@ -202,8 +230,14 @@ def _chosen(present: Sequence[str] | dict[str, str], questions: Questions) -> di
     if not present:
         raise InputError("nobody publishes images", expected="a running camera driver in this ROS domain")
     chosen: dict[View, str] = {}
+
+    def new_view(word: str) -> View:
+        if (view := parse_view(word)) in chosen:
+            raise UsageError(f"{view} is the camera {chosen[view]} already", expected="another name")
+        return view
+
     for topic in present:
-        view = questions.ask(f"Name of the camera {topic}, such as top", parse_view)
+        view = questions.ask(f"Name of the camera {topic}, such as top", new_view)
         if view is not None:
             chosen[view] = topic
     if not chosen:
@@ -259,6 +293,15 @@ def _camera(word: str) -> tuple[View, str]:
     if not equals or not topic:
         raise UsageError("wrong --camera", expected="VIEW=TOPIC, such as top=/top/image_raw", got=word)
     return parse_view(view), topic if topic.startswith("/") else f"/{topic}"
+
+
+def _cameras(words: Sequence[str]) -> dict[View, str]:
+    given: dict[View, str] = {}
+    for view, topic in map(_camera, words):
+        if view in given:
+            raise UsageError(f"several --camera for {view}", expected="one topic for each view", got=topic)
+        given[view] = topic
+    return given
 
 
 def _word(text: str) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.errors import UsageError, UserError
 
 ValueT = TypeVar("ValueT")
 
@@ -36,12 +36,18 @@ class Questions:
             parse: Makes a value of the answer; raises `UserError` for a wrong one, which is asked again.
             default: What was read; an empty answer accepts it.
             needed: Without an answer it is asked again.
+
+        Raises:
+            UsageError: The input ends.
         """
         if self._read is None:
             return default
         ending = f" [{default}]" if default is not None else "" if needed else " [leave out]"
         while True:
-            answer = self._read(f"{question}{ending}: ").strip()
+            try:
+                answer = self._read(f"{question}{ending}: ").strip()
+            except EOFError:  # Ctrl-D
+                raise UsageError("nobody answers any more", expected=f"an answer to {question!r}") from None
             if not answer and not (needed and default is None):
                 return default
             try:

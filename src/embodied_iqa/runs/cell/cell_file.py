@@ -54,14 +54,19 @@ class CellFile:
 
     def text(self) -> str:
         """Return the file as YAML in the form of ROS parameter files."""
-        lines = [f"# {line}" for line in self.remarks]
+        lines = [f"# {_one_line(line)}" for line in self.remarks]
         ordered = sorted(self.settings, key=lambda setting: _ORDER.index(_node_of(setting)))
         for node, settings in groupby(ordered, key=_node_of):
             lines += ["", f"{node}:", f"  {ROS_KEY}:", *_lines_of(settings)]
         if self.left_out:
             lines += ["", "# Left out, because it could not be read and was not given:"]
-            lines += [f"# - {line}" for line in self.left_out]
+            lines += [f"# - {_one_line(line)}" for line in self.left_out]
         return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str) -> str:
+    """Return a comment: a line break in what a camera says of itself must not become a parameter."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _node_of(setting: Setting) -> str:
@@ -72,7 +77,7 @@ def _lines_of(settings: Iterable[Setting]) -> Sequence[str]:
     def line(setting: Setting) -> str:
         tree = {setting.name.partition(".")[2]: setting.value}
         is_list = isinstance(setting.value, list)
-        is_list = isinstance(setting.value, list)
-        return f"    {dump_yaml(tree, width=_WIDTH, flow_leaves=is_list).strip()}  # {setting.origin}"
+        value = dump_yaml(tree, width=_WIDTH, flow_leaves=is_list).strip()
+        return f"    {value}  # {_one_line(setting.origin)}"
 
     return [line(setting) for setting in settings]

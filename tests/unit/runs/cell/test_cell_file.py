@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import yaml
+
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.graph.node_table import resolve
 
@@ -29,3 +31,12 @@ def test_every_value_is_read_back_and_has_its_origin_in_its_line(tmp_path: Path)
     for setting in file.settings:
         assert sum(line.endswith(f"  # {setting.origin}") for line in lines) >= 1
     assert lines[-1] == "# - the hand-eye calibration"
+
+
+def test_a_line_break_in_what_a_camera_says_is_no_parameter(tmp_path: Path) -> None:
+    file = CellFile(remarks=["A cell.\nrobot: sim"], left_out=["a model\n\x1b[31m (why)"])
+    file.set("arm_node.robot", "none", "plumb_bob\n    tool_length_m: 0.9\n")
+    path = tmp_path / "cell.yaml"
+    path.write_text(file.text())
+    tree = yaml.safe_load(path.read_text())
+    assert tree == {"arm_node": {"ros__parameters": {"robot": "none"}}}
