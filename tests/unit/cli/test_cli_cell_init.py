@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.cli.cell import init
+from embodied_iqa.cli.cell import check, init
 from embodied_iqa.cli.cell.questions import Questions
 from embodied_iqa.cli.main import main
+from embodied_iqa.runs.cell.cell_check import CellCheck
 from embodied_iqa.runs.cell.cell_file import CellFile
 
 
@@ -112,3 +114,10 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["cell", "init", "--out", str(tmp_path / "cell.yaml"), "--yes"]) == 2
     assert "exists" in capsys.readouterr().err
     assert (tmp_path / "cell.yaml").read_text() == "mine"
+
+
+def test_the_hint_of_cell_check_names_every_file_and_parameter(capsys: pytest.CaptureFixture[str]) -> None:
+    words = Namespace(json=False, out=None, config=["cell.yaml", "more.yaml"], set=["arm_node.robot=none"])
+    check._print(words, [CellCheck("arm: posture", "read", "joint angles", is_ok=True)])
+    hint = "--config cell.yaml --config more.yaml --set arm_node.robot=none --task TEXT"
+    assert hint in capsys.readouterr().err
