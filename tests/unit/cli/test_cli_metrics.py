@@ -122,6 +122,9 @@ def test_what_distort_wrote_is_scored_as_a_whole_by_several_metrics(
     shown = capsys.readouterr().out
     assert "psnr: mean" in shown
     assert "ssim: mean" in shown
+    (distorted / "12_1" / "a.png").write_bytes(b"no image")
+    assert main([*command, "--json"]) == 0
+    assert capsys.readouterr().err.count("1 of 4 images have no value") == 2
     (distorted / "manifest.json").unlink()
     assert main(command) == 1, "without the manifest the folders of levels mean nothing"
 

@@ -59,6 +59,8 @@ def score(arguments: argparse.Namespace) -> int:
         print_scores(*found[0], as_json=arguments.json)
     elif arguments.json:
         print_json({"metrics": [_tree(*one) for one in found]})
+        for one in found:
+            _print_failures(*one)
     else:
         _print_together(found)
     return 0 if any(row.value is not None for _, scored in found for row in scored) else 1

@@ -132,13 +132,17 @@ def test_broken_members_are_reported(tmp_path: Path) -> None:
 def test_the_report_has_a_row_of_each_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vision_panel_report, "_TIMED", 1)
     assert kind_of(tmp_path) is None
-    for name in ("cls-plain-48", "det-plain-160"):
+    names = ("cls-plain-48", "det-plain-160")
+    for name in names:
         copied(name, tmp_path)
     assert main(["report", str(tmp_path), "--markdown", str(tmp_path / "page.md")]) == 0
     text = " ".join((tmp_path / "page.md").read_text(encoding="utf-8").split())
     assert "| cls-plain-48 | plain | 48x48 | 61,279 | none | 1,500 | 0.787 | 0.740 |" in text
     assert "1 of 1 classifiers by accuracy, 1 of 1 detectors by AP, 1 of 1 detectors by AP50" in text
     assert "segmenter" not in text
+    sizes = [(MODELS / f"{name}{end}").stat().st_size for name in names for end in (".onnx", ".json")]
+    (tmp_path / "further.bin").write_bytes(bytes(2_000_000))
     page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert f"{sum(sizes) / 1e6:.1f} MB" in page, "other files of the folder, such as reports, do not count"
     assert "det-plain-160" in page
     assert "train vision-panel --seed 1" in page

@@ -113,7 +113,9 @@ class TrainedMetric:
 
     def outside_training(self, values: NDArray[Any]) -> bool | None:
         """Return whether a measured `input` is unlike those of the training; see `Prediction`."""
-        return None if self._range is None else bool(self._range.distances(values[None])[0] > 1)
+        if self._range is None:
+            return None
+        return not self._range.distances(values[None])[0] <= 1  # what is not a number is outside, too
 
     def number_of(self, view: View | None) -> int:
         """Return the place of a camera in the card's views; their number for another camera."""

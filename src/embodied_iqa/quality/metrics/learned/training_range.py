@@ -6,12 +6,13 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from zipfile import BadZipFile
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.base.files import write_whole
 
 RANGE_FILE: Final = "training_range.npz"
@@ -85,8 +86,8 @@ def load_training_range(folder: Path) -> TrainingRange | None:
         with np.load(folder / RANGE_FILE, allow_pickle=False) as file:
             arrays = [np.asarray(file[name], np.float64) for name in ("mean", "spread", "axes")]
             limit = float(file["limit"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"cannot read {folder / RANGE_FILE}: {error}") from error
+    except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
+        raise InputError(f"cannot read {folder / RANGE_FILE}: {first_line(error)}") from error
     mean, spread, axes = arrays
     if axes.shape[1:] != mean.shape or mean.shape != spread.shape or not limit > 0:
         raise InputError(f"{folder / RANGE_FILE} is damaged", expected="arrays of one length")
