@@ -9,11 +9,15 @@ import pytest
 
 from database_folders import write_database, write_experiment
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.records import unstructure
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.pages.studio.boards.board import Cell, grouped, mean_cells
+from embodied_iqa.pages.studio.boards.board_page import metrics_board
 from embodied_iqa.pages.studio.boards.database_board import database_board
 from embodied_iqa.pages.studio.browse.filters import Filters
 from embodied_iqa.pages.studio.browse.overview import Overview
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import ESTIMATOR, RESULTS, BenchmarkResults
 from studio_client import client_of
 
 
@@ -51,6 +55,17 @@ def test_groups_without_numbers_have_none() -> None:
     cells = mean_cells(np.array([1.0, np.nan, 3.0]), groups, 2, np.array(["1", "1", "2"]))
     assert cells[0] == Cell(None)
     assert cells[1].value == 2.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"), [(ESTIMATOR, "mean over the splits"), ("", "over all pairs")]
+)
+def test_a_benchmark_of_an_earlier_version_is_described_as_what_it_is(
+    tmp_path: Path, estimator: str, words: str
+) -> None:
+    results = BenchmarkResults("1", "made", 4, 2, 1, (), (), (), (), (), (), (), estimator)
+    write_json_whole(tmp_path / RESULTS, unstructure(results))
+    assert words in metrics_board(tmp_path).note
 
 
 def test_the_pages(tmp_path: Path) -> None:

@@ -19,14 +19,17 @@ from embodied_iqa.pages.studio.browse.filters import LEVELS, filters_from
 from embodied_iqa.pages.studio.browse.overview import overviews
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import SourceKind
-from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import ESTIMATOR, RESULTS, BenchmarkResults
 
 _ORDER = ("sort", "down")
 
 
+_MEAN: Final = "SRCC between metric and score on held-out references, mean over the splits"
+_POOLED: Final = "SRCC between metric and score over all pairs that every metric has a value for"
+"""Of a benchmark of an earlier version."""
 _NOTE: Final = (
-    "SRCC between metric and score on held-out references, mean over the splits; 95 % intervals from "
-    "drawing references with replacement. Time for an image on the machine of the benchmark."
+    "95 % intervals from drawing references with replacement. Time for an image on the machine of the "
+    "benchmark."
 )
 _COLUMNS: Final = {
     "srcc": BoardColumn("SRCC", 3, (0.0, 1.0)),
@@ -49,7 +52,8 @@ def metrics_board(folder: Path) -> Board:
         cells = {"srcc": Cell(rank.srcc, rank.low, rank.high), "pairs": Cell(float(rank.pairs))}
         cells["ms"] = Cell(metric.milliseconds if metric else None)
         rows.append(BoardRow((rank.metric, str(rank.target), str(metric.needs) if metric else ""), cells))
-    return Board("Metrics", ("Metric", "Target", "Needs"), _COLUMNS, tuple(rows), _NOTE, "srcc")
+    note = f"{_MEAN if results.estimator == ESTIMATOR else _POOLED}; {_NOTE}"
+    return Board("Metrics", ("Metric", "Target", "Needs"), _COLUMNS, tuple(rows), note, "srcc")
 
 
 def routes(studio: Studio) -> list[Route]:
