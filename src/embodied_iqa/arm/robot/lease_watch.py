@@ -70,7 +70,7 @@ class LeaseWatch:
         if lease.frame_stamp_ns > now.ros_ns:
             return self
         if lease.decision is not None:
-            return self._with_decision(lease)
+            return self._with_decision(lease, now)
         expires_ns = min(lease.expires_ns, now.ros_ns + self.options.longest_ns)
         arrived = _Arrived(replace(lease, expires_ns=expires_ns), now.steady_ns + expires_ns - now.ros_ns)
         before = self._newest.get(lease.view)
@@ -100,8 +100,10 @@ class LeaseWatch:
             return Permission(Verdict.HOLD, reason, 0, stamp_ns)
         return self._on_decision(lease, found) if lease.needs_decision else found
 
-    def _with_decision(self, lease: GateLease) -> LeaseWatch:
+    def _with_decision(self, lease: GateLease, now: Moment) -> LeaseWatch:
         before = self._decided.get(lease.view)
+        if before is not None and before.frame_stamp_ns > now.ros_ns:
+            before = None
         if before is not None and _order(lease) < _order(before):
             return self
         return replace(self, _decided={**self._decided, lease.view: lease})

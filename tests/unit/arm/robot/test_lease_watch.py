@@ -113,3 +113,11 @@ def test_a_motion_needs_a_verdict_of_its_own_where_the_lease_says_so() -> None:
     ), "an older motion does not speak for the newest"
     newer = passed.with_lease(lease(120, needs_decision=True), at(120))
     assert newer.permission((View.TOP,), at(120)).verdict is Verdict.HOLD
+
+
+def test_after_the_clock_was_set_back_a_motion_of_the_time_before_does_not_outrank_a_new_one() -> None:
+    before = watch(lease(1000, needs_decision=True)).with_lease(lease(1000, decision=7), at(1000))
+    again = before.with_lease(lease(500, needs_decision=True), at(505, 1010))
+    assert again.permission((View.TOP,), at(506, 1011)).verdict is Verdict.HOLD
+    judged = again.with_lease(lease(500, decision=8), at(506, 1011))
+    assert judged.permission((View.TOP,), at(507, 1012)).verdict is Verdict.PASS
