@@ -10,7 +10,8 @@ the hull of the poses. In joints it is ``p(w)``, with the time ``w`` since the f
 with path time ``u`` from now on, the least stretch ``c`` of 1 or more that keeps all limits, and a polynomial
 ``e`` of fifth degree that takes the difference to the motion under way, with its first two derivatives, to
 zero. Path speed and acceleration are carried over, and path speed 1 is the pace of the policy. As with every
-`TimedPath` the limits hold at every path speed in [0, 1] and while braking from it.
+`TimedPath` the limits hold at every path speed in [0, 1] and while braking from it. Where a chunk comes while
+the arm speeds up, path speed may exceed 1 by a tenth for a moment; the controller checks every command.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderW
         if motion is None:
             continue
         violation = check_positions(planner.kinematics.forward(q)[:, :3, 3], planner.limits)
-        violation = violation or check_joints(q, planner.kinematics, planner.limits, planner.collisions)
+        violation = violation or check_joints(q, planner.kinematics, planner.limits, planner.collisions, 1)
         if violation is None:
             waypoints_s = np.arange(1, len(chunk.increments) + 1) * chunk.period_s - chunk.age_s
             return replace(motion, waypoint_u_s=waypoints_s * u[-1] / (w[-1] - w[0]))

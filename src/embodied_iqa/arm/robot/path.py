@@ -148,9 +148,16 @@ def joints_in_branch(
 
 
 def check_joints(
-    q: Array, kinematics: Kinematics, limits: ArmLimits, collisions: CollisionModel
+    q: Array,
+    kinematics: Kinematics,
+    limits: ArmLimits,
+    collisions: CollisionModel,
+    collision_every: int = _COLLISION_EVERY,
 ) -> Violation | None:
-    """Check joint angles ``(N, 6)`` along a path: joint limits, singularities, jumps, collisions."""
+    """Check joint angles ``(N, 6)`` along a path: joint limits, singularities, jumps, collisions.
+
+    The last are checked at every sample, or at one of ``collision_every``.
+    """
     violation = check_configurations(q, limits)
     if violation is not None:
         return violation
@@ -160,6 +167,6 @@ def check_joints(
         return Violation(LimitKind.SINGULARITY, f"the path comes too close to the {close} singularity")
     if np.abs(np.diff(q, axis=0)).max() > _LARGEST_JOINT_STEP_RAD:
         return Violation(LimitKind.SINGULARITY, "a joint would have to jump")
-    thinned = np.concatenate([q[:-1:_COLLISION_EVERY], q[-1:]])
+    thinned = np.concatenate([q[:-1:collision_every], q[-1:]])
     hit = collisions.first_collision(thinned)
     return None if hit is None else Violation(LimitKind.COLLISION, str(hit[1]))

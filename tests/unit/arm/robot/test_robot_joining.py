@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from embodied_iqa.arm.robot.joining import TimedChunk, UnderWay, join_chunk
 from embodied_iqa.arm.robot.limits import LimitKind, Violation
 from embodied_iqa.arm.robot.speed_scaling import Progress, brake, proceed
 from embodied_iqa.arm.robot.timing import TimedPath
-from embodied_iqa.base.kinematics import chain_increments
+from embodied_iqa.base.kinematics import CollisionModel, chain_increments
 
 CHUNKS = 1_000
 MANY_CHUNKS = int(os.environ.get("EMBODIED_IQA_FUZZ_JOINS", "100000"))
@@ -204,3 +205,20 @@ def test_a_chunk_whose_further_step_leaves_the_workspace_ends_at_its_last_step()
     assert isinstance(motion, TimedPath)
     end_m = KINEMATICS.forward(motion.q_of_u(motion.end_s))[2, 3]
     assert end_m == pytest.approx(LIMITS.tool_height_m + 0.001, abs=1e-6)
+
+
+def test_between_two_checks_for_collisions_the_tool_moves_less_than_a_centimetre() -> None:
+    checked: list[np.ndarray] = []
+
+    class Watching(CollisionModel):
+        def first_collision(self, q_rad: np.ndarray) -> None:
+            checked.append(q_rad)
+
+    planner = replace(PLANNER, collisions=Watching(KINEMATICS, PLANNER.collisions.world))
+    chunk = TimedChunk(even(0.045, 5), KINEMATICS.forward(HOME), 0.0, 0.2)
+    motion = join_chunk(planner, chunk, UnderWay(HOME))
+    assert isinstance(motion, TimedPath)
+    (q,) = checked
+    steps_m = np.linalg.norm(np.diff(KINEMATICS.forward(q)[:, :3, 3], axis=0), axis=1)
+    assert 0.005 < steps_m.max() < 0.01
+    np.testing.assert_allclose(q[[0, -1]], motion.q_of_u([0.0, motion.end_s]), atol=1e-9)
