@@ -203,7 +203,9 @@ def _cognition(run: RunRecord, constants: Constants) -> Cognition | None:
 
 def _decision(run: RunRecord, constants: Constants) -> Decision | None:
     pairs = run.decisions()
-    if not pairs or not pairs[0][0].is_decision:
+    first = next((chunk for chunk in run.chunks if chunk.source is Source.DISTORTED), None)
+    # the first one may lack its reference, which a receding horizon skips: a later one is no substitute
+    if not pairs or pairs[0][1] is not first or not pairs[0][0].is_decision:
         return None
     pairs = [(raw, distorted) for raw, distorted in pairs if raw.is_decision]
     scale = _scale(constants, pairs[0][0].subject, pairs[0][0].subject_version)
@@ -214,19 +216,19 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
         score_decision(_executable(distorted), raw.increments, d_max_m, gripper=raw.gripper)
         for raw, distorted in pairs
     ]
-    first, (raw, distorted) = scored[0], pairs[0]
+    score, (raw, distorted) = scored[0], pairs[0]
     return Decision(
-        position=first.position,
-        rotation=first.rotation,
-        state=first.state,
-        score=first.score,
-        position_error_mm=first.position_error_mm,
+        position=score.position,
+        rotation=score.rotation,
+        state=score.state,
+        score=score.score,
+        position_error_mm=score.position_error_mm,
         refused=is_refusal(distorted.status, raw.status),
         answer=distorted.reason,
         reference_answer=raw.reason,
         later=tuple(
-            LaterDecision(chunk.stamp_ns, score.score, score.position_error_mm)
-            for score, (_, chunk) in zip(scored[1:], pairs[1:], strict=True)
+            LaterDecision(chunk.stamp_ns, later.score, later.position_error_mm)
+            for later, (_, chunk) in zip(scored[1:], pairs[1:], strict=True)
         ),
     )
 

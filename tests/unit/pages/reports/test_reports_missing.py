@@ -29,6 +29,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.execution_score import Outcome
+from embodied_iqa.pages.reports.trial.run_images import moment_of
 from embodied_iqa.runs.offline.stored_run import RunContext
 
 HOSTILE = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}\u202egnp.exe"
@@ -290,3 +291,12 @@ def test_a_run_in_which_the_policy_saw_no_target_is_named(
     assert "No target" in words(article(page, 1))
     both = with_run(refused, 0, outcome=Outcome.NO_TARGET)
     assert "The reference run failed too" in words(article(_page(recording, both, tmp_path), 1))
+
+
+def test_a_later_decision_is_not_called_the_first_where_that_has_no_reference(recording: Path) -> None:
+    run = read_trial(recording).runs[0]
+    raw, distorted = run.decisions()[0]
+    later = [dataclasses.replace(chunk, sequence=distorted.sequence + 1) for chunk in (raw, distorted)]
+    assert moment_of(run).name == "the first decision"
+    skipped = dataclasses.replace(run, chunks=(distorted, *later))
+    assert moment_of(skipped).name == "the first decision with a reference"

@@ -164,6 +164,11 @@ def test_a_reference_that_is_no_decision_leaves_nothing_to_score(changes: dict[s
     assert scores(run(chunks=both))[0].decision is None
 
 
+def test_a_later_decision_does_not_stand_in_for_the_first_whose_reference_was_skipped() -> None:
+    second = (chunk(Source.RAW, sequence=2), chunk(Source.DISTORTED, sequence=2))
+    assert scores(run(chunks=(chunk(Source.DISTORTED), *second)))[0].decision is None
+
+
 def test_later_decisions_are_kept_one_each() -> None:
     second = (chunk(Source.RAW, sequence=2), chunk(Source.DISTORTED, 0.1 + D_MAX_M, sequence=2))
     decision = scores(run(chunks=(*pair(), *second)))[0].decision

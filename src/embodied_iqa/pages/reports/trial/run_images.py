@@ -97,7 +97,10 @@ def moment_of(run: RunRecord) -> Moment:
     """Choose what to show: the first decision, else the first question, else the first judged frame."""
     if pairs := run.decisions():
         raw, distorted = pairs[0]
-        return Moment(distorted.stamp_ns, "the first decision", raw, distorted)
+        # a receding horizon skips references
+        is_first = all(chunk.sequence >= distorted.sequence for chunk in run.chunks)
+        name = "the first decision" if is_first else "the first decision with a reference"
+        return Moment(distorted.stamp_ns, name, raw, distorted)
     if run.chunks:
         chunk = run.chunks[0]
         alone = chunk if chunk.source is Source.RAW else None
