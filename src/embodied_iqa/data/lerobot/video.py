@@ -68,7 +68,7 @@ class Video:
                     f"{self._path} has no frame of {seconds:.6f} s", got=f"one of {self._at_s:.6f} s"
                 )
             return self._pixels()
-        except (self._av.FFmpegError, OSError, ValueError) as error:
+        except (self._av.FFmpegError, OSError, OverflowError, ValueError) as error:
             self._frame = None
             raise self._unreadable(error) from None
 

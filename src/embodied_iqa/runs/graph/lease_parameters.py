@@ -1,9 +1,10 @@
-"""Times of a lease as parameters of several nodes: set in one, they hold in all, and fit the cameras."""
+"""Parameters that several nodes have, a lease's times and the horizon: set in one, they hold in all."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from embodied_iqa.arm.horizon_options import HorizonOptions
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.base.config import check_values, parameters_of
 from embodied_iqa.base.errors import UsageError
@@ -15,22 +16,33 @@ LEASE_GROUPS: Final = {"gate_node": "judge.lease", "arm_node": "controller.lease
 """Nodes that have the times of a lease, with the group of each: it grants, obeys, and waits for leases."""
 
 
-def link_leases(layer: dict[str, dict[str, object]]) -> None:
-    """Copy the times that one node sets to the others.
+_HORIZON_GROUPS: Final = {"vla_node": "horizon", "arm_node": "controller.horizon"}
+"""The one asks for chunks, the other joins them."""
+
+
+def link_nodes(layer: dict[str, dict[str, object]]) -> None:
+    """Copy the times of a lease and the horizon that one node sets to the others.
 
     Args:
         layer: What one source sets: node name to flat parameter names with values, changed in place. Each
-            source is linked before a later one replaces its times, whichever nodes they name.
+            source is linked before a later one replaces its values, whichever nodes they name.
 
     Raises:
         UsageError: A value is of another type or out of range, or two nodes set different values.
     """
-    for name in (parameter.name for parameter in parameters_of(LeaseOptions)):
-        places = {node: f"{group}.{name}" for node, group in LEASE_GROUPS.items()}
+    _link(layer, LeaseOptions, LEASE_GROUPS)
+    _link(layer, HorizonOptions, _HORIZON_GROUPS)
+
+
+def _link(
+    layer: dict[str, dict[str, object]], options: type[LeaseOptions | HorizonOptions], groups: dict[str, str]
+) -> None:
+    for name in (parameter.name for parameter in parameters_of(options)):
+        places = {node: f"{group}.{name}" for node, group in groups.items()}
         values = {node: layer.get(node, {}) for node in places}
         given = {node: values[node][place] for node, place in places.items() if place in values[node]}
         for node, value in given.items():
-            check_values(LeaseOptions, {name: value}, f"{node}.{LEASE_GROUPS[node]}")
+            check_values(options, {name: value}, f"{node}.{groups[node]}")
         for node, place in places.items() if given else ():
             first, value = next(iter(given.items()))
             own = layer.setdefault(node, {}).setdefault(place, value)

@@ -27,7 +27,7 @@ from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.default_judge import default_judge
-from embodied_iqa.runs.graph.lease_parameters import check_leases, link_leases
+from embodied_iqa.runs.graph.lease_parameters import check_leases, link_nodes
 from embodied_iqa.runs.graph.namespaces import ros_arguments_of
 from embodied_iqa.runs.graph.node_sections import values_by_node
 from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY
@@ -329,8 +329,8 @@ def _session_address() -> str:
 
 
 def _merge(merged: dict[str, dict[str, object]], layer: dict[str, dict[str, object]]) -> None:
-    """Let what one source sets win over the earlier ones, also where it sets a time for all nodes in one."""
-    link_leases(layer)
+    """Let what one source sets win over the earlier ones, also where it sets a value for all nodes in one."""
+    link_nodes(layer)
     for node, values in layer.items():
         merged[node].update(values)
 

@@ -104,6 +104,15 @@ def test_with_a_receding_horizon_the_arm_has_that_of_the_policy_and_nothing_coun
         resolve(overrides={"vla_node.horizon.mode": "receding"})
 
 
+def test_a_horizon_that_the_arm_is_given_holds_for_the_policy_too() -> None:
+    horizon = {"mode": "receding", "step_rate_hz": 15.0}
+    arm = {f"arm_node.controller.horizon.{name}": value for name, value in horizon.items()}
+    assert resolve(overrides=arm).vla_node.horizon == HorizonOptions(Horizon.RECEDING, step_rate_hz=15.0)
+    words = "arm_node.controller.horizon.step_rate_hz is not vla_node.horizon.step_rate_hz"
+    with pytest.raises(UsageError, match=words):
+        resolve(overrides=arm | {"vla_node.horizon.step_rate_hz": 5.0})
+
+
 def test_the_session_waits_longer_than_its_longest_run() -> None:
     for limit_s in (1.0, 30.0, 120.0, 3600.0):
         graph = resolve(overrides={"trial_node.run_limit_s": limit_s})
