@@ -32,8 +32,6 @@ from ros_graph import RosGraph
 from stress.main import busy_processes
 
 NAME = "/tested/run"
-RESULTS_S = 2
-"""Time for which the server keeps the result of a goal: each status names all goals that it knows."""
 
 
 def until_late() -> Callable[[], None]:
@@ -60,7 +58,7 @@ class Server:
             RunTrial,
             NAME,
             self._run,
-            result_timeout=RESULTS_S,
+            result_timeout=actions.RESULT_KEPT_S,
             goal_callback=self._accept,  # type: ignore[arg-type]
         )
 

@@ -41,4 +41,5 @@ class ActionServer(Generic[_GoalT, _ResultT, _FeedbackT]):
         callback_group: CallbackGroup | None = None,
         goal_callback: Callable[[_GoalT], GoalResponse] = ...,
         cancel_callback: Callable[[ServerGoalHandle[_GoalT, _ResultT, _FeedbackT]], CancelResponse] = ...,
+        result_timeout: int = 900,
     ) -> None: ...

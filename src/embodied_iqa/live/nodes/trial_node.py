@@ -24,7 +24,7 @@ from std_srvs.srv import Trigger
 from embodied_iqa.arm.robot.messages import StopCause
 from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.live.ros.actions import ClientWatch
+from embodied_iqa.live.ros.actions import RESULT_KEPT_S, ClientWatch
 from embodied_iqa.live.ros.calls import ENDING
 from embodied_iqa.live.ros.conversion import chunk_status, ns_of, pose_of, spec_of, trial_event
 from embodied_iqa.live.ros.frames import tool_pose_of
@@ -101,6 +101,7 @@ class TrialNode(BaseNode[TrialParameters]):
             goal_callback=self._accept,
             cancel_callback=self._cancel,
             callback_group=group,
+            result_timeout=RESULT_KEPT_S,
         )
         self.create_service(Trigger, "trial/end_run", self._end_run, callback_group=group)
 

@@ -39,6 +39,9 @@ _POLL_S = 0.1
 _AGAIN_S = 2.0
 """A server drops a response for a client that it has not discovered within 100 ms."""
 _LONGEST_AGAIN_S = 30.0
+RESULT_KEPT_S = 900
+"""How long a server remembers a goal that has ended. It runs a request that arrives later a second time, so
+this is far above `_LONGEST_AGAIN_S` and any stall of a busy machine."""
 _REQUEST_S = 1.0
 _COUNT_S = 0.5
 _GONE_S = 2.0
@@ -92,6 +95,8 @@ class ActionCaller(Generic[GoalT, ResultT, FeedbackT]):
 
 class GoalCall(Generic[ResultT]):
     """One goal under an id of its own: a server rejects an id that it knows, so that no goal runs twice.
+
+    Servers are to know an id for `RESULT_KEPT_S` after the goal has ended.
 
     Args:
         name: Name of the action.
