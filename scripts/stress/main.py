@@ -1,5 +1,6 @@
 """Repeats the tests of running graphs and of real time beside busy processes, and counts what fails.
 
+With `--freeze-s` all processes of a test run stand still at once at random times: see `stress.freezes`.
 Files are run one after another, each in a process of its own, every file once before any is repeated. Results
 are appended to a file: an interrupted run goes on where it was, as long as nothing of the checkout changes.
 What a file printed is kept beside it where something failed; the table names that log.
@@ -20,7 +21,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from stress.results import CRASHED, Result, append, left_of, parse_report, read, table
+from stress.freezes import MARK, Freezes, frozen_at_times
+from stress.results import CRASHED, Load, Result, append, left_of, parse_report, read, table
 
 __all__ = ["busy_processes", "collected", "main", "run_file"]
 
@@ -29,6 +31,7 @@ LIVE = ("tests/ros", "tests/fault")
 MARKED = "stress or wall_clock"
 _FILE_LIMIT_S = 1800.0
 _END_S = 10.0
+_LONGEST_FREEZE_S = 30.0
 _BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))\n"
 """A process that is busy as long as its parent lives."""
 _NOTHING_COLLECTED = 5
@@ -39,20 +42,21 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = _arguments(words)
     version = _version(ROOT)
     tests = collected(arguments.tests)
-    left = left_of(read(arguments.results, version), tests, arguments.repeats, arguments.busy)
+    freezes, load = arguments.freezes, Load(arguments.busy, arguments.freezes.length_s)
+    left = left_of(read(arguments.results, version), tests, arguments.repeats, load)
     print(f"stress: {len(left)} of {len(tests) * arguments.repeats} runs of {len(tests)} files are left")
     try:
         with busy_processes(arguments.busy):
             for number, (repeat, file, of_file) in enumerate(left, start=1):
                 logs = arguments.results.with_name(arguments.results.stem + "-logs")
                 found = run_file(
-                    file, of_file, version=version, repeat=repeat, busy=arguments.busy, logs=logs
+                    file, of_file, version=version, repeat=repeat, busy=load.busy, freezes=freezes, logs=logs
                 )
                 append(found, arguments.results)
                 print(f"stress: {number}/{len(left)} repeat {repeat} {file}: {_said(found)}", flush=True)
     except KeyboardInterrupt:
         print("stress: interrupted; run it again to go on")
-    results = [result for result in read(arguments.results, version) if result.busy == arguments.busy]
+    results = [result for result in read(arguments.results, version) if load.is_of(result)]
     print(table(results))
     return 1 if any(result.outcome in {"failed", CRASHED} for result in results) else 0
 
@@ -73,9 +77,14 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=20, help="how often each is run (default 20)")
     parser.add_argument("--busy", type=int, default=2, help="busy processes beside them (default 2)")
     parser.add_argument("--results", type=Path, default=ROOT / "runs" / "stress.jsonl", help="appended to")
+    parser.add_argument("--freeze-s", type=float, default=0.0, help="length of a freeze (default: none)")
+    parser.add_argument("--freeze-every-s", type=float, default=6.0, help="mean time between (default 6)")
     arguments = parser.parse_args(words)
     if arguments.repeats < 1 or arguments.busy < 0:
         parser.error("--repeats must be at least 1 and --busy at least 0")
+    if not 0 <= arguments.freeze_s <= _LONGEST_FREEZE_S or not arguments.freeze_every_s > 0:
+        parser.error(f"--freeze-s must be 0 to {_LONGEST_FREEZE_S:g}, and --freeze-every-s above 0")
+    arguments.freezes = Freezes(arguments.freeze_s, arguments.freeze_every_s)
     return arguments
 
 
@@ -124,6 +133,7 @@ def run_file(
     version: str,
     repeat: int,
     busy: int,
+    freezes: Freezes = Freezes(),  # noqa: B008 - immutable
     logs: Path | None = None,
     limit_s: float = _FILE_LIMIT_S,
 ) -> list[Result]:
@@ -135,37 +145,45 @@ def run_file(
         version: Version of the checkout, for the results.
         repeat: Number of the repeat, for the results.
         busy: Number of busy processes, for the results.
+        freezes: When everything of the run stands still.
         logs: Folder for what a run prints in which something fails; None: it is not kept.
         limit_s: A run that takes longer is killed and counts as crashed.
     """
     with tempfile.TemporaryDirectory(prefix="embodied-iqa-stress-") as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "--stress", "-p", "no:cacheprovider"]
         begun = time.monotonic()
-        with (Path(folder) / "output.txt").open("w+b") as output:
-            process = subprocess.Popen(
-                [*command, f"--junitxml={report}", *tests],
-                cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0,
-            )  # fmt: skip
-            try:
-                process.wait(limit_s)
-            except subprocess.TimeoutExpired:
-                pass
-            finally:
-                _end_group(process)
-            output.seek(0)
-            said = output.read().decode(errors="replace")
+        with frozen_at_times(folder, freezes, f"{file} {repeat}"):
+            code, said = _run([f"--junitxml={report}", *tests], folder, limit_s)
         found = parse_report(report, file, version=version, repeat=repeat, busy=busy)
     if not found:
         seconds = time.monotonic() - begun
         last = " ".join(said.strip().splitlines()[-3:])
-        why = f"exit code {process.returncode} after {seconds:.0f} s: {last}"
+        why = f"exit code {code} after {seconds:.0f} s: {last}"
         found = [Result(version, repeat, file, file, CRASHED, seconds, busy, why)]
     else:
         without = sorted({test for test in tests if "::" in test} - {result.test for result in found})
         why = "the report has no result of it"
         found += [Result(version, repeat, file, test, CRASHED, 0.0, busy, why) for test in without]
+    found = [replace(result, freeze_s=freezes.length_s) for result in found]
     return found if logs is None else _with_log(found, said, logs)
+
+
+def _run(words: Sequence[str], run: str, limit_s: float) -> tuple[int | None, str]:
+    """Run pytest for at most some seconds, as a run with a mark; return its exit code and what it printed."""
+    command = [sys.executable, "-m", "pytest", "-q", "--stress", "-p", "no:cacheprovider", *words]
+    with (Path(run) / "output.txt").open("w+b") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | {MARK: run}, stdin=subprocess.DEVNULL,
+            stdout=output, stderr=output, process_group=0,
+        )  # fmt: skip
+        try:
+            process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _end_group(process)
+        output.seek(0)
+        return process.returncode, output.read().decode(errors="replace")
 
 
 def _with_log(found: list[Result], said: str, folder: Path) -> list[Result]:
@@ -174,7 +192,8 @@ def _with_log(found: list[Result], said: str, folder: Path) -> list[Result]:
         return found
     folder.mkdir(parents=True, exist_ok=True)
     first = found[0]
-    name = f"{first.version}-busy{first.busy}-{first.repeat}-{Path(first.file).stem}"
+    load = f"busy{first.busy}" + (f"-freeze{first.freeze_s:g}" if first.freeze_s else "")
+    name = f"{first.version}-{load}-{first.repeat}-{Path(first.file).stem}"
     used = len(list(folder.glob(f"{name}*.log")))
     log = folder / (f"{name}-{used + 1}.log" if used else f"{name}.log")
     log.write_text(said, encoding="utf-8")

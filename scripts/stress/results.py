@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["CRASHED", "Result", "append", "left_of", "parse_report", "read", "table"]
+__all__ = ["CRASHED", "Load", "Result", "append", "left_of", "parse_report", "read", "table"]
 
 CRASHED = "crashed"
 """Outcome of a file whose run ended without a report: its process died or took too long."""
@@ -30,6 +30,7 @@ class Result:
         busy: Busy processes beside it.
         message: First line of what failed.
         log: File with what the run of the test's file printed, where something of it failed.
+        freeze_s: Length of the freezes of the run; 0: there were none.
     """
 
     version: str
@@ -41,6 +42,19 @@ class Result:
     busy: int
     message: str = ""
     log: str = ""
+    freeze_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the machine does beside the tests: the number of busy processes, the length of freezes."""
+
+    busy: int
+    freeze_s: float = 0.0
+
+    def is_of(self, result: Result) -> bool:
+        """Return whether a result was measured under this load."""
+        return result.busy == self.busy and result.freeze_s == self.freeze_s
 
 
 def parse_report(report: Path, file: str, *, version: str, repeat: int, busy: int) -> list[Result]:
@@ -86,7 +100,7 @@ def read(file: Path, version: str) -> list[Result]:
 
 
 def left_of(
-    results: Iterable[Result], tests: Mapping[str, Sequence[str]], repeats: int, busy: int
+    results: Iterable[Result], tests: Mapping[str, Sequence[str]], repeats: int, load: Load
 ) -> list[tuple[int, str, list[str]]]:
     """What is still to be run: repeat, file and those of its tests without a result.
 
@@ -96,9 +110,9 @@ def left_of(
         results: What has been run. A run that crashed counts for all tests of its file.
         tests: Node ids of the tests by file.
         repeats: How often each test is run.
-        busy: Only runs beside as many busy processes count.
+        load: Only runs under it count.
     """
-    done = {(result.repeat, result.test) for result in results if result.busy == busy}
+    done = {(result.repeat, result.test) for result in results if load.is_of(result)}
     left = []
     for repeat in range(1, repeats + 1):
         for file, of_file in tests.items():

@@ -10,7 +10,7 @@ import pytest
 
 import stress.main
 from stress.main import MARKED, busy_processes, collected, main, run_file
-from stress.results import CRASHED, Result, append, left_of, parse_report, read, table
+from stress.results import CRASHED, Load, Result, append, left_of, parse_report, read, table
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.ros.test_a" name="test_good" time="1.5" />
@@ -60,27 +60,34 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
     with store.open("a") as stream:
         stream.write('{"version": "abc", "repeat": 5, "fi')
     tests = {FILE: [f"{FILE}::a"]}
-    assert left_of(read(store, "abc"), tests, 3, 2) == [(3, FILE, [f"{FILE}::a"])]
-    assert left_of(read(store, "abc"), tests, 4, 0) == [
+    assert left_of(read(store, "abc"), tests, 3, Load(2)) == [(3, FILE, [f"{FILE}::a"])]
+    assert left_of(read(store, "abc"), tests, 4, Load(0)) == [
         (repeat, FILE, [f"{FILE}::a"]) for repeat in (1, 2, 3)
     ]
     assert read(tmp_path / "none.jsonl", "abc") == []
 
 
+def test_a_run_with_freezes_is_not_one_without() -> None:
+    tests = {FILE: [f"{FILE}::a"]}
+    frozen = replace(_result("a", "passed"), freeze_s=2.0)
+    assert left_of([frozen], tests, 1, Load(2)) == [(1, FILE, [f"{FILE}::a"])]
+    assert left_of([frozen], tests, 1, Load(2, 2.0)) == []
+
+
 def test_a_part_of_a_file_does_not_stand_for_the_file() -> None:
     other = "tests/ros/test_b.py"
     tests = {FILE: [f"{FILE}::a", f"{FILE}::b"], other: [f"{other}::c"]}
-    assert left_of([_result("a", "passed")], tests, 1, 2) == [
+    assert left_of([_result("a", "passed")], tests, 1, Load(2)) == [
         (1, FILE, [f"{FILE}::b"]),
         (1, other, [f"{other}::c"]),
     ]
     crashed = Result("abc", 1, FILE, FILE, CRASHED, 1.0, 2)
-    assert left_of([crashed], tests, 1, 2) == [(1, other, [f"{other}::c"])]
+    assert left_of([crashed], tests, 1, Load(2)) == [(1, other, [f"{other}::c"])]
 
 
 def test_every_file_comes_once_before_any_is_repeated() -> None:
     tests = {"a.py": ["a.py::x"], "b.py": ["b.py::y"]}
-    assert [row[:2] for row in left_of([], tests, 2, 2)] == [
+    assert [row[:2] for row in left_of([], tests, 2, Load(2))] == [
         (1, "a.py"),
         (1, "b.py"),
         (2, "a.py"),
@@ -161,3 +168,7 @@ def test_wrong_words_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> No
         main(["--repeats", "0"])
     assert end.value.code == 2
     assert "--repeats must be at least 1" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as end:
+        main(["--freeze-s", "31"])
+    assert end.value.code == 2
+    assert "--freeze-s must be 0 to 30" in capsys.readouterr().err
