@@ -53,7 +53,7 @@ class Bench:
     def show(self) -> None:
         """One more frame, raw and distorted."""
         self.stamp_ns += PERIOD_NS
-        tool, joints = PoseStamped(pose=pose_of(T_TOOL)), JointState(position=[0.0] * 6 + [0.25])
+        tool, joints = PoseStamped(pose=pose_of(self.T_tool())), JointState(position=[0.0] * 6 + [0.25])
         for message, publisher in ((tool, self.tool), (joints, self.joints)):
             message.header.stamp = time_of(self.stamp_ns)
             publisher.publish(message)
@@ -66,6 +66,10 @@ class Bench:
             for topic in TOPICS:
                 rgb = self.image(view, topic)
                 self.images[view, topic].publish(image_to_cdr(rgb, self.stamp_ns, str(view)))
+
+    def T_tool(self) -> np.ndarray:
+        """The tool at the present stamp."""
+        return T_TOOL
 
     def image(self, _view: View, topic: str) -> np.ndarray:
         """The image of the present stamp: bright where it is raw, dark where it is distorted."""
