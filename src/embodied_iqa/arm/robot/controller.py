@@ -15,6 +15,7 @@ from embodied_iqa.arm.robot.acceptance import accept_goal
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.goal_execution import advance_run
 from embodied_iqa.arm.robot.health import fault_of, why_not_armed
+from embodied_iqa.arm.robot.joining import TimedChunk, UnderWay, join_chunk
 from embodied_iqa.arm.robot.limits import (
     ArmLimits,
     Violation,
@@ -87,6 +88,10 @@ class ArmController:
     def warm_up(self) -> None:
         """Load the compiled code, which takes about half a second, before the first tick."""
         plan_goal(self.planner, np.array([[0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), _REGULAR_Q_RAD, 0.0)
+        if self.options.horizon.is_receding:
+            T_base_tool = self.planner.kinematics.forward(_REGULAR_Q_RAD)
+            chunk = TimedChunk(np.zeros((1, 7)), T_base_tool, 0.0, self.options.horizon.period_s)
+            join_chunk(self.planner, chunk, UnderWay(_REGULAR_Q_RAD))
 
     def _react(self, state: ControllerState, inputs: ArmInputs, now_ns: int) -> Stepped:
         """Handle stops first, then arming, then goals."""

@@ -22,25 +22,27 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline, CubicSpline
-from scipy.spatial.transform import Rotation
+from scipy.interpolate import CubicSpline
 
 from embodied_iqa.arm.robot.limits import LimitKind, Violation, check_positions
-from embodied_iqa.arm.robot.path import check_joints, continuous_quaternions, joints_in_branch
+from embodied_iqa.arm.robot.path import check_joints, joints_in_branch
 from embodied_iqa.arm.robot.planning import Planner
 from embodied_iqa.arm.robot.speed_scaling import Progress, stopping_distance_s
-from embodied_iqa.arm.robot.timing import TimedPath, acceleration_left
-from embodied_iqa.base.kinematics import chain_increments
+from embodied_iqa.arm.robot.timing import TimedPath, acceleration_left, joining_kernels
 
 Array = NDArray[np.float64]
 
 _SAMPLES_PER_STEP: Final = 6
 _SHORTEST_S, _LONGEST_S = 0.005, 0.03
 """Between two samples."""
+_COLLISION_S: Final = 0.016
+"""Between two checks of collisions: the tool moves 4 mm in it at most, as on paths of whole goals."""
 _FEWEST: Final = 9
 _BLENDS_S: Final = (0.15, 0.3, 0.6, 1.2)
 """Times to get from the motion under way onto the chunk, tried in this order."""
 _STRETCHES: Final = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
+_STILL: Final = np.zeros(6)
+_NOT_A_KNOT: Final = np.empty(0)
 _OTHER_BRANCH_RAD: Final = 0.5
 """A chunk that would begin so far from the arm's joints is on another branch of the inverse kinematics."""
 
@@ -100,16 +102,16 @@ def join_chunk(planner: Planner, chunk: TimedChunk, under_way: UnderWay) -> Time
         and UNJOINED, the chunk comes too late, or no joining keeps the limits. Then the motion under way,
         which ends at rest, is the one to go on with.
     """
-    poses = chain_increments(chunk.T_base_tool, chunk.increments)
-    violation = check_positions(poses[:, :3, 3], planner.limits)
+    poses = joining_kernels().chained(chunk.T_base_tool, chunk.increments)
+    violation = check_positions(poses[1:, :3, 3], planner.limits)
     if violation is not None:
         return violation
     if chunk.coasts:
-        further = chain_increments(poses[-1], chunk.increments[-1:])
-        longer = _joined(planner, chunk, np.concatenate([chunk.T_base_tool[None], poses, further]), under_way)
+        further = joining_kernels().chained(poses[-1], chunk.increments[-1:])
+        longer = _joined(planner, chunk, np.concatenate([poses, further[1:]]), under_way)
         if isinstance(longer, TimedPath):
             return longer
-    return _joined(planner, chunk, np.concatenate([chunk.T_base_tool[None], poses]), under_way)
+    return _joined(planner, chunk, poses, under_way)
 
 
 def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderWay) -> TimedPath | Violation:
@@ -121,7 +123,7 @@ def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderW
         return Violation(LimitKind.RUN_OVER, reason)
     sample_s = min(max(chunk.period_s / _SAMPLES_PER_STEP, _SHORTEST_S), _LONGEST_S)
     w = np.linspace(chunk.age_s, end_s, max(_FEWEST, int(np.ceil(left_s / sample_s)) + 1))
-    T = _curve(poses, w / chunk.period_s)
+    T = joining_kernels().curve(poses, w / chunk.period_s)
     plan = joints_in_branch(T, under_way.q_rad, planner.kinematics, planner.limits, _OTHER_BRANCH_RAD)
     if isinstance(plan, Violation):
         return plan
@@ -131,7 +133,10 @@ def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderW
         if motion is None:
             continue
         violation = check_positions(planner.kinematics.forward(q)[:, :3, 3], planner.limits)
-        violation = violation or check_joints(q, planner.kinematics, planner.limits, planner.collisions, 1)
+        every = max(1, round(_COLLISION_S / sample_s))
+        violation = violation or check_joints(
+            q, planner.kinematics, planner.limits, planner.collisions, every
+        )
         if violation is None:
             waypoints_s = np.arange(1, len(chunk.increments) + 1) * chunk.period_s - chunk.age_s
             return replace(motion, waypoint_u_s=waypoints_s * u[-1] / (w[-1] - w[0]))
@@ -140,53 +145,37 @@ def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderW
     return Violation(LimitKind.UNJOINED, reason)
 
 
-def _curve(poses: Array, steps: Array) -> Array:
-    """Return ``(N, 4, 4)`` poses of the cubic B-spline at times in steps since the first of the poses."""
-    quaternions = continuous_quaternions(Rotation.from_matrix(poses[:, :3, :3]).as_quat())
-    points = np.hstack([poses[:, :3, 3], quaternions])
-    points = np.concatenate([2.0 * points[:1] - points[1:2], points, 2.0 * points[-1:] - points[-2:-1]])
-    knots = np.arange(len(points) + 4, dtype=np.float64) - 3.0
-    smooth = BSpline(knots, points, 3)(np.minimum(steps, len(poses) - 1.0))
-    T = np.tile(np.eye(4), (len(steps), 1, 1))
-    T[:, :3, :3] = Rotation.from_quat(smooth[:, 3:]).as_matrix()
-    T[:, :3, 3] = smooth[:, :3]
-    return T
+def _violation_of(planner: Planner, q: Array, every: int) -> Violation | None:
+    """Return the first limit that joints ``(N, 6)`` exceed; collisions are checked at one of ``every``."""
+    outside = check_positions(planner.kinematics.forward(q)[:, :3, 3], planner.limits)
+    return outside or check_joints(q, planner.kinematics, planner.limits, planner.collisions, every)
 
 
 def _candidates(w_s: Array, plan: Array, under_way: UnderWay) -> Iterator[tuple[Array, Array, Array]]:
     """Yield path times ``(N,)``, joints ``(N, 6)`` and their derivative at the start, the best first."""
-    spline = CubicSpline(w_s, plan)
-    velocity, curvature = spline(0.0, 1), spline(0.0, 2)
+    kernels = joining_kernels()
+    c = kernels.spline(w_s, plan, _NOT_A_KNOT)
+    velocity, curvature = c[2, 0], 2.0 * c[1, 0]
     for stretch in _STRETCHES:
         u = w_s * stretch
-        offset = np.array([under_way.q_rad - plan[0], np.zeros(6), np.zeros(6)])
+        offset = np.array([under_way.q_rad - plan[0], _STILL, _STILL])
         first = velocity / stretch
         if not under_way.progress.is_still:
             offset[1] = under_way.first - first
             offset[2] = under_way.second - curvature / stretch**2
             first = under_way.first
         for blend_s in sorted({min(blend_s, float(u[-1])) for blend_s in _BLENDS_S}):
-            yield u, plan + _faded(offset, u, blend_s), first
-
-
-def _faded(offset: Array, u: Array, blend_s: float) -> Array:
-    """Return ``(N, 6)``: the quintic from value, first and second derivative ``(3, 6)`` at 0 to rest at 0."""
-    value, first, second = offset[0], offset[1] * blend_s, 0.5 * offset[2] * blend_s**2
-    x = np.minimum(u / blend_s, 1.0)[:, None]
-    cubic = -10.0 * value - 6.0 * first - 3.0 * second
-    quartic = 15.0 * value + 8.0 * first + 3.0 * second
-    quintic = -6.0 * value - 3.0 * first - second
-    faded: Array = value + x * (first + x * (second + x * (cubic + x * (quartic + x * quintic))))
-    return faded
+            yield u, plan + kernels.faded(offset, u, blend_s), first
 
 
 def _timed(planner: Planner, u: Array, q: Array, first: Array, under_way: UnderWay) -> TimedPath | None:
     """Return the motion, or None where it does not keep the limits on motion."""
     timing, progress = planner.timing, under_way.progress
-    q_of_u = CubicSpline(u, q, bc_type=((1, first), "not-a-knot"))
-    most = acceleration_left(u, q_of_u, planner.kinematics.forward(q), planner.limits, timing)
+    c = joining_kernels().spline(u, q, first)
+    most = acceleration_left(u, c, planner.kinematics, planner.limits, timing)
     if not abs(progress.acceleration) <= most or most == 0.0:
         return None
     ease = 1.0 / (timing.brake_s - timing.jerk_s) / most  # ordinary starts and stops take brake_s
+    q_of_u = CubicSpline.construct_fast(c, u)
     motion = TimedPath(q_of_u, float(u[-1]), most, ease, most / timing.jerk_s, np.empty(0))
     return motion if stopping_distance_s(motion, progress) <= motion.end_s else None

@@ -11,7 +11,9 @@ Holding and resuming therefore only change the path speed.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,11 @@ from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.path import ToolPath
+from embodied_iqa.base.kinematics import Kinematics
+from embodied_iqa.base.lazy import load
+
+joining_kernels: Final = functools.cache(functools.partial(load, "embodied_iqa.arm.robot.joining_kernels"))
+"""Returns the compiled curves; imported when the first chunk is joined because numba loads slowly."""
 
 Array = NDArray[np.float64]
 
@@ -71,7 +78,7 @@ class TimedPath:
 
 
 def acceleration_left(
-    u_s: Array, q_of_u: CubicSpline, T_base_tool: Array, limits: ArmLimits, options: TimingOptions
+    u_s: Array, c: Array, kinematics: Kinematics, limits: ArmLimits, options: TimingOptions
 ) -> float:
     """Return the largest ``|d2u/dt2|`` (1/s) of a motion that keeps all limits at every path speed up to 1.
 
@@ -80,26 +87,20 @@ def acceleration_left(
 
     Args:
         u_s: ``(N,)``, path times of the samples.
-        q_of_u: The motion in joints.
-        T_base_tool: ``(N, 4, 4)``, its poses (m).
+        c: ``(4, N - 1, 6)``, coefficients of the motion in joints, see `joining_kernels.spline`.
+        kinematics: The arm.
         limits: Of the arm.
         options: Of braking.
     """
-    speed = _USED * np.array([limits.joint_speed_radps] * 6 + [limits.tool_speed_mps])
-    most = _USED * np.array([limits.joint_acceleration_radps2] * 6 + [limits.tool_acceleration_mps2])
-    needed = 1.0 / (options.brake_s - options.jerk_s)
-    first, second = _derivatives(u_s, np.hstack([q_of_u(u_s), T_base_tool[:, :3, 3]]))
-    second[:, :6] = np.maximum(second[:, :6], np.abs(q_of_u(u_s, 2)))
-    turns = np.einsum("nij,nij->n", T_base_tool[1:, :3, :3], T_base_tool[:-1, :3, :3])
-    turn_radps = np.arccos(np.clip(0.5 * (turns - 1.0), -1.0, 1.0)) / np.diff(u_s)
-    jerk_radps3 = 6.0 * np.abs(q_of_u.c[0]).max()
-    demand = max(
-        float((first / speed).max()),
-        float(turn_radps.max()) / (_USED * limits.tool_turn_radps),
-        float(jerk_radps3) * options.jerk_s / float(most[0]),
-    )
-    left = float(((most - second) / np.maximum(first, 1e-9)).min())
-    return min(left, _MOST_BRAKING * needed) if demand <= 1.0 and left >= needed else 0.0
+    joints = limits.joint_speed_radps, limits.joint_acceleration_radps2
+    tool = limits.tool_speed_mps, limits.tool_acceleration_mps2, limits.tool_turn_radps
+    most = _USED * np.array([*joints, *tool, limits.joint_acceleration_radps2 / options.jerk_s])
+    needed, kernels = 1.0 / (options.brake_s - options.jerk_s), joining_kernels()
+    if kernels.is_too_fast_for_joints(u_s, c, most, needed):
+        return 0.0
+    end_q = np.polynomial.polynomial.polyval(u_s[-1] - u_s[-2], c[::-1, -1])
+    T_base_tool = kinematics.forward(np.concatenate([c[3], end_q[None]]))
+    return min(float(kernels.acceleration_left(u_s, c, T_base_tool, most, needed)), _MOST_BRAKING * needed)
 
 
 def timed(path: ToolPath, q_rad: Array, limits: ArmLimits, options: TimingOptions) -> TimedPath:

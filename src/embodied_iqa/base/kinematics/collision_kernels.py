@@ -11,6 +11,7 @@ from embodied_iqa.base.kinematics.kernels import compiled
 
 Array = NDArray[np.float64]
 Pairs = NDArray[np.int64]
+Vector = tuple[float, float, float]
 
 
 @compiled
@@ -25,20 +26,31 @@ def _dot(a: Array, b: Array) -> float:
 
 
 @compiled
+def _way(start: Array, end: Array) -> Vector:
+    """Return a difference as a tuple, which needs no memory: an array of three costs more than the sums."""
+    return end[0] - start[0], end[1] - start[1], end[2] - start[2]
+
+
+@compiled
+def _product(a: Vector, b: Vector) -> float:
+    return float(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+@compiled
 def segment_distance(p1: Array, q1: Array, p2: Array, q2: Array) -> float:
     """Distance of two segments (Ericson, Real-Time Collision Detection, 2005, 5.1.9)."""
-    d1, d2, r = q1 - p1, q2 - p2, p1 - p2
-    a, e, f = _dot(d1, d1), _dot(d2, d2), _dot(d2, r)
+    d1, d2, r = _way(p1, q1), _way(p2, q2), _way(p2, p1)
+    a, e, f = _product(d1, d1), _product(d2, d2), _product(d2, r)
     if a < 1e-18 and e < 1e-18:
         s, t = 0.0, 0.0
     elif a < 1e-18:
         s, t = 0.0, _clamp(f / e)
     else:
-        c = _dot(d1, r)
+        c = _product(d1, r)
         if e < 1e-18:
             s, t = _clamp(-c / a), 0.0
         else:
-            b = _dot(d1, d2)
+            b = _product(d1, d2)
             denominator = a * e - b * b
             s = _clamp((b * f - c * e) / denominator) if denominator > 1e-18 else 0.0
             t = (b * s + f) / e
@@ -46,8 +58,12 @@ def segment_distance(p1: Array, q1: Array, p2: Array, q2: Array) -> float:
                 s, t = _clamp(-c / a), 0.0
             elif t > 1.0:
                 s, t = _clamp((b - c) / a), 1.0
-    gap = r + s * d1 - t * d2
-    return math.sqrt(_dot(gap, gap))
+    gap = (
+        r[0] + s * d1[0] - t * d2[0],
+        r[1] + s * d1[1] - t * d2[1],
+        r[2] + s * d1[2] - t * d2[2],
+    )
+    return math.sqrt(_product(gap, gap))
 
 
 @compiled

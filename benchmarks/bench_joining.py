@@ -1,0 +1,122 @@
+"""What a tick of the arm costs, plain and where it joins a chunk, beside SciPy's spline in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.interpolate import CubicSpline
+
+from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
+from embodied_iqa.arm.robot import joining_kernels
+from embodied_iqa.arm.robot.arm_runner import ArmRunner
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.messages import ArmGoal, ArmState, GoalOutcome, GripperState
+from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import View
+
+HOME = np.array([-0.27638, -1.76327, 1.43628, -1.24381, -np.pi / 2, -0.27638])
+ARMS_HZ = {"CB3": 125, "e-Series": 500}
+POLICIES = {
+    "10 at 15 Hz": (10, 5, 15.0),
+    "1 at 5 Hz": (1, 1, 5.0),
+    "50 at 50 Hz": (50, 25, 50.0),
+}
+LATENCY_S = 0.08
+FRAME_NS, LEASE_NS = SECOND_NS // 30, SECOND_NS // 5
+
+
+@dataclass
+class Ticks:
+    """CPU seconds of ticks; on a busy machine those of a clock say what others did."""
+
+    plain: list[float] = field(default_factory=list)
+    joining: list[float] = field(default_factory=list)
+
+
+def measure(rate_hz: int, steps: int, execute: int, step_rate_hz: float, seconds: float) -> Ticks:
+    """Move an ideal arm by random chunks, each decided 80 ms before it comes."""
+    horizon = HorizonOptions(Horizon.RECEDING, execute, step_rate_hz)
+    controller = make_controller(options=ControllerOptions(dt_s=1.0 / rate_hz, horizon=horizon))
+    controller.warm_up()
+    runner, random, ticks = ArmRunner(controller, report_rate_hz=25.0), np.random.default_rng(0), Ticks()
+    tick_ns, now_ns, q = SECOND_NS // rate_hz, SECOND_NS, HOME
+    runner.arm(ArmState(now_ns, q, np.zeros(6), GripperState(0.0)))
+    frame_ns, sequence = now_ns, 0
+    while now_ns < (1.0 + seconds) * SECOND_NS:
+        now_ns += tick_ns
+        if now_ns % FRAME_NS < tick_ns:
+            runner.take_lease(GateLease(View.TOP, now_ns, Verdict.PASS, Verdict.PASS, now_ns + LEASE_NS))
+        if now_ns - frame_ns >= LATENCY_S * SECOND_NS and sequence >= 0:
+            sequence += 1
+            runner.take_lease(GateLease(View.TOP, frame_ns, Verdict.PASS, Verdict.PASS, frame_ns + LEASE_NS))
+            runner.take_goal(ArmGoal(_chunk(random, steps, step_rate_hz), View.TOP, frame_ns, sequence))
+            frame_ns = horizon.due_ns(frame_ns, steps)
+        began_s = time.thread_time()
+        tick = runner.tick(ArmState(now_ns, q, np.zeros(6), GripperState(0.0)))
+        took_s = time.thread_time() - began_s
+        if tick is None or tick.q_target_rad is None:
+            raise SystemExit("the arm does not move")
+        joins = any(goal.outcome is not GoalOutcome.COMPLETED or goal.reason for goal in tick.goals)
+        (ticks.joining if joins else ticks.plain).append(took_s)
+        q = tick.q_target_rad
+    return ticks
+
+
+def _chunk(random: np.random.Generator, steps: int, step_rate_hz: float) -> np.ndarray:
+    """Return a chunk in a direction of its own, 4 cm/s on average."""
+    chunk = np.zeros((steps, 7))
+    chunk[:, :3] = 0.04 / step_rate_hz * random.normal(0, 1, 3) + random.normal(0, 0.0003, (steps, 3))
+    return chunk
+
+
+def _spline_us(make: Callable[[], object], count: int = 500) -> float:
+    make()
+    began_s = time.thread_time()
+    for _ in range(count):
+        make()
+    return 1e6 * (time.thread_time() - began_s) / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of motion for each row")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+    columns = "arm", "steps", "tick", "count", "median", "95 %", "99 %", "longest", "of a period"
+    table, rows = Table(*columns, title="CPU milliseconds of a tick"), []
+    for arm, rate_hz in ARMS_HZ.items():
+        for policy, options in POLICIES.items():
+            ticks = measure(rate_hz, *options, arguments.seconds)
+            for kind, taken_s in (("plain", ticks.plain), ("joining", ticks.joining)):
+                taken_ms = 1e3 * np.array(taken_s)
+                numbers = *np.percentile(taken_ms, [50, 95, 99]), taken_ms.max()
+                share = numbers[2] * rate_hz / 1e3
+                table.add_row(
+                    arm, policy, kind, str(len(taken_s)), *(f"{ms:.2f}" for ms in numbers), f"{share:.0%}"
+                )
+                rows.append([arm, policy, kind, len(taken_s), *map(float, numbers)])
+    Console().print(table)
+    x, y = np.linspace(0.0, 1.0, 61), np.random.default_rng(0).normal(0, 1, (61, 6))
+    ours_us = _spline_us(lambda: joining_kernels.spline(x, y, np.empty(0)))
+    theirs_us = _spline_us(lambda: CubicSpline(x, y))
+    print(f"a spline through 61 samples: {ours_us:.0f} us, scipy.interpolate.CubicSpline {theirs_us:.0f} us")
+    if arguments.json:
+        result = {"ticks": rows, "spline_us": ours_us, "scipy_us": theirs_us}
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""Compiled curves of `joining`: poses of a chunk, splines in joints, and what they leave of the limits.
+
+A chunk is joined within one tick of the arm, which of an e-Series lasts 2 ms. With NumPy and SciPy most of
+the time went to calls, such as a quarter of a millisecond to construct one spline.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.kinematics.kernels import compiled
+
+Array = NDArray[np.float64]
+
+SMALL_ANGLE_RAD = 1e-4
+"""Below this angle, series replace the quotients of Rodrigues' formula (error below 1e-17)."""
+
+
+@compiled
+def chained(T_base_tool: Array, increments: Array) -> Array:
+    """Return ``(K + 1, 4, 4)``, a pose and those after each increment; see `chain_increments`."""
+    poses = np.zeros((len(increments) + 1, 4, 4))
+    poses[0] = T_base_tool
+    R = np.empty((3, 3))
+    for n in range(len(increments)):
+        x, y, z = increments[n, 3], increments[n, 4], increments[n, 5]
+        angle2 = x * x + y * y + z * z
+        angle = math.sqrt(angle2)
+        sine, half = 1.0 - angle2 / 6.0, 0.5 - angle2 / 24.0
+        if angle >= SMALL_ANGLE_RAD:
+            sine, half = math.sin(angle) / angle, 2.0 * (math.sin(0.5 * angle) / angle) ** 2
+        xy, xz, yz = half * x * y, half * x * z, half * y * z
+        R[0, 0], R[0, 1], R[0, 2] = 1.0 - half * (y * y + z * z), xy - sine * z, xz + sine * y
+        R[1, 0], R[1, 1], R[1, 2] = xy + sine * z, 1.0 - half * (x * x + z * z), yz - sine * x
+        R[2, 0], R[2, 1], R[2, 2] = xz - sine * y, yz + sine * x, 1.0 - half * (x * x + y * y)
+        for i in range(3):
+            poses[n + 1, i, 3] = poses[n, i, 3]
+            for k in range(3):
+                poses[n + 1, i, 3] += poses[n, i, k] * increments[n, k]
+                for j in range(3):
+                    poses[n + 1, i, k] += poses[n, i, j] * R[j, k]
+        poses[n + 1, 3, 3] = 1.0
+    return poses
+
+
+@compiled
+def _quaternion(R: Array) -> Array:
+    """Return the unit quaternion ``(x, y, z, w)`` of a rotation, the largest component as pivot."""
+    q, trace = np.empty(4), R[0, 0] + R[1, 1] + R[2, 2]
+    i = 0
+    if R[1, 1] > R[i, i]:
+        i = 1
+    if R[2, 2] > R[i, i]:
+        i = 2
+    if trace > R[i, i]:
+        q[0], q[1], q[2], q[3] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1], 1.0 + trace
+    else:
+        j, k = (i + 1) % 3, (i + 2) % 3
+        q[i], q[3] = 1.0 - trace + 2.0 * R[i, i], R[k, j] - R[j, k]
+        q[j], q[k] = R[j, i] + R[i, j], R[k, i] + R[i, k]
+    return q / math.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2)
+
+
+@compiled
+def _write_rotation(T: Array, point: Array) -> None:
+    """Write the rotation of a quaternion of any length, after the position in a point, into a pose."""
+    length = math.sqrt(point[3] ** 2 + point[4] ** 2 + point[5] ** 2 + point[6] ** 2)
+    x, y, z, w = point[3] / length, point[4] / length, point[5] / length, point[6] / length
+    T[0, 0], T[0, 1], T[0, 2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)
+    T[1, 0], T[1, 1], T[1, 2] = 2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)
+    T[2, 0], T[2, 1], T[2, 2] = 2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)
+
+
+@compiled
+def curve(poses: Array, steps: Array) -> Array:
+    """Return ``(N, 4, 4)`` poses of the cubic B-spline at times in steps since the first of the poses."""
+    count = len(poses)
+    points = np.empty((count + 2, 7))
+    for n in range(count):
+        points[n + 1, :3] = poses[n, :3, 3]
+        points[n + 1, 3:] = _quaternion(poses[n])
+        if n > 0 and (points[n + 1, 3:] * points[n, 3:]).sum() < 0.0:
+            points[n + 1, 3:] = -points[n + 1, 3:]
+    points[0], points[count + 1] = 2.0 * points[1] - points[2], 2.0 * points[count] - points[count - 1]
+    T = np.zeros((len(steps), 4, 4))
+    for n in range(len(steps)):
+        at = min(steps[n], count - 1.0)
+        first = min(int(at), count - 2)
+        x = at - first
+        point = (
+            (1.0 - x) ** 3 * points[first]
+            + (3.0 * x**3 - 6.0 * x**2 + 4.0) * points[first + 1]
+            + (3.0 * (x + x**2 - x**3) + 1.0) * points[first + 2]
+            + x**3 * points[first + 3]
+        ) / 6.0
+        T[n, :3, 3], T[n, 3, 3] = point[:3], 1.0
+        _write_rotation(T[n], point)
+    return T
+
+
+@compiled
+def _solve(lower: Array, diagonal: Array, upper: Array, right: Array) -> None:
+    """Solve a tridiagonal system in place: ``right`` (N, M) becomes the solution, ``diagonal`` is used up."""
+    count, columns = right.shape
+    for i in range(1, count):
+        factor = lower[i] / diagonal[i - 1]
+        diagonal[i] -= factor * upper[i - 1]
+        for k in range(columns):
+            right[i, k] -= factor * right[i - 1, k]
+    for k in range(columns):
+        right[count - 1, k] /= diagonal[count - 1]
+    for i in range(count - 2, -1, -1):
+        for k in range(columns):
+            right[i, k] = (right[i, k] - upper[i] * right[i + 1, k]) / diagonal[i]
+
+
+@compiled
+def _slopes(x: Array, y: Array, start: Array) -> Array:
+    """Return the slopes ``(N, M)`` at the knots of the spline, see `spline`."""
+    count, last = len(x), len(x) - 1
+    h = x[1:] - x[:-1]
+    lower, diagonal, upper = np.zeros(count), np.ones(count), np.zeros(count)
+    rise, right = np.empty_like(y), np.empty_like(y)
+    for i in range(last):
+        rise[i] = (y[i + 1] - y[i]) / h[i]
+    for i in range(1, last):
+        lower[i], diagonal[i], upper[i] = h[i], 2.0 * (h[i - 1] + h[i]), h[i - 1]
+        right[i] = 3.0 * (h[i] * rise[i - 1] + h[i - 1] * rise[i])
+    if len(start) > 0:
+        right[0] = start
+    else:
+        both = h[0] + h[1]
+        diagonal[0], upper[0] = h[1], both
+        right[0] = ((h[0] + 2.0 * both) * h[1] * rise[0] + h[0] ** 2 * rise[1]) / both
+    both, end = h[last - 2] + h[last - 1], h[last - 1]
+    diagonal[last], lower[last] = h[last - 2], both
+    right[last] = (end**2 * rise[last - 2] + (2.0 * both + end) * h[last - 2] * rise[last - 1]) / both
+    _solve(lower, diagonal, upper, right)
+    return right
+
+
+@compiled
+def spline(x: Array, y: Array, start: Array) -> Array:
+    """Return the cubic spline through ``y`` (N, M) at ``x`` (N,), at least four knots.
+
+    Coefficients ``(4, N - 1, M)``, of the highest power first, as of `scipy.interpolate.CubicSpline`. At the
+    end it is not-a-knot; at the start its slope is ``start`` (M,), or where that is empty, not-a-knot too.
+    """
+    s = _slopes(x, y, start)
+    count, columns = y.shape
+    c = np.empty((4, count - 1, columns))
+    for i in range(count - 1):
+        h = x[i + 1] - x[i]
+        for k in range(columns):
+            rise = (y[i + 1, k] - y[i, k]) / h
+            bend = (s[i, k] + s[i + 1, k] - 2.0 * rise) / h
+            c[0, i, k], c[1, i, k] = bend / h, (rise - s[i, k]) / h - bend
+            c[2, i, k], c[3, i, k] = s[i, k], y[i, k]
+    return c
+
+
+@compiled
+def faded(offset: Array, u: Array, blend_s: float) -> Array:
+    """Return ``(N, M)``: the quintic from value, first and second derivative ``(3, M)`` at 0 to rest at 0."""
+    columns = offset.shape[1]
+    result = np.zeros((len(u), columns))
+    for k in range(columns):
+        value, first, second = offset[0, k], offset[1, k] * blend_s, 0.5 * offset[2, k] * blend_s**2
+        cubic = -10.0 * value - 6.0 * first - 3.0 * second
+        quartic = 15.0 * value + 8.0 * first + 3.0 * second
+        quintic = -6.0 * value - 3.0 * first - second
+        for n in range(len(u)):
+            x = u[n] / blend_s
+            if x < 1.0:
+                result[n, k] = value + x * (first + x * (second + x * (cubic + x * (quartic + x * quintic))))
+    return result
+
+
+@compiled
+def _joint_demand(u: Array, c: Array, speed: float, most: float, needed: float) -> tuple[float, float]:
+    """Return the largest share of the speed limit that a spline takes, and what it leaves of the other."""
+    demand, left = 0.0, np.inf
+    for i in range(c.shape[1]):
+        h = u[i + 1] - u[i]
+        for k in range(c.shape[2]):
+            a, b, first = c[0, i, k], c[1, i, k], abs(c[2, i, k])
+            middle = abs(c[2, i, k] + h * (b + 0.75 * a * h))
+            last = abs(c[2, i, k] + h * (2.0 * b + 3.0 * a * h))
+            fastest = max(first, middle, last)
+            second = max(abs(2.0 * b), abs(2.0 * b + 6.0 * a * h))
+            demand = max(demand, fastest / speed)
+            left = min(left, (most - second) / max(fastest, 1e-9))
+            if demand > 1.0 or left < needed:
+                return demand, left
+    return demand, left
+
+
+@compiled
+def _tool_demand(u: Array, p: Array, speed: float, most: float) -> tuple[float, float]:
+    """Return the same of the tool's positions ``(N, 3)``."""
+    c = spline(u, p, np.empty(0))
+    demand, left = 0.0, np.inf
+    for i in range(c.shape[1]):
+        h = u[i + 1] - u[i]
+        squares = np.zeros(5)
+        for k in range(3):
+            a, b, first = c[0, i, k], c[1, i, k], c[2, i, k]
+            squares[0] += first**2
+            squares[1] += (first + h * (b + 0.75 * a * h)) ** 2
+            squares[2] += (first + h * (2.0 * b + 3.0 * a * h)) ** 2
+            squares[3] += (2.0 * b) ** 2
+            squares[4] += (2.0 * b + 6.0 * a * h) ** 2
+        fastest = math.sqrt(max(squares[0], squares[1], squares[2]))
+        demand = max(demand, fastest / speed)
+        left = min(left, (most - math.sqrt(max(squares[3], squares[4]))) / max(fastest, 1e-9))
+    return demand, left
+
+
+@compiled
+def is_too_fast_for_joints(u: Array, c: Array, limits: Array, needed: float) -> bool:
+    """Return whether a spline in joints exceeds a limit of them; see `acceleration_left`."""
+    demand, left = _joint_demand(u, c, limits[0], limits[1], needed)
+    return demand > 1.0 or left < needed or 6.0 * np.abs(c[0]).max() > limits[5]
+
+
+@compiled
+def acceleration_left(u: Array, c: Array, T_base_tool: Array, limits: Array, needed: float) -> float:
+    """Return the largest ``|d2u/dt2|`` (1/s) that a spline in joints ``c`` leaves; 0 where below ``needed``.
+
+    ``T_base_tool`` (N, 4, 4) are its poses at ``u``; ``limits`` are speed and acceleration of a joint and of
+    the tool, the tool's angular speed, and the jerk of a joint.
+    """
+    demand, left = _joint_demand(u, c, limits[0], limits[1], needed)
+    if is_too_fast_for_joints(u, c, limits, needed):
+        return 0.0
+    for n in range(len(u) - 1):
+        trace = 0.0
+        for i in range(3):
+            for k in range(3):
+                trace += T_base_tool[n, i, k] * T_base_tool[n + 1, i, k]
+        turn = math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))
+        if turn > limits[4] * (u[n + 1] - u[n]):
+            return 0.0
+    demand, tool_left = _tool_demand(u, np.ascontiguousarray(T_base_tool[:, :3, 3]), limits[2], limits[3])
+    left = min(left, tool_left)
+    return left if demand <= 1.0 and left >= needed else 0.0
