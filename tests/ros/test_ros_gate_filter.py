@@ -53,12 +53,14 @@ def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
             values = [value for one in reports.messages for status in one.status for value in status.values]
             return any(value.key == "dropped" and int(value.value) > 0 for value in values)
 
+        graph.wait(lambda: firsts() == [1.0], "the stop of a filter that begins")
         commands.publish(command(3.0))  # without a lease
         graph.wait(dropped, "the report of a dropped command")
         granting = graph.node.create_timer(0.1, lambda: lease(gate.Verdict.PASS))
         asking = graph.node.create_timer(0.05, lambda: commands.publish(command(4.0)))
         graph.wait(lambda: 4.0 in firsts(), "a command that passes")
-        assert set(firsts()) == {4.0}, "nothing passed before the lease"
+        assert set(firsts()[1:]) == {4.0}, "nothing passed before the lease"
+        out.messages.clear()
 
         granting.cancel()
         graph.wait(lambda: 1.0 in firsts(), "the stop at the end of the lease")

@@ -28,7 +28,8 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
     """~/in -> ~/out, under fresh leases on gate/lease. At the loss of a lease one stop goes to ~/out.
 
     A command that could not be stopped, because no fresh joint state is known, does not pass either, and
-    where the states cease while the arm moves, it stops at the last one.
+    where the states cease while the arm moves, it stops at the last one. The first message on ~/out is a
+    stop: a filter that was killed may have left a motion behind.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._stops = Stops(self.config)
         self._counts = {"forwarded": 0, "dropped": 0, "stops": 0, "damaged leases": 0}
         self._reason = "no command yet"
+        self._has_begun = False
         kind: Any = KINDS[self.config.command]
         self._publisher: Publisher[Command] = self.create_publisher(kind, "~/out", COMMAND)
         self.create_subscription(ours.GateLease, "gate/lease", self._take_lease, STATE)
@@ -72,6 +74,8 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._watch()
         now = self._now()
         reason = self._stops.why_not(command, now.steady_ns)
+        if not reason and not self._has_begun:
+            reason = "nobody listens on ~/out"
         if not reason:
             self._filter, found = self._filter.command(now)
             reason = "" if found.verdict is Verdict.PASS else found.reason
@@ -92,10 +96,19 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
     def _watch(self) -> None:
         now = self._now()
         if self._stops.is_outdated(now.steady_ns):
-            return  # this process stood still: the stop follows on the next joint state
+            return  # this process stood still or has just begun: the stop follows on the next joint state
+        if not self._has_begun:
+            self._begin()
+            return
         self._filter, reason = self._filter.watch(now, self._stops.why_lost(now.steady_ns))
         if reason:
             self._stop(reason)
+
+    def _begin(self) -> None:
+        """Stop what a killed filter of this name may have left in motion, once somebody listens."""
+        if self._publisher.get_subscription_count():
+            self._has_begun = True
+            self._stop("the filter begins")
 
     def _stop(self, reason: str) -> None:
         self._reason = reason

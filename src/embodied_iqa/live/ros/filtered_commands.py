@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from geometry_msgs.msg import TwistStamped
@@ -57,12 +58,16 @@ class Stops:
             now_ns: By the clock of `take_joints`.
         """
         joints = self._config.joints
-        if isinstance(command, JointTrajectory) and {*command.joint_names} != {*joints}:
-            return (
-                f"a command is for the joints {', '.join(command.joint_names)}, not for {', '.join(joints)}"
-            )
+        if isinstance(command, JointTrajectory):
+            if sorted(command.joint_names) != sorted(joints):
+                named = ", ".join(command.joint_names)
+                return f"a command is for the joints {named}, not for {', '.join(joints)}"
+            if reason := _why_damaged(command, len(joints)):
+                return reason
         if isinstance(command, Float64MultiArray) and len(command.data) != len(joints):
             return f"a command has {len(command.data)} numbers for {len(joints)} joints"
+        if not all(map(math.isfinite, _numbers(command))):
+            return "a command holds a number that is not finite"
         return self.why_lost(now_ns)
 
     def why_lost(self, now_ns: int) -> str:
@@ -78,9 +83,9 @@ class Stops:
         return "" if age_s <= self._config.state_age_s else f"the newest joint state is {age_s:.2f} s old"
 
     def is_outdated(self, now_ns: int) -> bool:
-        """Return whether a stop would send the arm back to where it was long ago: wait for a state."""
+        """Return whether a stop would send the arm to where it was long ago or nowhere: wait for a state."""
         age_s = (now_ns - self._read_ns) / SECOND_NS
-        return self._config.command.holds and age_s > 2.0 * self._config.state_age_s
+        return self._config.command.holds and (not self._positions or age_s > 2.0 * self._config.state_age_s)
 
     def passed(self, command: Command) -> None:
         """Note a command that passes: the stop of a twist is in its frame."""
@@ -104,3 +109,30 @@ class Stops:
         hold_ns = round(config.hold_s * SECOND_NS)
         point.time_from_start.sec, point.time_from_start.nanosec = divmod(hold_ns, SECOND_NS)
         return JointTrajectory(joint_names=list(config.joints), points=[point])
+
+
+def _why_damaged(command: JointTrajectory, joints: int) -> str:
+    """Return why a trajectory sets no motion of so many joints; empty where it does."""
+    if not command.points:
+        return "a command has no points"
+    for point in command.points:
+        sizes = [len(numbers) for numbers in _parts(point)]
+        if not any(sizes[:2]) or any(size not in {0, joints} for size in sizes):
+            return f"a point of a command has no positions or velocities of {joints} joints"
+    return ""
+
+
+def _parts(point: JointTrajectoryPoint) -> tuple[Sequence[float], ...]:
+    return point.positions, point.velocities, point.accelerations, point.effort
+
+
+def _numbers(command: Command) -> Iterator[float]:
+    if isinstance(command, TwistStamped):
+        for vector in (command.twist.linear, command.twist.angular):
+            yield from (vector.x, vector.y, vector.z)
+    elif isinstance(command, Float64MultiArray):
+        yield from command.data
+    else:
+        for point in command.points:
+            for part in _parts(point):
+                yield from part

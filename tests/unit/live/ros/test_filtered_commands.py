@@ -9,7 +9,7 @@ import pytest
 from geometry_msgs.msg import TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.config import build
@@ -63,7 +63,8 @@ def test_positions_stop_at_the_newest_state_in_the_order_of_the_joints() -> None
 def test_a_trajectory_stops_at_one_point() -> None:
     made = stops("trajectory")
     made.take_joints(ELBOW_FIRST, 0)
-    assert made.why_not(JointTrajectory(joint_names=["elbow", "base"]), 0) == ""
+    points = [JointTrajectoryPoint(positions=[0.1, 0.2])]
+    assert made.why_not(JointTrajectory(joint_names=["elbow", "base"], points=points), 0) == ""
     said = made.why_not(JointTrajectory(joint_names=["base"]), 0)
     assert said == "a command is for the joints base, not for base, elbow"
     found = made.command(0)
@@ -73,17 +74,54 @@ def test_a_trajectory_stops_at_one_point() -> None:
     assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, S // 10)
 
 
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ([], "a command has no points"),
+        ([{}], "a point of a command has no positions or velocities of 2 joints"),
+        ([{"positions": [0.1]}], "a point of a command has no positions or velocities of 2 joints"),
+        ([{"accelerations": [0.1, 0.1]}], "a point of a command has no positions or velocities of 2 joints"),
+        ([{"positions": [0.1, 0.2]}, {"positions": [0.1, math.nan]}], "not finite"),
+        ([{"velocities": [0.1, -math.inf]}], "not finite"),
+        ([{"positions": [0.1, 0.2], "effort": [math.nan, 0.0]}], "not finite"),
+    ],
+)
+def test_empty_and_damaged_trajectories_do_not_pass(points: list[dict[str, list[float]]], said: str) -> None:
+    made = stops("trajectory")
+    made.take_joints(ELBOW_FIRST, 0)
+    made_of = [JointTrajectoryPoint(**point) for point in points]
+    assert said in made.why_not(JointTrajectory(joint_names=["base", "elbow"], points=made_of), 0)
+
+
+def test_a_joint_that_is_named_twice_is_another_joint() -> None:
+    made = stops("trajectory")
+    made.take_joints(ELBOW_FIRST, 0)
+    point = JointTrajectoryPoint(positions=[0.1, 0.2, 0.3])
+    twice = JointTrajectory(joint_names=["base", "base", "elbow"], points=[point])
+    assert "not for base, elbow" in made.why_not(twice, 0)
+
+
+def test_numbers_that_are_not_finite_do_not_pass() -> None:
+    command = TwistStamped()
+    command.twist.angular.z = math.nan
+    assert "not finite" in stops("twist", ()).why_not(command, 0)
+    assert "not finite" in stops("velocities").why_not(Float64MultiArray(data=[0.1, math.inf]), 0)
+    assert "0 numbers" in stops("velocities").why_not(Float64MultiArray(), 0)
+
+
 class Arm:
     """The node without a graph: its clocks, its callbacks, and what it sends."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now_ns, self.sent = 0, list[Float64MultiArray]()
+        self.now_ns, self.sent, self.listeners = 0, list[Float64MultiArray](), 1
         values = {"views": ["top"], "command": "positions", "joints": ["base"]}
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now_ns))
         quiet = SimpleNamespace(info=lambda _line, **_named: None, warning=lambda _line: None)
         for name, made in {
             "__init__": lambda node, _name, kind: setattr(node, "config", build(kind, values, "test")),
-            "create_publisher": lambda _self, *_words: SimpleNamespace(publish=self.sent.append),
+            "create_publisher": lambda _self, *_words: SimpleNamespace(
+                publish=self.sent.append, get_subscription_count=lambda: self.listeners
+            ),
             "create_subscription": lambda _self, *_words: None,
             "create_timer": lambda _self, *_words, **_named: None,
             "get_clock": lambda _self: clock,
@@ -103,11 +141,32 @@ class Arm:
     def released(self) -> None:
         self.lease()
         self.joint(1.0)
+        self.node._watch()
+        assert self.targets() == [1.0], "a filter begins with a stop"
+        self.sent.clear()
         self.node._take_command(Float64MultiArray(data=[5.0]))
         assert self.targets() == [5.0]
 
     def targets(self) -> list[float]:
         return [message.data[0] for message in self.sent]
+
+
+def test_a_filter_that_begins_stops_what_a_killed_one_left_in_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also under a fresh lease; before somebody hears the stop, no command passes."""
+    arm = Arm(monkeypatch)
+    arm.listeners = 0
+    arm.lease()
+    arm.node._watch()
+    arm.joint(3.0)
+    arm.node._watch()
+    arm.node._take_command(Float64MultiArray(data=[5.0]))
+    assert arm.targets() == []
+    assert "nobody listens" in arm.node._reason
+    arm.listeners = 1
+    arm.node._take_command(Float64MultiArray(data=[6.0]))
+    assert arm.targets() == [3.0, 6.0]
+    arm.node._watch()
+    assert arm.targets() == [3.0, 6.0]
 
 
 def test_an_arm_whose_states_cease_stops_at_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
