@@ -20,6 +20,7 @@ from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
+from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from manual_clock import PATIENCE_S
@@ -67,6 +68,19 @@ def observation(top: int = 100, wrist: int = 101) -> dict[str, Any]:
         "observation/gripper_position": np.array([0.5]),
         "prompt": "pick the red cube",
     }
+
+
+@contextmanager
+def openvla_proxying(
+    made: GateSetting, policy_port: int, *, answer_s: float = PATIENCE_S, **limits: Any
+) -> Iterator[int]:
+    """Run a proxy for OpenVLA's protocol in a thread, in a block; gives its port."""
+    wire = WireLimits(connect_s=PATIENCE_S, answer_s=answer_s)
+    place = OpenVlaPlace(Address("127.0.0.1", policy_port), limits=wire)
+    with in_thread(
+        OpenVlaProxy(made, place, ServingOptions(port=0, most_waiting=1, **limits)).listening
+    ) as port:
+        yield port
 
 
 @contextmanager

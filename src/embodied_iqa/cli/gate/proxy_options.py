@@ -11,7 +11,8 @@ from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind
 def configure_proxy(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("--policy", required=True, metavar="ADDRESS", help="policy server, such as openpi://gpu:8000")
+    policy = "policy server, such as openpi://gpu:8000 or openvla+http://gpu:8000/act"
+    add("--policy", required=True, metavar="ADDRESS", help=policy)
     listen = "address for the clients (default: 127.0.0.1:8001); others than loopback need a token"
     add("--listen", default="127.0.0.1:8001", metavar="HOST:PORT", help=listen)
     file = "YAML file of `gate calibrate` or `gate fit`, from images as the clients send them"

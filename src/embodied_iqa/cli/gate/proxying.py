@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
+from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.models.subjects.wire.tokens import token_from
@@ -20,10 +21,14 @@ from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
+from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
 
 _JUDGING_S: Final = 10.0
 """Longest time from an observation to its answer, besides that of the policy."""
+_OPENPI: Final = ("openpi", "openpi+wss")
+_OPENVLA: Final = ("openvla+http", "openvla+https")
+_FORMS: Final = "openpi://HOST:PORT, openpi+wss://HOST:PORT or openvla+http://HOST:PORT/act"
 _LISTEN: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
 
 
@@ -37,8 +42,7 @@ def proxy(arguments: argparse.Namespace) -> int:
     cameras = {camera.key: _camera_words(camera, file) for camera in setting.options.cameras}
 
     def ready(port: int) -> None:
-        host = f"[{serving.host}]" if ":" in serving.host else serving.host
-        address = f"openpi://{host}:{port}"
+        address = _address(place, Address(serving.host, port))
         if arguments.json:
             gate = {"gate": setting.metadata}
             print(json.dumps({"address": address, "port": port, **gate, "cameras": cameras}), flush=True)
@@ -47,8 +51,16 @@ def proxy(arguments: argparse.Namespace) -> int:
         print(f"the gate is in front of {arguments.policy}{named} at {address} (Ctrl+C ends)")
         print("\n".join(f"{key}: {words}" for key, words in cameras.items()), flush=True)
 
-    GateProxy(setting, place, serving).run(ready)
+    if isinstance(place, PolicyPlace):
+        GateProxy(setting, place, serving).run(ready)
+    else:
+        OpenVlaProxy(setting, place, serving).run(ready)
     return 0
+
+
+def _address(place: PolicyPlace | OpenVlaPlace, at: Address) -> str:
+    """Return the address for the clients."""
+    return f"openpi://{at}" if isinstance(place, PolicyPlace) else f"http://{at}{place.path}"
 
 
 def _serving(arguments: argparse.Namespace) -> ServingOptions:
@@ -71,23 +83,27 @@ def _serving(arguments: argparse.Namespace) -> ServingOptions:
     )
 
 
-def _place(arguments: argparse.Namespace) -> PolicyPlace:
+def _place(arguments: argparse.Namespace) -> PolicyPlace | OpenVlaPlace:
     text = arguments.policy
     try:
         parts = urlsplit(text)
-        usable = bool(parts.hostname) and parts.scheme in {"openpi", "openpi+wss"} and parts.port != 0
+        usable = bool(parts.hostname) and parts.scheme in {*_OPENPI, *_OPENVLA} and parts.port != 0
     except ValueError:
         usable = False
     if "@" in text:  # not repeated: it may hold a password
         raise UsageError("--policy holds no user and no password", expected="--policy-token-env NAME")
-    if not usable or parts.query or parts.path.strip("/"):
-        raise UsageError("wrong --policy", expected="openpi://HOST:PORT or openpi+wss://HOST:PORT", got=text)
+    if not usable or parts.query or (parts.scheme in _OPENPI and parts.path.strip("/")):
+        raise UsageError("wrong --policy", expected=_FORMS, got=text)
     if not 0.0 < arguments.deadline <= 3600.0:
         raise UsageError("wrong --deadline", expected="up to 3600 s", got=arguments.deadline)
     limits = WireLimits(
         answer_s=arguments.deadline, most_bytes=arguments.most_mib << 20, asks_once=arguments.always
     )
-    return PolicyPlace(Address.of(text)[0], limits, token_from(arguments.policy_token_env))
+    token = token_from(arguments.policy_token_env)
+    if parts.scheme in _OPENPI:
+        return PolicyPlace(Address.of(text)[0], limits, token)
+    address, path = Address.of(text.removeprefix("openvla+"))
+    return OpenVlaPlace(address, path.rstrip("/") or OPENVLA_PATH, limits, token)
 
 
 def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:

@@ -6,10 +6,9 @@ import os
 import socket
 from dataclasses import dataclass
 from functools import cache
-from http import HTTPStatus
 from typing import Final
 
-from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UserError
+from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.base.user_code import load_factory
 from embodied_iqa.models.subjects.catalogue import Backend, Role, find_entry
 from embodied_iqa.models.subjects.checkpoints import open_checkpoint
@@ -23,7 +22,6 @@ from embodied_iqa.models.subjects.device import (
 )
 from embodied_iqa.models.subjects.reference import (
     LOCATIONS,
-    OPENVLA_PATH,
     SubjectReference,
     parse_reference,
     role_of,
@@ -39,8 +37,8 @@ from embodied_iqa.models.subjects.subject_options import (
     VlmOptions,
     silent,
 )
-from embodied_iqa.models.subjects.wire.deadline import Deadline
-from embodied_iqa.models.subjects.wire.http import HttpServer
+from embodied_iqa.models.subjects.wire.openvla import OpenVlaClient
+from embodied_iqa.models.subjects.wire.policy_client import WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.world.protocols import close_subject
 
@@ -184,9 +182,5 @@ def _reached(reference: SubjectReference) -> object:
 def _check_path(reference: SubjectReference) -> None:
     """Ask an OpenVLA server, whose protocol has no handshake, for its path, without a question."""
     address, path = Address.of(reference.target)
-    options = ServerOptions()
-    http = HttpServer(address, _CONNECT_S, options.max_answer_bytes, {})
-    deadline = Deadline.after(_ANSWER_S, f"no answer from {address}")
-    status = http.request(path or OPENVLA_PATH, None, deadline).status
-    if status == HTTPStatus.NOT_FOUND:
-        raise InputError(f"{address} has no {path or OPENVLA_PATH}", got=f"HTTP {status}")
+    limits = WireLimits(_CONNECT_S, _ANSWER_S, ServerOptions().max_answer_bytes)
+    OpenVlaClient(address, path, limits).check(_ANSWER_S)

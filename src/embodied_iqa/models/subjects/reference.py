@@ -37,7 +37,6 @@ LOCATIONS: Final = {
     Backend.OPENVLA_HTTP: "openvla+http://HOST:PORT/act",
 }
 """The form of a location, by back end."""
-OPENVLA_PATH: Final = "/act"  # where OpenVLA's servers take questions, if a location names no path
 FORMS: Final = (
     "NAME[@REVISION] of the catalogue",
     "transformers:PATH or transformers:REPOSITORY[@REVISION]",

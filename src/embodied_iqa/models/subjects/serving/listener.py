@@ -142,7 +142,7 @@ class Listener:
             healthy = self._is_healthy()
             return connection.respond(*((http.HTTPStatus.OK, "OK\n") if healthy else (_BUSY, "stopped\n")))
         shown = request.headers.get_all("Authorization")
-        if self._options.token and not _is_known(shown, self._options.token):
+        if self._options.token and not is_known(shown, self._options.token):
             return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed\n")
         address = str(connection.remote_address[0])
         admitted, displaced = self._clients.admit(connection, address, monotonic())
@@ -189,7 +189,8 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _is_known(shown: list[str], token: str) -> bool:
+def is_known(shown: list[str], token: str) -> bool:
+    """Return whether one of the shown headers ``Authorization`` holds the token."""
     words = [word.removeprefix("Api-Key ").removeprefix("Bearer ").encode() for word in shown]
     matches = [hmac.compare_digest(word, token.encode()) for word in words]  # each one: time tells nothing
     return any(matches)

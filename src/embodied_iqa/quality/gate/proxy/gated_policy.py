@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.base.units import MILLISECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.quality.gate.proxy.hold_answers import (
     HeldError,
@@ -89,7 +92,7 @@ def observation_rules(
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class Judged:
     """Verdict on one image, or on the observation as such.
 
     Attributes:
@@ -97,19 +100,45 @@ class _Judged:
         binding: PASS in mode shadow.
         verdict: In any mode.
         reason: Empty for PASS.
-        prediction: Of the judge; None for one that predicts nothing.
+        image: ``(H, W, 3)`` uint8 RGB, as it was judged; None where there is none.
+        quality: Statistics and prediction; None where the image was not judged.
     """
 
     view: View | None
     binding: Verdict
     verdict: Verdict
     reason: str = ""
-    prediction: Prediction | None = None
+    image: NDArray[np.uint8] | None = None
+    quality: ImageQuality | None = None
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """Of the judge; None for one that predicts nothing."""
+        return self.quality.prediction if self.quality is not None else None
 
     @property
     def words(self) -> str:
         """The reason with the name of the view."""
         return f"{self.view}: {self.reason}" if self.view else self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An observation that was judged and answered, for those who look on.
+
+    Attributes:
+        judged: The verdicts.
+        report: The gate's part of the answer.
+        took_ms: From the observation to its answer, the time of the policy included [ms].
+    """
+
+    judged: tuple[Judged, ...]
+    report: Mapping[str, Any]
+    took_ms: float
+
+
+Witness: TypeAlias = Callable[[Answered], None]
+"""Gets every observation, in the thread that answers it: it returns at once and raises nothing."""
 
 
 class GatedPolicy:
@@ -119,16 +148,23 @@ class GatedPolicy:
         gate: The gate, of this client alone. In its mode shadow nothing is held.
         options: What is judged, and what happens on a hold.
         policy: Answers an observation.
-        clock: Stamps the observations: openpi's clients send none.
+        clock: Stamps the observations: clients send no stamps.
+        witness: Looks on.
     """
 
     def __init__(
-        self, gate: Gatekeeper, options: ProxyOptions, policy: Policy, clock: Clock = MONOTONIC
+        self,
+        gate: Gatekeeper,
+        options: ProxyOptions,
+        policy: Policy,
+        clock: Clock = MONOTONIC,
+        witness: Witness = lambda _: None,
     ) -> None:
         self._gate = gate
         self._options = options
         self._policy = policy
         self._clock = clock
+        self._witness = witness
         self._stamp_ns = 0
         self._shape: tuple[int, int] | None = None
         self._last: Released | None = None
@@ -143,25 +179,34 @@ class GatedPolicy:
         began_ns = self._clock.now_ns()
         self._stamp_ns = max(began_ns, self._stamp_ns + 1)
         values, judged = self._judge(observation)
-        judging_ms = (self._clock.now_ns() - began_ns) / MILLISECOND_NS
-        released = all(one.binding is Verdict.PASS for one in judged)
-        answer: dict[str, Any] = {}
+        report = self._report(judged, judging_ms=self._since_ms(began_ns))
+        try:
+            return {**self._answer(observation, values, judged), GATE: report}
+        except HeldError as error:
+            error.report = report
+            raise
+        finally:
+            self._witness(Answered(tuple(judged), report, self._since_ms(began_ns)))
+
+    def _since_ms(self, began_ns: int) -> float:
+        return (self._clock.now_ns() - began_ns) / MILLISECOND_NS
+
+    def _answer(
+        self, observation: Mapping[str, Any], values: Mapping[str, list[Any]], judged: Sequence[Judged]
+    ) -> dict[str, Any]:
+        released, answer = _passes(judged), dict[str, Any]()
         if released or self._options.always:
             answer = self._policy(observation)
             self._shape = shape_of(answer) or self._shape
         if released:
             self._last = Released(answer, self._stamp_ns, texts_of(values))
-        else:
-            answer = self._held(values, judged)
-        return {**answer, GATE: self._report(judged, released=released, judging_ms=judging_ms)}
-
-    def _held(self, values: Mapping[str, list[Any]], judged: Sequence[_Judged]) -> dict[str, Any]:
+            return answer
         try:
             return held_answer(self._options.hold, values, self._shape, self._last, self._clock.now_ns())
         except InputError as error:
             raise HeldError(f"the gate holds: {_reason(judged)}; {first_line(error)}") from None
 
-    def _judge(self, observation: Mapping[str, Any]) -> tuple[dict[str, list[Any]], list[_Judged]]:
+    def _judge(self, observation: Mapping[str, Any]) -> tuple[dict[str, list[Any]], list[Judged]]:
         try:
             values = values_of(observation)
         except (InputError, RecursionError) as error:
@@ -172,7 +217,7 @@ class GatedPolicy:
             judged.append(self._refused(None, f"the image {stranger} has no --camera and no --ignore"))
         return values, judged
 
-    def _judge_camera(self, values: Mapping[str, list[Any]], camera: ProxyCamera) -> _Judged:
+    def _judge_camera(self, values: Mapping[str, list[Any]], camera: ProxyCamera) -> Judged:
         image, problem = None, ""
         try:
             image = image_of(one_value(values, camera.key), camera)
@@ -184,12 +229,12 @@ class GatedPolicy:
             return self._refused(camera.view, f"the gate failed: {first_line(error)}")
         if image is None:
             return self._refused(camera.view, problem)
-        return _Judged(camera.view, lease.verdict, lease.judged, lease.reason, quality.prediction)
+        return Judged(camera.view, lease.verdict, lease.judged, lease.reason, image, quality)
 
-    def _refused(self, view: View | None, reason: str) -> _Judged:
-        return _Judged(view, self._gate.options.obeyed(Verdict.REJECT), Verdict.REJECT, reason)
+    def _refused(self, view: View | None, reason: str) -> Judged:
+        return Judged(view, self._gate.options.obeyed(Verdict.REJECT), Verdict.REJECT, reason)
 
-    def _report(self, judged: Sequence[_Judged], *, released: bool, judging_ms: float) -> dict[str, Any]:
+    def _report(self, judged: Sequence[Judged], *, judging_ms: float) -> dict[str, Any]:
         """Return the gate's part of an answer: plain values, as clients slice every array by rows."""
         learned = self._gate.options.kind.kind is JudgeKind.LEARNED
         losses = [one.prediction.value for one in judged if one.prediction is not None and learned]
@@ -198,17 +243,21 @@ class GatedPolicy:
             "reason": _reason(judged),
             "expected_loss": max(losses, default=None),
             "mode": str(GateMode(self._gate.options.mode)),
-            "answer": "policy" if released else str(self._options.hold.kind),
+            "answer": "policy" if _passes(judged) else str(self._options.hold.kind),
             "judging_ms": judging_ms,
             "views": {str(one.view): _view_report(one) for one in judged if one.view is not None},
         }
 
 
-def _reason(judged: Sequence[_Judged]) -> str:
+def _passes(judged: Sequence[Judged]) -> bool:
+    return all(one.binding is Verdict.PASS for one in judged)
+
+
+def _reason(judged: Sequence[Judged]) -> str:
     return "; ".join(one.words for one in judged if one.verdict is not Verdict.PASS)
 
 
-def _view_report(one: _Judged) -> dict[str, Any]:
+def _view_report(one: Judged) -> dict[str, Any]:
     return {
         "verdict": one.verdict.name,
         "reason": one.reason,

@@ -20,7 +20,15 @@ _ROWS: Final = 2
 
 
 class HeldError(InputError):
-    """The gate holds, and there is no action instead."""
+    """The gate holds, and there is no action instead.
+
+    Attributes:
+        report: The gate's part of the answer that is not given.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.report: dict[str, Any] = {}
 
 
 class HoldKind(StrEnum):
