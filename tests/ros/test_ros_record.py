@@ -29,7 +29,7 @@ from embodied_iqa.live.cell.clean_recording import (
     record_clean,
 )
 from embodied_iqa.live.ros.node import Health
-from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.runs.graph.node_table import resolve
 from manual_clock import ManualClock
 from small_disk import small_disk
@@ -101,7 +101,7 @@ def test_ctrl_c_leaves_a_whole_file_with_the_pose_of_an_arm_that_was_only_read(t
     with TrialReader(plan.path) as reader:
         counts = {name: topic.messages for name, topic in reader.topics.items()}
     assert counts["/arm/joint_states"] == counts["/arm/tool_pose"] >= 3
-    frames = list(open_frames(plan.path, (), {}))
+    frames = list(CameraFrames(plan.path, (), {}))
     assert len(frames) >= 3
     assert all(frame.view == "wrist" and np.array_equal(frame.rgb, RGB) for frame in frames)
     T_base_flange = flange_pose(MODEL.geometry, before)
@@ -164,7 +164,7 @@ def test_a_silent_camera_and_a_lost_arm_end_it_and_say_why(tmp_path: Path) -> No
     with pytest.raises(InputError, match="top camera for 10 s: unplugged"):
         recorder.check(Health(DiagnosticStatus.ERROR, "unplugged"))
     recorder.close()
-    assert len(open_frames(tmp_path / "clean.mcap", (), {})) == 2
+    assert len(CameraFrames(tmp_path / "clean.mcap", (), {})) == 2
 
 
 def test_the_rate_is_of_the_images_since_the_start(tmp_path: Path) -> None:
@@ -201,4 +201,4 @@ def test_a_full_disk_is_one_line_and_the_file_is_whole(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is full") as full:
             record_until_full()
         assert "\n" not in str(full.value)
-        assert 1 <= len(open_frames(disk / "clean.mcap", (), {})) < 199
+        assert 1 <= len(CameraFrames(disk / "clean.mcap", (), {})) < 199

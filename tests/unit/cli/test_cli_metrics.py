@@ -11,6 +11,7 @@ import pytest
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import read_image, write_image
 from embodied_iqa.quality.metrics import BUILT_IN, psnr
+from embodied_iqa.quality.metrics.catalogue import metric_names
 
 RNG = np.random.default_rng(2)
 CLEAN = RNG.integers(0, 256, (32, 40, 3), dtype=np.uint8)
@@ -141,3 +142,16 @@ def test_a_metric_is_told_the_camera(
     assert result(capsys, "score", name, image, "--view", "side")["mean"] == 2
     assert main(["metrics", "score", name, str(image), "--view", "2nd"]) == 2
     assert "not the name of a camera view" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("psnr, ssim:240x180,niqe", ("psnr", "ssim:240x180", "niqe")),
+        ("psnr,trained:/data/a,b/c,d,niqe", ("psnr", "trained:/data/a,b/c,d", "niqe")),
+        ("pyiqa:cnniqa@a,b.pth,pyiqa:nlpd", ("pyiqa:cnniqa@a,b.pth", "pyiqa:nlpd")),
+        ("psnr,sssim", ("psnr", "sssim")),
+    ],
+)
+def test_names_end_at_a_comma_before_another_metric(text: str, names: tuple[str, ...]) -> None:
+    assert metric_names(text) == names

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.distort.inputs import clean_images, count_images, note
+from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
@@ -57,11 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = _wanted(arguments)
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
     options = BatchOptions(arguments.out, image_format, _region(arguments))
-    workers, path = _workers(arguments), Path(arguments.input)
+    workers, frames = _workers(arguments), open_frames(Path(arguments.input))
     batch = _Batch(options, Manifest(arguments.out))
     topics = tuple(getattr(arguments, "topic", ()))
-    total = count_images(path, topics) * len(wanted)
-    jobs = _jobs(batch, clean_images(path, topics), wanted, getattr(arguments, "seed", 0))
+    check_topics(frames, topics)
+    total = frames.count(topics) * len(wanted)
+    jobs = _jobs(batch, clean_images(frames, topics), wanted, getattr(arguments, "seed", 0))
     batch.manifest.begin()
     try:
         with ProgressBars() as bars:
@@ -72,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
                 bars.update("distorting", batch.done + batch.kept, total)
     finally:
         batch.manifest.finish()
-    _report(arguments, batch)
+    _report(arguments, batch, frames.note)
     return 1 if batch.manifest.failed else 0
 
 
@@ -166,7 +168,7 @@ def _digest(image: CleanImage) -> str:
         return "unreadable"  # the worker reports the reason
 
 
-def _report(arguments: argparse.Namespace, batch: _Batch) -> None:
+def _report(arguments: argparse.Namespace, batch: _Batch, note: str) -> None:
     out, failed = arguments.out, batch.manifest.failed
     if getattr(arguments, "json", False):
         tree = {"made": batch.made, "kept": batch.kept, "failed": [asdict(failure) for failure in failed]}
@@ -174,7 +176,7 @@ def _report(arguments: argparse.Namespace, batch: _Batch) -> None:
     else:
         print(f"{batch.made} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
         next_command("gate", "check", out, "--calibration", "FILE")
-    if said := note(Path(arguments.input)):
-        print(f"note: {said}", file=sys.stderr)
+    if note:
+        print(f"note: {note}", file=sys.stderr)
     for failure in failed:
         print(f"embodied-iqa: {failure.reason}", file=sys.stderr)

@@ -16,8 +16,7 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.data.lerobot.dataset import is_lerobot
-from embodied_iqa.data.recording.opening import is_recording
+from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
@@ -26,7 +25,7 @@ from embodied_iqa.quality.gate.image_statistics import ImageStatistics, measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
-from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
 from embodied_iqa.world.simulation.camera import CameraModel
@@ -77,7 +76,7 @@ def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.ui
             yield from track(frames, "simulated frames", total)
         return
 
-    stored = open_frames(arguments.source, views, _topics(arguments))
+    stored = CameraFrames(arguments.source, views, _topics(arguments))
     for frame in track(stored, arguments.source.name):
         yield frame.view, frame.rgb
 
@@ -88,9 +87,7 @@ def _provenance(arguments: argparse.Namespace) -> str:
         taken = "" if ideal else f"camera model {arguments.camera_model}, "
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
         return f"simulated: {taken}{scenes}, experts at work and random poses"
-    if is_lerobot(arguments.source):
-        return f"data set {arguments.source.resolve().name}"
-    return f"{'recording' if is_recording(arguments.source) else 'images in'} {arguments.source.name}"
+    return f"{open_frames(arguments.source).kind} {arguments.source.resolve().name}"
 
 
 def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) -> None:
@@ -121,7 +118,7 @@ def check(arguments: argparse.Namespace) -> int:
     """Judge stored images; return the exit code: 1 if all are rejected."""
     judge = load_judge(parse_judge(arguments.judge), arguments.calibration)
     gatekeeper = Gatekeeper(judge, GateOptions())
-    stored = open_frames(arguments.source, _views(arguments), _topics(arguments))
+    stored = CameraFrames(arguments.source, _views(arguments), _topics(arguments))
     results: list[_Checked] = []
     for frame in track(stored, arguments.source.name):
         judged = gatekeeper.judge_alone(frame.view, frame.rgb)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.parser import Parser, perform
-from embodied_iqa.cli.plan_options import add_workers, at_least, words_of
+from embodied_iqa.cli.plan_options import add_workers, at_least
 
 _ACTIONS: Final = {
     "list": "listing:list_metrics",
@@ -25,12 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="show one metric and measure its speed here")
     show.add_argument("name", metavar="NAME", help="name of a metric")
     score = actions.add_parser("score", help="measure an image or a folder of images")
-    names = words_of("NAMES", str, may_be_empty=False)
-    score.add_argument("names", type=names, metavar="NAMES", help="names of metrics, by commas")
+    score.add_argument("names", metavar="NAMES", help="names of metrics, by commas")
     add = score.add_argument
-    add("images", type=Path, metavar="IMAGES", help="an image, or a folder with sub-folders")
-    undistorted = "the undistorted image, or a folder with the same names, such as the input of `distort`"
+    images = "an image, a folder with sub-folders, a video, a recording or a LeRobot data set"
+    add("images", type=Path, metavar="IMAGES", help=images)
+    undistorted = "the undistorted image, or a source of the same names, such as the input of `distort`"
     add("--reference", type=Path, metavar="PATH", help=undistorted)
+    topic = "image topic of a recording, or camera of a data set; repeatable"
+    add("--topic", action="append", default=[], metavar="TOPIC", help=topic)
     camera = "name of the camera of the images, for metrics of policies and trained ones"
     add("--view", metavar="NAME", help=camera)
     train = actions.add_parser("train", help="train a metric on the scores of a database")

@@ -1,23 +1,24 @@
-"""`embodied-iqa metrics score`: values of an image or of a folder of images."""
+"""`embodied-iqa metrics score`: values of images of any origin."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
+from embodied_iqa.cli.metrics.references import References
 from embodied_iqa.cli.output import console, print_json, table_of
-from embodied_iqa.imaging.distortions.manifest import MANIFEST_FILE, Manifest
-from embodied_iqa.imaging.images.codecs import image_files, read_image
+from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.imaging.images.stored_images import Frames, UnreadableImage
 from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
-from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name, metric_names
 from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 
@@ -41,17 +42,20 @@ class Scored:
 
 def score(arguments: argparse.Namespace) -> int:
     """Measure every image by every metric and print the values; return 1 if none could be measured."""
-    path, reference = arguments.images, arguments.reference
-    files = image_files(path, recursive=True) if path.is_dir() else [path]
+    frames, names = open_frames(arguments.images), metric_names(arguments.names)
     context = MetricContext(view=parse_view(arguments.view) if arguments.view else None)
     metrics: list[Metric] = []
+    found = []
     try:
-        for name in arguments.names:
+        for name in names:
             metrics.append(metric_by_name(name))
-            _check_reference(metrics[-1].info, reference)
-        found = [
-            (metric.info, list(scores_of(metric, path, files, reference, context))) for metric in metrics
-        ]
+            _check_reference(metrics[-1].info, arguments.reference)
+        for metric in metrics:
+            references = None
+            if metric.info.needs is Needs.REFERENCE and arguments.reference is not None:
+                references = References(arguments.reference, frames.path)
+            scored = scores_of(metric, frames, references, context, arguments.topic)
+            found.append((metric.info, list(scored)))
     finally:
         for metric in metrics:
             close_metric(metric)
@@ -75,22 +79,25 @@ def _check_reference(info: MetricInfo, reference: Path | None) -> None:
 
 
 def scores_of(
-    metric: Metric, path: Path, files: list[Path], reference: Path | None, context: MetricContext
+    metric: Metric,
+    frames: Frames,
+    references: References | None,
+    context: MetricContext,
+    topics: Sequence[str] = (),
 ) -> Iterator[Scored]:
-    """Yield the value of every image of a file or folder."""
-    root = path if path.is_dir() else path.parent
-    outputs = _distorted_files(root)
-    for file in track(files, metric.info.name):
-        name = file.relative_to(root)
+    """Yield the value of every image, by the order of the source; what cannot be measured says why."""
+    for image in track(frames.images(topics), metric.info.name, frames.count(topics)):
+        if isinstance(image, UnreadableImage):
+            yield Scored(image.what, None, str(image.error))
+            continue
         try:
-            undistorted = None
-            if metric.info.needs is Needs.REFERENCE and reference is not None:
-                undistorted = read_image(_reference_of(name, reference, outputs))
-            pair = PairImages(str(name), read_image(file), undistorted, context)
-            yield Scored(str(name), *_measured(metric, pair))
+            undistorted = references.find(image.name) if references is not None else None
+            pair = PairImages(image.name, image.rgb, undistorted, context)
+            yield Scored(image.name, *_measured(metric, pair))
         except InputError as error:
+            place = str(image.source) if isinstance(image.source, Path) else image.name
             reason = str(error)
-            yield Scored(str(name), None, reason if str(file) in reason else f"{str(file)!r}: {reason}")
+            yield Scored(image.name, None, reason if place in reason else f"{place!r}: {reason}")
 
 
 def _measured(metric: Metric, pair: PairImages) -> tuple[float, str, bool | None]:
@@ -99,44 +106,6 @@ def _measured(metric: Metric, pair: PairImages) -> tuple[float, str, bool | None
         return metric.measure(pair.distorted, pair.reference, pair.context), "", None
     values = metric.input.measure(pair.distorted, pair.reference, pair.context)
     return metric.measure_from(values, pair.context), "", metric.outside_training(values)
-
-
-def _distorted_files(root: Path) -> frozenset[str]:
-    """Return the files that `embodied-iqa distort` wrote to a folder; none for another folder."""
-    if not (root / MANIFEST_FILE).is_file():
-        return frozenset()
-    try:
-        return frozenset(record.output for record in Manifest(root).records)
-    except InputError:  # the manifest of something else
-        return frozenset()
-
-
-def _reference_of(name: Path, reference: Path, outputs: frozenset[str]) -> Path:
-    """Return the reference of an image: the same name in the folder, with any ending.
-
-    Of ``15_4/a.png``, which `embodied-iqa distort` wrote, it is ``a`` where there is no ``15_4/a``.
-
-    Raises:
-        InputError: There is none, or several.
-    """
-    if not reference.is_dir():
-        return reference
-    found = _named(reference / name)
-    if not found and name.as_posix() in outputs:
-        found = _named(reference.joinpath(*name.parts[1:]))
-    if len(found) != 1:
-        message = f"{name} has {len(found)} references in {reference}"
-        raise InputError(message, expected="one image of this name")
-    return found[0]
-
-
-def _named(path: Path) -> list[Path]:
-    """Return the file, or the images beside it with its name and another ending."""
-    if path.is_file():
-        return [path]
-    return (
-        [file for file in image_files(path.parent) if file.stem == path.stem] if path.parent.is_dir() else []
-    )
 
 
 def print_scores(info: MetricInfo, scored: list[Scored], *, as_json: bool) -> None:

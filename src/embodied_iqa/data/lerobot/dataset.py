@@ -19,6 +19,7 @@ from embodied_iqa.data.lerobot.steps import DataFile, Step
 from embodied_iqa.data.lerobot.video import Video
 from embodied_iqa.imaging.images.codecs import decode_rgb, read_image
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 _IMAGE_FILES: Final = (
     "images/{key}/episode_{episode:06d}/frame_{step:06d}.png",
@@ -45,14 +46,6 @@ class DatasetImage:
     def name(self) -> str:
         """Camera, episode and step as a path without a suffix."""
         return f"{self.key}/episode_{self.step.episode:06d}/frame_{self.step.index:06d}"
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """What could not be read: an image, the images of a camera in an episode, or episodes."""
-
-    what: str
-    error: InputError
 
 
 def is_lerobot(path: Path) -> bool:
@@ -145,7 +138,7 @@ class LeRobotDataset:
 
     def images(
         self, keys: Sequence[str] = (), episodes: Collection[int] | None = None
-    ) -> Iterator[DatasetImage | Unreadable]:
+    ) -> Iterator[DatasetImage | UnreadableImage]:
         """Iterate over the images of cameras, by default all, in the order of the steps.
 
         What is damaged is named, and the rest is read.
@@ -171,7 +164,9 @@ class LeRobotDataset:
                                 yield found
                 except InputError as error:
                     numbers = ", ".join(str(episode.index) for episode in group)
-                    yield Unreadable(f"episodes {numbers}" if len(group) > 1 else f"episode {numbers}", error)
+                    yield UnreadableImage(
+                        f"episodes {numbers}" if len(group) > 1 else f"episode {numbers}", error
+                    )
 
     def _files(self, episodes: Collection[int] | None) -> Iterator[tuple[DataFile, list[Episode]]]:
         known = {episode.index for episode in self.episodes}
@@ -184,17 +179,17 @@ class LeRobotDataset:
         for name, group in groupby(wanted, lambda episode: episode.data_file):
             yield DataFile(self.path / name, self.info, self._tasks), list(group)
 
-    def _stored(self, camera: DatasetCamera, step: Step, cell: Any) -> DatasetImage | Unreadable:
+    def _stored(self, camera: DatasetCamera, step: Step, cell: Any) -> DatasetImage | UnreadableImage:
         place = f"{camera.key}, episode {step.episode}, step {step.index}"
         try:
             rgb = self._decoded(camera, step, cell, place)
         except InputError as error:
-            return Unreadable(place, error)
+            return UnreadableImage(place, error)
         height_px, width_px = rgb.shape[:2]
         if (width_px, height_px) != (camera.width_px, camera.height_px):
             size, got = f"{camera.width_px}x{camera.height_px}", f"{width_px}x{height_px}"
             wrong = InputError(f"the image of {place} has another size", expected=size, got=got)
-            return Unreadable(place, wrong)
+            return UnreadableImage(place, wrong)
         return DatasetImage(step, camera.key, rgb)
 
     def _decoded(self, camera: DatasetCamera, step: Step, cell: Any, place: str) -> NDArray[np.uint8]:
@@ -232,7 +227,9 @@ class _Videos:
         for opened in self._open.values():
             opened[1].close()
 
-    def image(self, camera: DatasetCamera, episode: Episode, step: Step) -> DatasetImage | Unreadable | None:
+    def image(
+        self, camera: DatasetCamera, episode: Episode, step: Step
+    ) -> DatasetImage | UnreadableImage | None:
         """Return a step's image; None for the rest of an episode that was reported."""
         if (camera.key, episode.index) in self._lost:
             return None
@@ -241,7 +238,7 @@ class _Videos:
             rgb = self._video(camera, part.file).at(part.start_s + step.time_s)
         except InputError as error:
             self._lost.add((camera.key, episode.index))
-            return Unreadable(f"{camera.key}, episode {episode.index} from step {step.index}", error)
+            return UnreadableImage(f"{camera.key}, episode {episode.index} from step {step.index}", error)
         return DatasetImage(step, camera.key, rgb)
 
     def _video(self, camera: DatasetCamera, file: str) -> Video:

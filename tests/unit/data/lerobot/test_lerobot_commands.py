@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
-from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
 
 STEPS = sum(LENGTHS)
 
@@ -80,9 +80,9 @@ def test_the_gate_does_not_pass_over_what_is_damaged(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "set", Layout("v2.1", beside=True))
     (folder / f"images/{TOP}/episode_000000/frame_000001.png").unlink()
     with pytest.raises(InputError, match="episode 0, step 1 is missing"):
-        list(open_frames(folder, (), {}))
+        list(CameraFrames(folder, (), {}))
     with pytest.raises(InputError, match="no images of this camera; got 'side'; available: top"):
-        open_frames(folder, ("side",), {})
+        CameraFrames(folder, ("side",), {})
 
 
 def test_recording_info_lists_cameras_episodes_and_tasks(

@@ -29,8 +29,9 @@ from lerobot_samples import (
 
 import embodied_iqa
 from embodied_iqa.base.errors import InputError, MissingDependencyError
-from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, Unreadable
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
 from embodied_iqa.data.lerobot.video import Video
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 STEPS = [(episode, step) for episode, length in enumerate(LENGTHS) for step in range(length)]
 OLD, NEW = Layout("v2.1"), Layout("v3.0")
@@ -38,11 +39,11 @@ CODEC_ERROR = 4.0
 """Mean difference of an image that H.264 has kept; the next step's differs by 15 or more."""
 
 
-def split(dataset: LeRobotDataset, *keys: str) -> tuple[list[DatasetImage], list[Unreadable]]:
+def split(dataset: LeRobotDataset, *keys: str) -> tuple[list[DatasetImage], list[UnreadableImage]]:
     found = list(dataset.images(keys))
     return (
         [one for one in found if isinstance(one, DatasetImage)],
-        [one for one in found if isinstance(one, Unreadable)],
+        [one for one in found if isinstance(one, UnreadableImage)],
     )
 
 

@@ -23,7 +23,7 @@ from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE, image_to_cdr
 from embodied_iqa.quality.gate.fitting.recordings import recording_files
-from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
 
 COMPRESSED_TOPIC = f"{IMAGE_TOPIC}/compressed"
 DEPTH_TOPIC = "/camera/depth/image_raw"
@@ -153,7 +153,7 @@ def test_the_compressed_copy_of_a_topic_without_messages_is_read(tmp_path: Path)
         writer.add_channel(COMPRESSED_TOPIC, COMPRESSED_TYPE)
         for index in range(3):
             writer.write(COMPRESSED_TOPIC, compressed(1_000 + index, index), 1_000 + index)
-    assert [np.array_equal(frame.rgb, pixels(k)) for k, frame in enumerate(open_frames(path, (), {}))] == [
+    assert [np.array_equal(frame.rgb, pixels(k)) for k, frame in enumerate(CameraFrames(path, (), {}))] == [
         True,
         True,
         True,
@@ -227,7 +227,7 @@ def test_distort_gate_and_fit_take_the_folder(tmp_path: Path) -> None:
     folder = split(tmp_path / "bag", range(3), range(3, 5))
     assert main(["distort", str(folder), "--type", "10:3", "--out", str(tmp_path / "out")]) == 0
     assert len(list((tmp_path / "out").rglob("*.png"))) == 5
-    assert [frame.stamp_ns for frame in open_frames(folder, (), {})] == [1_000 + k for k in range(5)]
+    assert [frame.stamp_ns for frame in CameraFrames(folder, (), {})] == [1_000 + k for k in range(5)]
     assert recording_files([tmp_path]) == (folder,)
 
 
@@ -280,7 +280,7 @@ def test_compressed_images_are_images(tmp_path: Path) -> None:
     path = tmp_path / "bag.mcap"
     write_compressed(path)
     assert indices_in(path) == [0, 1, 2]
-    frames = list(open_frames(path, (View.TOP,), {}))
+    frames = list(CameraFrames(path, (View.TOP,), {}))
     assert [np.array_equal(frame.rgb, pixels(k)) for k, frame in enumerate(frames)] == [True, True, True]
     camera = BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=True))
     frame = camera.read(0.0)

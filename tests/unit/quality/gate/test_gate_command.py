@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Self
 
 import cv2
 import numpy as np
@@ -14,12 +13,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.recording.recorded import RecordedImage, TopicInfo
+from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.image_cdr import StampedImage
-from embodied_iqa.quality.gate import stored_frames
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
-from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 Image = NDArray[np.uint8]
@@ -135,33 +133,14 @@ def test_wrong_words_are_one_line_and_write_nothing(
     assert not places["out"].exists()
 
 
-class OneTopicReader:
-    """Stands in for the reader of recordings, which has its own tests."""
-
-    def __init__(self, path: Path) -> None:
-        self.topics = {
-            name: TopicInfo(name, "sensor_msgs/msg/Image", 2, "", "")
-            for name in ("/camera/top/image_raw", "/eye")
-        }
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def image_topics(self) -> tuple[str, ...]:
-        return tuple(self.topics)
-
-    def camera_topic(self, topic: str) -> str:
-        return topic
-
-    def images(self, topics: tuple[str, ...]) -> list[RecordedImage]:
-        return [
-            RecordedImage(topic, 5, StampedImage(stamp, "camera", "rgb8", scene(stamp)))
-            for topic in topics
-            for stamp in (1, 2)
-        ]
+def record(path: Path, *topics: str) -> Path:
+    """Two images on each topic."""
+    with TrialWriter(path) as writer:
+        for topic in topics:
+            writer.add_channel(topic, IMAGE_TYPE)
+            for stamp in (1, 2):
+                writer.write(topic, image_to_cdr(scene(stamp), stamp), stamp)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -173,47 +152,41 @@ class OneTopicReader:
 )
 def test_recordings_give_the_images_of_their_topics(
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     views: list[View],
     topics: dict[str, View],
     expected: list[tuple[View, str]],
 ) -> None:
-    monkeypatch.setattr(stored_frames, "TrialReader", OneTopicReader)
-    frames = open_frames(tmp_path / "trial.mcap", views, topics)
+    path = record(tmp_path / "trial.mcap", "/camera/top/image_raw", "/eye")
+    frames = CameraFrames(path, views, topics)
     assert len(frames) == 2
     assert [(frame.view, frame.name) for frame in frames] == expected
     assert [frame.stamp_ns for frame in frames] == [1, 2]
 
 
-def test_topics_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_frames, "TrialReader", OneTopicReader)
+def test_topics_that_are_not_there_are_named(tmp_path: Path) -> None:
+    path = record(tmp_path / "trial.mcap", "/camera/top/image_raw", "/eye")
     with pytest.raises(InputError, match=r"no images of this camera; got 'side'; available: top$"):
-        open_frames(tmp_path / "trial.mcap", [View.SIDE], {})
+        CameraFrames(path, [View.SIDE], {})
     with pytest.raises(InputError, match="/nose"):
-        open_frames(tmp_path / "trial.mcap", [], {"/nose": View.SIDE})
+        CameraFrames(path, [], {"/nose": View.SIDE})
 
 
-def test_a_recording_of_other_topics_needs_their_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class OtherTopicReader(OneTopicReader):
-        def image_topics(self) -> list[str]:
-            return ["/eye"]
-
-    monkeypatch.setattr(stored_frames, "TrialReader", OtherTopicReader)
-    with pytest.raises(InputError, match=r"no camera topic with the default name.*--topic.*/eye"):
-        open_frames(tmp_path / "trial.mcap", [], {})
+def test_a_recording_of_other_topics_needs_their_names(tmp_path: Path) -> None:
+    path = record(tmp_path / "trial.mcap", "/eye")
+    with pytest.raises(InputError, match=r"no camera with a default name.*--topic.*/eye"):
+        CameraFrames(path, [], {})
+    assert [frame.view for frame in CameraFrames(path, [View.SIDE], {})] == [View.SIDE] * 2
 
 
 def test_a_folder_of_one_camera_needs_its_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--view"):
-        open_frames(write(tmp_path / "few", [scene(1)]), [View.TOP, View.SIDE], {})
+        CameraFrames(write(tmp_path / "few", [scene(1)]), [View.TOP, View.SIDE], {})
 
 
 def test_folders_by_camera_can_be_chosen_from(tmp_path: Path) -> None:
     for view in CELL_VIEWS:
         write(tmp_path / view, [scene(1)])
-    assert [frame.view for frame in open_frames(tmp_path, [], {})] == list(CELL_VIEWS)
-    (frame,) = open_frames(tmp_path, [View.SIDE], {})
+    assert [frame.view for frame in CameraFrames(tmp_path, [], {})] == list(CELL_VIEWS)
+    (frame,) = CameraFrames(tmp_path, [View.SIDE], {})
     assert frame.view == View.SIDE
     np.testing.assert_array_equal(frame.rgb, scene(1))

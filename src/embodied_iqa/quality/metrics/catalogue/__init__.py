@@ -1,5 +1,11 @@
 """Every metric by name, whatever it is made of."""
 
-from embodied_iqa.quality.metrics.catalogue.names import KINDS, Kind, close_metric, metric_by_name
+from embodied_iqa.quality.metrics.catalogue.names import (
+    KINDS,
+    Kind,
+    close_metric,
+    metric_by_name,
+    metric_names,
+)
 
-__all__ = ["KINDS", "Kind", "close_metric", "metric_by_name"]
+__all__ = ["KINDS", "Kind", "close_metric", "metric_by_name", "metric_names"]

@@ -57,6 +57,25 @@ class Closable(Protocol):
         ...
 
 
+def metric_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text, separated by commas; a comma in a path, such as of `trained:DIR`, stays.
+
+    Raises:
+        UsageError: There is none.
+    """
+    names: list[str] = []
+    known = (*BUILT_IN, *(kind.word for kind in KINDS))
+    for piece in text.split(","):
+        goes_on = names and ":" in names[-1] and names[-1].partition(":")[0] not in BUILT_IN
+        if goes_on and piece.strip().partition(":")[0] not in known:
+            names[-1] += f",{piece}"
+        elif piece.strip():
+            names.append(piece)
+    if not names:
+        raise UsageError("NAMES is wrong", expected="one or more by commas", got=text)
+    return tuple(name.strip() for name in names)
+
+
 def metric_by_name(name: str) -> Metric:
     """Return a metric, ready to measure; close it with `close_metric`.
 

@@ -1,4 +1,4 @@
-"""`embodied-iqa recording`: shows what a recording or a LeRobot data set holds."""
+"""`embodied-iqa recording info`: shows what a recording, a LeRobot data set or a video holds."""
 
 from __future__ import annotations
 
@@ -6,48 +6,32 @@ import argparse
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.markup import escape
 
-from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.progress import ProgressBars, track
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.cli.output import console, print_json, printable, table_of
-from embodied_iqa.cli.parser import perform
+from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.survey import Times, TopicSurvey, survey
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
-if TYPE_CHECKING:
-    from embodied_iqa.data.lerobot.dataset import LeRobotDataset
-    from embodied_iqa.data.recording.reader import TrialReader
-    from embodied_iqa.data.recording.survey import Times, TopicSurvey
-
-_ACTIONS: Final = {"info": f"{__name__}:info"}
 _STEP: Final = 1000
 """So many messages are read between two lines of progress."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    info_of = actions.add_parser("info", help="topics, types, rates, and faults of times and stamps")
-    what = "an .mcap file, a folder of `ros2 bag`, also split or compressed, or a LeRobot data set"
-    info_of.add_argument("recording", type=Path, metavar="FILE", help=what)
-    info_of.add_argument("--json", action="store_true", help="print the result as JSON, times in ns")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return the exit code."""
-    return perform(_ACTIONS[arguments.action], arguments)
-
-
 def info(arguments: argparse.Namespace) -> int:
     """Print what a recording holds; return the exit code."""
-    from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
-    from embodied_iqa.data.recording.reader import TrialReader
-    from embodied_iqa.data.recording.survey import survey
-
     if is_lerobot(arguments.recording):
         dataset = _dataset(LeRobotDataset(arguments.recording))
         print_json(dataset) if arguments.json else _print_dataset(dataset)
+        return 0
+    if is_video(arguments.recording):
+        video = _video(VideoFrames(arguments.recording))
+        print_json(video) if arguments.json else _print_video(video)
         return 0
     with TrialReader(arguments.recording) as reader, ProgressBars() as bars:
 
@@ -109,6 +93,37 @@ def _dataset(dataset: LeRobotDataset) -> dict[str, Any]:
         "depth": list(info.depth),
         "tasks": [{"task": task, "episodes": count} for task, count in sorted(tasks.items())],
     }
+
+
+def _video(video: VideoFrames) -> dict[str, Any]:
+    """Return what a video holds, by decoding it: stamps, and frames that cannot be read."""
+    times, damaged = Times(), []
+    for image in track(video.images(), video.path.name, video.count()):
+        if isinstance(image, UnreadableImage):
+            damaged.append(str(image.error))
+        elif image.stamp_ns is not None:
+            times.add(image.stamp_ns + 1)  # the first one is at 0, which means unknown elsewhere
+    return {
+        "recording": str(video.path),
+        "format": f"video, {video.codec}",
+        "width_px": video.size_px[0],
+        "height_px": video.size_px[1],
+        "frames": video.count(),
+        "rate_hz": times.rate_hz,
+        "duration_ns": None if times.last_ns is None else times.last_ns - 1,
+        "longest_gap_ns": times.gap_ns if times.count > 1 else None,
+        "damaged": damaged,
+    }
+
+
+def _print_video(tree: dict[str, Any]) -> None:
+    size, rate_hz = f"{tree['width_px']}x{tree['height_px']}", tree["rate_hz"]
+    print(f"{tree['recording']}: {tree['format']}, {size}, {tree['frames']} frames")
+    if rate_hz is not None:
+        gap_s, length_s = tree["longest_gap_ns"] / SECOND_NS, tree["duration_ns"] / SECOND_NS
+        print(f"{length_s:.3f} s long, {rate_hz:.2f} Hz, longest gap {gap_s:.3f} s")
+    for fault in tree["damaged"]:
+        print(f"not readable: {fault}")
 
 
 def _print_dataset(tree: dict[str, Any]) -> None:

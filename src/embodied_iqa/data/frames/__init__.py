@@ -1,0 +1,1 @@
+"""Stored images of any origin behind one protocol: folders, videos, recordings, data sets."""

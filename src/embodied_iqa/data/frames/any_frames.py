@@ -1,0 +1,43 @@
+"""Opens whatever holds stored images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from embodied_iqa.data.frames.dataset_frames import DatasetFrames
+from embodied_iqa.data.frames.image_folder import FolderFrames
+from embodied_iqa.data.frames.recording_frames import RecordingFrames
+from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
+from embodied_iqa.data.lerobot.dataset import is_lerobot
+from embodied_iqa.data.recording.opening import is_recording
+from embodied_iqa.imaging.images.stored_images import Frames, StoredImage, UnreadableImage
+
+
+def open_frames(path: Path) -> Frames:
+    """Open an image, a folder of images, a video, a recording, or a LeRobot data set.
+
+    A folder is a data set where it holds `meta/info.json`, and a recording where it holds files of one and no
+    images beside them.
+
+    Raises:
+        InputError: It does not exist, cannot be read, or holds no images.
+        MissingDependencyError: It is a video, and PyAV is not installed.
+    """
+    if is_lerobot(path):
+        return DatasetFrames(path)
+    if is_recording(path):
+        return RecordingFrames(path)
+    return VideoFrames(path) if is_video(path) else FolderFrames(path)
+
+
+def readable(images: Iterator[StoredImage | UnreadableImage]) -> Iterator[StoredImage]:
+    """Iterate over images all of which are needed.
+
+    Raises:
+        InputError: One cannot be read.
+    """
+    for found in images:
+        if isinstance(found, UnreadableImage):
+            raise found.error
+        yield found

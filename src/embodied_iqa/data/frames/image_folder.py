@@ -1,0 +1,66 @@
+"""Image files: one, or all in a folder and below it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.codecs import image_files
+from embodied_iqa.imaging.images.frame import View, is_view
+from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
+
+_INPUTS: Final = "an image, a folder of images, a video, a recording or a LeRobot data set"
+
+
+class FolderFrames:
+    """Image files in the order of their names; their topic is the folder below ``path`` that holds them.
+
+    Args:
+        path: A file, or a folder.
+
+    Raises:
+        InputError: It does not exist, or has no images.
+    """
+
+    kind = "images in"
+    note = ""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._root = path if path.is_dir() else path.parent
+        self.files = image_files(path, recursive=True) if path.is_dir() else _single(path)
+        self.topics: Mapping[str, int] = Counter(map(self._topic, self.files))
+
+    def views(self) -> dict[View, str]:
+        """Return the folders that have the name of a camera."""
+        return {View(topic): topic for topic in self.topics if is_view(topic)}
+
+    def view_of(self, topic: str) -> View | None:
+        """Return the camera of this name; None where it is no name of a view."""
+        return View(topic) if is_view(topic) else None
+
+    def count(self, topics: Sequence[str] = ()) -> int:
+        """Return the number of files in some folders, by default all."""
+        return sum(self.topics[topic] for topic in chosen_topics(self.path, topics, self.topics))
+
+    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
+        """Iterate over all files, or folder by folder; a file is read when its pixels are asked for."""
+        chosen_topics(self.path, topics, self.topics)
+        groups = [[file for file in self.files if self._topic(file) == topic] for topic in topics]
+        for file in chain(*groups) if topics else self.files:
+            name = file.relative_to(self._root).as_posix()
+            yield StoredImage(name, file.name, self._topic(file), None, file)
+
+    def _topic(self, file: Path) -> str:
+        folder = file.relative_to(self._root).parent.as_posix()
+        return "" if folder == "." else folder
+
+
+def _single(path: Path) -> list[Path]:
+    if not path.is_file():
+        raise InputError("no such input", expected=_INPUTS, got=str(path))
+    return [path]

@@ -1,0 +1,81 @@
+"""Images of a recording: of this package, or of anybody's `ros2 bag`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.data.recording.errors import RecordingReadError
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.imaging.images.frame import View, topic_of_view, view_of_topic
+from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
+
+_COMPRESSED: Final = "/compressed"
+
+
+class RecordingFrames:
+    """Images of a recording, raw or compressed, in the order of their arrival.
+
+    Args:
+        path: An MCAP or SQLite file, or a folder of ``ros2 bag``.
+
+    Attributes:
+        path: As given.
+        topics: Image topics of colour, with the number of their messages.
+        depth_topics: Those that hold depth, which are not read.
+        note: What ``ros2 bag`` compressed.
+
+    Raises:
+        InputError: It cannot be read, holds no images, or several cameras of one view.
+    """
+
+    kind = "recording"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with TrialReader(path) as reader:
+            self.topics: Mapping[str, int] = {
+                topic: reader.topics[topic].messages for topic in reader.image_topics()
+            }
+            self.depth_topics = tuple(reader.depth_topics())
+            named = filter(None, map(self.view_of, self.topics))
+            self._views = {view: reader.camera_topic(topic_of_view(view, self.topics)) for view in named}
+            what = reader.compression()
+        self.note = what and f"the {what} of {path} were compressed by ros2 bag, and read all the same"
+
+    def views(self) -> dict[View, str]:
+        """Return the topics ``/camera/<view>/image_raw`` in any namespace, raw or else compressed."""
+        return self._views
+
+    def view_of(self, topic: str) -> View | None:
+        """Return the camera of a topic ``/camera/<view>/image_raw``; None for another."""
+        return view_of_topic(topic.removesuffix(_COMPRESSED), in_any_namespace=True)
+
+    def count(self, topics: Sequence[str] = ()) -> int:
+        """Return the number of messages on some topics, by default all of colour."""
+        return sum(self.topics[topic] for topic in chosen_topics(self.path, topics, self.topics))
+
+    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
+        """Iterate over the images; a topic of depth is one that cannot be read, and so is each damaged image.
+
+        Images of one topic and stamp are numbered from the second on.
+        """
+        for topic in () if topics else self.depth_topics:
+            fault = f"topic {topic} holds depth, which is not read"
+            yield UnreadableImage(topic, RecordingReadError(self.path, fault))
+        wanted = chosen_topics(self.path, topics, self.topics)
+        stamps: Counter[str] = Counter()
+        with TrialReader(self.path) as reader:
+            for message in reader.messages(wanted):
+                try:
+                    recorded = reader.image_of(message)
+                except RecordingReadError as error:
+                    yield UnreadableImage(f"{message.topic} {message.log_time_ns}", error)
+                    continue
+                topic, stamp_ns = recorded.topic, recorded.image.stamp_ns
+                name = f"{topic.strip('/').replace('/', '-')}/{stamp_ns}"
+                stamps[name] += 1
+                number = f"_{stamps[name]}" if stamps[name] > 1 else ""
+                yield StoredImage(name + number, f"{topic} {stamp_ns}", topic, stamp_ns, recorded.image.rgb)

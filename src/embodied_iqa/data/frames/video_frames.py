@@ -1,0 +1,145 @@
+"""Frames of a video file (PyAV), whole and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError, UsageError, first_line
+from embodied_iqa.base.lazy import load
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
+
+_FORMATS: Final = {
+    ".mp4": "mp4",
+    ".m4v": "mp4",
+    ".mov": "mp4",
+    ".mkv": "matroska",
+    ".webm": "matroska",
+    ".avi": "avi",
+}
+"""Ending to the only format a file is read as: others name files and addresses that are opened in turn."""
+_MOST_PX: Final = 1 << 26
+_TURNS: Final = {0: 0, 90: 1, 180: 2, 270: 3}
+"""Degrees counter-clockwise, by which a viewer turns the frames, to quarters of a turn."""
+
+
+def is_video(path: Path) -> bool:
+    """Return whether a path is meant as a video, by the ending of its name."""
+    return path.suffix.lower() in _FORMATS and not path.is_dir()
+
+
+class VideoFrames:
+    """Frames of the first video stream, turned as a viewer shows them.
+
+    Stamps are times since the start of the video; colours of more than 8 bits become 8.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: It is missing, damaged, of another format, or holds no video.
+        MissingDependencyError: PyAV is not installed.
+    """
+
+    kind = "video"
+    note = ""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._av: Any = load("av", "pip install -r requirements/core.txt")
+        with self._opened() as (container, stream):
+            self.rate_hz = float(stream.average_rate) if stream.average_rate else None
+            self.codec, self.size_px = str(stream.codec_context.name), (stream.width, stream.height)
+            # what the header says may be missing or wrong; packets are counted without decoding them
+            frames = sum(packet.size > 0 for packet in container.demux(stream))
+        if not frames:
+            raise InputError(f"{path} holds no frames")
+        self.topics: Mapping[str, int] = {"": frames}
+
+    def views(self) -> dict[View, str]:
+        """Return nothing: a video names no camera."""
+        return {}
+
+    def view_of(self, topic: str) -> View | None:  # noqa: ARG002 - the protocol's argument
+        """Return None: a video names no camera."""
+        return None
+
+    def count(self, topics: Sequence[str] = ()) -> int:
+        """Return the number of frames."""
+        self._check(topics)
+        return self.topics[""]
+
+    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
+        """Iterate over the frames, numbered from 0; what cannot be decoded is named, and the rest is read."""
+        self._check(topics)
+        number, first_ns = 0, None
+        with self._opened() as (container, stream):
+            for found in self._decoded(container, stream):
+                name = f"frame_{number:06d}"
+                number += 1
+                if isinstance(found, InputError):
+                    yield UnreadableImage(f"{self.path} {name}", found)
+                    continue
+                time_ns = None if found.time is None else round(found.time * SECOND_NS)
+                if first_ns is None:
+                    first_ns = time_ns
+                stamp_ns = None if time_ns is None or first_ns is None else time_ns - first_ns
+                yield StoredImage(name, name, "", stamp_ns, _upright(found))
+
+    def _check(self, topics: Sequence[str]) -> None:
+        if any(topics):
+            raise UsageError("a video has no topics", got=topics[0])
+
+    def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
+        """Yield each frame, or why it cannot be decoded."""
+        for packet in container.demux(stream):
+            try:
+                for frame in packet.decode():
+                    damaged = InputError(f"{self.path} is damaged at {frame.time} s")
+                    yield damaged if frame.is_corrupt else frame
+            except (self._av.FFmpegError, ValueError) as error:
+                yield self._unreadable(error)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, Any]]:
+        """Open the file, and close it at the end.
+
+        Raises:
+            InputError: It cannot be read as a video, here or later.
+        """
+        form = _FORMATS[self.path.suffix.lower()]
+        try:
+            with self._av.open(
+                str(self.path.absolute()), format=form, metadata_errors="replace"
+            ) as container:
+                yield container, self._stream(container)
+        except (self._av.FFmpegError, OSError, ValueError) as error:
+            raise self._unreadable(error) from None
+
+    def _stream(self, container: Any) -> Any:
+        if not container.streams.video:
+            raise InputError(f"{self.path} holds no video")
+        stream = container.streams.video[0]
+        if stream.codec_context is None:
+            raise InputError(f"{self.path} is of a codec that cannot be decoded")
+        # a stream may claim another size later; what is concealed by default is an error here
+        stream.codec_context.options = {"max_pixels": str(_MOST_PX), "err_detect": "explode"}
+        return stream
+
+    def _unreadable(self, error: BaseException) -> InputError:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
+        return InputError(f"{self.path} cannot be read: {reason}")
+
+
+def _upright(frame: Any) -> NDArray[np.uint8]:
+    rgb = frame.to_ndarray(format="rgb24")
+    turned: NDArray[np.uint8] = np.ascontiguousarray(np.rot90(rgb, _TURNS.get(frame.rotation % 360, 0)))
+    turned.setflags(write=False)
+    return turned

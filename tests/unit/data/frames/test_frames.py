@@ -1,0 +1,211 @@
+"""One reader for images of any origin: names, topics, stamps, tasks and pixels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.images.codecs import read_image, write_image
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
+from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
+from lerobot_samples import TASKS, TOP, Layout, write_dataset
+
+WIDTH_PX, HEIGHT_PX = 64, 48
+TIMES = (0, 100, 200, 450, 500)
+"""Of the frames of a video, in ms: one comes late."""
+
+
+def smooth(seed: int) -> NDArray[np.uint8]:
+    """Codecs keep such images."""
+    coarse = np.random.default_rng(seed).uniform(40, 215, (4, 5, 3)).astype(np.float32)
+    return (
+        cv2.resize(coarse, (WIDTH_PX, HEIGHT_PX), interpolation=cv2.INTER_CUBIC).clip(0, 255).astype(np.uint8)
+    )
+
+
+def write_video(path: Path, codec: str = "libx264", times: Sequence[int] = TIMES, start_ms: int = 0) -> Path:
+    """A key frame for every frame."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, 1000, options={"g": "1", "crf": "8"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH_PX, HEIGHT_PX, "yuv420p"
+        for number, time_ms in enumerate(times):
+            frame = av.VideoFrame.from_ndarray(smooth(number), format="rgb24")
+            frame.pts, frame.time_base = start_ms + time_ms, Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def write_recording(path: Path) -> Path:
+    with TrialWriter(path) as writer:
+        for topic in ("/camera/top/image_raw", "/eye"):
+            writer.add_channel(topic, IMAGE_TYPE)
+        for number in range(3):
+            writer.write(
+                "/camera/top/image_raw", image_to_cdr(smooth(number), 100 + number // 2), 100 + number
+            )
+        writer.write("/eye", image_to_cdr(smooth(9), 104)[:-5], 104)
+    return path
+
+
+def images_of(path: Path, *topics: str) -> list[StoredImage]:
+    found = list(open_frames(path).images(topics))
+    assert not [one for one in found if isinstance(one, UnreadableImage)]
+    return [one for one in found if isinstance(one, StoredImage)]
+
+
+def test_a_folder_gives_its_files_by_name_with_their_folder_as_topic(tmp_path: Path) -> None:
+    for name in ("top/b.png", "top/a.png", "c.png", "side/x/d.png"):
+        write_image(tmp_path / name, smooth(ord(name[-5])))
+    frames = open_frames(tmp_path)
+    assert [one.name for one in images_of(tmp_path)] == ["c.png", "side/x/d.png", "top/a.png", "top/b.png"]
+    assert dict(frames.topics) == {"": 1, "side/x": 1, "top": 2}
+    assert frames.count(["top"]) == 2
+    assert dict(frames.views()) == {"top": "top"}
+    found = images_of(tmp_path, "top", "")
+    assert [one.name for one in found] == ["top/a.png", "top/b.png", "c.png"]
+    assert np.array_equal(found[0].rgb, smooth(ord("a")))
+    assert found[0].stamp_ns is None
+    with pytest.raises(InputError, match="no image topic; got 'roof'; available: , side/x, top"):
+        list(frames.images(["roof"]))
+
+
+def test_a_recording_names_each_image_once_and_what_cannot_be_read(tmp_path: Path) -> None:
+    frames = open_frames(write_recording(tmp_path / "trial.mcap"))
+    assert dict(frames.topics) == {"/camera/top/image_raw": 3, "/eye": 1}
+    assert dict(frames.views()) == {"top": "/camera/top/image_raw"}
+    found = list(frames.images())
+    assert [one.name for one in found if isinstance(one, StoredImage)] == [
+        "camera-top-image_raw/100",
+        "camera-top-image_raw/100_2",
+        "camera-top-image_raw/101",
+    ]
+    assert [one.what for one in found if isinstance(one, UnreadableImage)] == ["/eye 104"]
+    assert [one.stamp_ns for one in found if isinstance(one, StoredImage)] == [100, 100, 101]
+
+
+def test_a_data_set_gives_tasks_and_one_clock_for_all_episodes(tmp_path: Path) -> None:
+    found = images_of(write_dataset(tmp_path / "set", Layout("v3.0")), TOP)
+    assert {one.task for one in found} == set(TASKS)
+    stamps = [one.stamp_ns for one in found]
+    assert stamps == sorted(set(stamps))
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [
+        ("a.mp4", "libx264"),
+        ("a.MOV", "libx264"),
+        ("a.mkv", "libx264"),
+        ("a.webm", "libvpx-vp9"),
+        ("a.avi", "mpeg4"),
+    ],
+)
+def test_frames_of_videos_are_within_the_codec_and_have_their_times(
+    tmp_path: Path, name: str, codec: str
+) -> None:
+    times = TIMES if codec != "mpeg4" else tuple(range(5))
+    path = write_video(tmp_path / name, codec, times)
+    found = images_of(path)
+    assert open_frames(path).count() == len(found) == len(times)
+    assert [one.name for one in found] == [f"frame_{number:06d}" for number in range(len(times))]
+    assert [one.stamp_ns for one in found] == [time * 10**6 for time in times]
+    for number, one in enumerate(found):
+        assert np.abs(one.rgb.astype(int) - smooth(number)).mean() < 6
+
+
+def test_stamps_of_a_video_begin_at_zero(tmp_path: Path) -> None:
+    found = images_of(write_video(tmp_path / "late.mkv", start_ms=4000))
+    assert [one.stamp_ns for one in found] == [time * 10**6 for time in TIMES]
+
+
+def test_what_is_no_video_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "text.mp4").write_text("ffconcat version 1.0\nfile /etc/passwd\n")
+    (tmp_path / "empty.mkv").write_bytes(b"")
+    whole = write_video(tmp_path / "whole.mp4").read_bytes()
+    (tmp_path / "short.mp4").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "other.mkv").write_bytes(whole)
+    for name in ("text.mp4", "empty.mkv", "short.mp4", "other.mkv", "absent.avi"):
+        with pytest.raises(InputError, match=name) as error:
+            open_frames(tmp_path / name)
+        assert "\n" not in str(error.value)
+
+
+def test_damaged_frames_of_a_video_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "v.mkv")
+    data = bytearray(path.read_bytes())
+    with av.open(str(path)) as container:
+        (packet,) = [one for one in container.demux(video=0) if one.size and one.pts == TIMES[2]]
+        place = bytes(data).index(bytes(packet))
+        data[place + 4 : place + packet.size] = bytes(packet.size - 4)
+    path.write_bytes(data)
+    found = list(open_frames(path).images())
+    readable = [one for one in found if isinstance(one, StoredImage)]
+    assert len(readable) == 4
+    assert [TIMES.index(round((one.stamp_ns or 0) / 10**6)) for one in readable] == [0, 1, 3, 4]
+    assert [one for one in found if isinstance(one, UnreadableImage)]
+
+
+def test_a_video_is_distorted_judged_measured_and_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_video(tmp_path / "clip.mp4", times=range(0, 2500, 100))
+    out, gate = tmp_path / "out", tmp_path / "gate.yaml"
+    assert main(["distort", str(path), "--type", "10:3", "--workers", "1", "--out", str(out)]) == 0
+    assert len(list(out.rglob("*.png"))) == 25
+    records = json.loads((out / "manifest.json").read_text())
+    assert "frame_000003" in json.dumps(records)
+    assert main(["gate", "calibrate", str(path), "--view", "top", "--output", str(gate)]) == 0
+    assert "top   64x48 from 25 frames" in capsys.readouterr().out
+    check = ["gate", "check", str(path), "--view", "top", "--calibration", str(gate), "--json"]
+    assert main(check) == 0
+    assert sum(json.loads(capsys.readouterr().out)["counts"].values()) == 25
+    assert main(["metrics", "score", "psnr", str(out), "--reference", str(path), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert len(tree["pictures"]) == 25
+    clean, distorted = images_of(path)[3].rgb, read_image(out / "10_3/frame_000003.png")
+    expected = 10 * np.log10(255**2 / np.mean((clean.astype(float) - distorted) ** 2))
+    (row,) = [row for row in tree["pictures"] if row["picture"].endswith("frame_000003.png")]
+    assert row["value"] == pytest.approx(expected, abs=1e-6)
+    assert main(["recording", "info", str(path), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert (tree["frames"], tree["width_px"], tree["rate_hz"]) == (25, WIDTH_PX, pytest.approx(10))
+    assert main(["recording", "info", str(path)]) == 0
+    assert "25 frames" in capsys.readouterr().out
+
+
+def test_a_recording_is_measured_against_another_by_topic_and_stamp(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_recording(tmp_path / "trial.mcap")
+    words = ["metrics", "score", "psnr", str(path), "--reference", str(path), "--json"]
+    assert main([*words, "--topic", "/camera/top/image_raw"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert [row["value"] for row in tree["pictures"]] == ["inf"] * 3
+    assert main([*words[:-1]]) == 0
+    assert "/eye" in capsys.readouterr().err
+
+
+def test_a_video_needs_the_name_of_its_camera_and_has_no_topics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_video(tmp_path / "clip.mp4")
+    with pytest.raises(UsageError, match="--view"):
+        CameraFrames(path, [], {})
+    words = ["distort", str(path), "--type", "10:3", "--topic", "/eye", "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "no topics" in capsys.readouterr().err
