@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from contextlib import ExitStack
 from dataclasses import replace
@@ -27,6 +28,9 @@ FRAME_NS = 66_666_667
 HOLD_NS = 200 * MS_NS
 NODES = ("sim_node", "camera_node", "distortion_node", "gate_node", "arm_node")
 VIEW = "top"
+PATIENCE_WITH_NODES_S = 1.0
+"""How long the world waits, in real time, for a node that is frozen or killed. A busy machine that holds the
+driver up for so long stops the arm before the fault that a test is about."""
 WIDTH_PX, HEIGHT_PX = 160, 120
 """Of images in which nobody looks for anything: drawing them took most of the time of these tests."""
 
@@ -38,7 +42,7 @@ class Cell:
         known = folder / "cameras.yaml"
         save_calibrations([replace(calibration(), width_px=WIDTH_PX, height_px=HEIGHT_PX)], known)
         overrides = {
-            "sim_node.lockstep_timeout_s": 0.2,
+            "sim_node.lockstep_timeout_s": PATIENCE_WITH_NODES_S,
             "distortion_node.preview_every": 0,
             "camera_node.views": [VIEW],
             "camera_node.width_px": WIDTH_PX,
@@ -124,7 +128,7 @@ class Cell:
             last = self.status.last
             if not last.has_goal and self.now_ns > sent_ns + SECOND_NS:  # refused: its frame was too old
                 if last.state == ArmStatus.STATE_STOPPED:  # a busy machine held the driver up; no fault yet
-                    assert "silent for" in last.reason, last.reason
+                    assert re.search("silent for|no measured state for", last.reason), last.reason
                     self.rearm(self.now_ns)
                 sent_ns = self.send(to_and_fro())
             return self.is_moving()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lerobot_samples import LENGTHS, TOP, WRIST, Layout, pixels, write_dataset
 
 import embodied_iqa
 from embodied_iqa.base.errors import InputError
@@ -15,6 +14,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
+from lerobot_samples import LENGTHS, TOP, WRIST, Layout, pixels, write_dataset
 
 STEPS = sum(LENGTHS)
 

@@ -11,6 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import embodied_iqa
+from embodied_iqa.base.errors import InputError, MissingDependencyError
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot.video import Video
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 from lerobot_samples import (
     HEIGHT_PX,
     LENGTHS,
@@ -26,12 +32,6 @@ from lerobot_samples import (
     state,
     write_dataset,
 )
-
-import embodied_iqa
-from embodied_iqa.base.errors import InputError, MissingDependencyError
-from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
-from embodied_iqa.data.lerobot.video import Video
-from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 STEPS = [(episode, step) for episode, length in enumerate(LENGTHS) for step in range(length)]
 OLD, NEW = Layout("v2.1"), Layout("v3.0")
