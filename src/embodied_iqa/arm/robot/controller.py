@@ -76,9 +76,10 @@ class ArmController:
         Returns:
             The new state and the output for the arm.
         """
+        is_answered = _is_answered(state, inputs)
         state = _with_inputs(self.options, state, inputs, now_ns)
         state, reports, stop = self._react(state, inputs, now_ns)
-        if state.run is not None:
+        if state.run is not None and not is_answered:
             state, progress_reports = advance_run(self.options, state, state.run, now_ns)
             reports += progress_reports
             state, lost, refused = self._command(state, now_ns)
@@ -188,6 +189,16 @@ def make_controller(
     world = World(table_z_m=limits.table_z_m, wall_x_m=limits.wall_x_m)
     planner = Planner(kinematics, limits, CollisionModel(kinematics, world))
     return ArmController(planner, options or ControllerOptions())
+
+
+def _is_answered(state: ControllerState, inputs: ArmInputs) -> bool:
+    """Return whether the measured state has its target already, as where a stop comes between two states.
+
+    A further one in the same period of the robot would move the arm at twice its speed.
+    """
+    if inputs.measured is None or state.measured is None:
+        return False
+    return inputs.measured.stamp_ns <= state.measured.stamp_ns
 
 
 def _with_inputs(

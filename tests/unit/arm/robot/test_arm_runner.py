@@ -273,3 +273,21 @@ def test_a_later_and_worse_verdict_on_the_decision_wins(arm: Arm) -> None:
     arm.lease(stamp_ns, decision=4)
     arm.tick()
     assert arm.outcomes == [GoalOutcome.REFUSED]
+
+
+def test_a_stop_between_two_states_does_not_move_the_arm_twice_in_one_period(arm: Arm) -> None:
+    """The state has its target already: a second step on the path would double the speed of the arm."""
+    arm.goal(z_m=-0.1)
+    arm.tick(30)
+    before = arm.measured.q_rad
+    stopped = arm.runner.stop("enough", arm.measured)
+    assert stopped is not None
+    assert stopped.stop is not None
+    assert not arm.runner.state.is_armed
+    assert stopped.q_target_rad is not None
+    assert np.array_equal(stopped.q_target_rad, before)
+    targets = [before, *(tick.q_target_rad for tick in arm.tick(20) if tick.q_target_rad is not None)]
+    steps = np.abs(np.diff(targets, axis=0)).max(axis=1)
+    assert steps[0] > 0.0, "it brakes on its path"
+    assert (np.diff(steps) <= 0.0).all()
+    assert arm.runner.state.run is None
