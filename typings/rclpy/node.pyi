@@ -13,6 +13,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
@@ -64,7 +65,12 @@ class Node:
     def add_post_set_parameters_callback(self, callback: Callable[[list[Parameter]], None]) -> None: ...
     def get_parameters_by_prefix(self, prefix: str) -> dict[str, Parameter]: ...
     def create_publisher(
-        self, msg_type: type[_MessageT], topic: str, qos_profile: QoSProfile | int
+        self,
+        msg_type: type[_MessageT],
+        topic: str,
+        qos_profile: QoSProfile | int,
+        *,
+        qos_overriding_options: QoSOverridingOptions | None = None,
     ) -> Publisher[_MessageT]: ...
     @overload
     def create_subscription(
@@ -75,6 +81,7 @@ class Node:
         qos_profile: QoSProfile | int,
         *,
         callback_group: CallbackGroup | None = None,
+        qos_overriding_options: QoSOverridingOptions | None = None,
         raw: Literal[False] = False,
     ) -> Subscription: ...
     @overload
@@ -86,6 +93,7 @@ class Node:
         qos_profile: QoSProfile | int,
         *,
         callback_group: CallbackGroup | None = None,
+        qos_overriding_options: QoSOverridingOptions | None = None,
         raw: Literal[True],
     ) -> Subscription: ...
     def create_client(

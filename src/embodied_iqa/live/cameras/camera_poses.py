@@ -20,7 +20,7 @@ from embodied_iqa.imaging.images.hand_eye import (
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.frames import tool_pose_of
-from embodied_iqa.live.ros.qos import STATE
+from embodied_iqa.live.ros.qos import STATE, adjustable
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
 
@@ -85,5 +85,5 @@ def followed_tool(rig: CameraRig) -> PoseHistory:
         if (T_base_tool := tool_pose_of(rig.node, pose)) is not None:
             history.add(ns_of(pose.header.stamp), T_base_tool)
 
-    rig.node.create_subscription(PoseStamped, "arm/tool_pose", note, STATE)
+    rig.node.create_subscription(PoseStamped, "arm/tool_pose", note, **adjustable(STATE))
     return history

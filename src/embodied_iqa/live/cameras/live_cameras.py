@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.live_camera import LiveCamera, RgbdFrame
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.ros.conversion import depth_to_msg
 from embodied_iqa.live.ros.node import Health
-from embodied_iqa.live.ros.qos import IMAGE
+from embodied_iqa.live.ros.qos import IMAGE, adjustable
 
 _DEADLINE_S = 0.5
 _JOIN_S = 5.0
@@ -37,7 +37,9 @@ class LiveCameras:
         self._stop = threading.Event()
         self._failed: dict[View, str] = {}
         self._depths = {
-            camera.view: rig.node.create_publisher(Image, f"camera/{camera.view}/depth/image_raw", IMAGE)
+            camera.view: rig.node.create_publisher(
+                Image, f"camera/{camera.view}/depth/image_raw", **adjustable(IMAGE)
+            )
             for camera in cameras
             if depth
         }

@@ -12,7 +12,7 @@ from embodied_iqa.live.cameras.camera_poses import followed_tool, known_poses
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.live.ros.late_count import LateCount
-from embodied_iqa.live.ros.qos import SENSOR
+from embodied_iqa.live.ros.qos import SENSOR, adjustable
 from embodied_iqa.runs.graph.topic_parameters import TopicParameters, Transport, ViewTopics
 
 
@@ -55,9 +55,11 @@ def _camera(rig: CameraRig, view: View, topics: ViewTopics, pose_at: PoseAt | No
     report, node = rig.node.get_logger().warning, rig.node
     camera = TopicCamera(view, options, pose_at, rig.now_ns, report=report, missed=lambda: late.total)
     kind = CompressedImage if options.compressed else Image
-    node.create_subscription(kind, topics.image, late.counting(camera.take_image), SENSOR, raw=True)
+    node.create_subscription(
+        kind, topics.image, late.counting(camera.take_image), raw=True, **adjustable(SENSOR)
+    )
     if topics.info:
-        node.create_subscription(CameraInfo, topics.info, camera.take_info, SENSOR)
+        node.create_subscription(CameraInfo, topics.info, camera.take_info, **adjustable(SENSOR))
     if topics.depth:
-        node.create_subscription(Image, topics.depth, camera.take_depth, SENSOR, raw=True)
+        node.create_subscription(Image, topics.depth, camera.take_depth, raw=True, **adjustable(SENSOR))
     return camera

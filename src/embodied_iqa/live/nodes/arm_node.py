@@ -23,7 +23,7 @@ from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.live.ros.action_gripper import make_action_gripper
 from embodied_iqa.live.ros.conversion import header_of, increments_of, joints_to_msg, lease_of, ns_of, pose_of
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
-from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
 from embodied_iqa.live.ros.ur_robot import UrRobot
 from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters, GripperKind, RobotKind
@@ -50,8 +50,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._controller = make_controller(config.limits, options, config.tool_length_m, self._arm.model)
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
         self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
-        self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", STATE)
-        self._pose_publisher = self.create_publisher(PoseStamped, "arm/tool_pose", STATE)
+        self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", **adjustable(STATE))
+        self._pose_publisher = self.create_publisher(PoseStamped, "arm/tool_pose", **adjustable(STATE))
         group = MutuallyExclusiveCallbackGroup()
         self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
         self.create_subscription(ActionChunk, "vla/actions", self._take_chunk, EVENT, callback_group=group)

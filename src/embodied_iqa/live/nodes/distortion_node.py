@@ -19,7 +19,7 @@ from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr, 
 from embodied_iqa.live.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
-from embodied_iqa.live.ros.qos import CHANGES, EVENT, IMAGE, image_input
+from embodied_iqa.live.ros.qos import CHANGES, EVENT, IMAGE, adjustable, image_input
 from embodied_iqa.runs.graph.parameters import DistortionParameters
 from embodied_iqa.runs.trial.distortion_changes import DistortionChanges
 
@@ -50,7 +50,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         for view in config.views:
             topic, take = f"camera/{view}/image_raw", self._late.counting(partial(self._image, view))
             qos = image_input(newest_only=config.newest_only)
-            self.create_subscription(ImageMessage, topic, take, qos, raw=True)
+            self.create_subscription(ImageMessage, topic, take, raw=True, **adjustable(qos))
         self.create_service(SetDistortion, "distortion/set", self._set)
 
     def health(self) -> Health:

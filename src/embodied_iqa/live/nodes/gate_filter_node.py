@@ -17,7 +17,7 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.live.ros.conversion import lease_of
 from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
-from embodied_iqa.live.ros.qos import COMMAND, NEWEST_STATE, STATE
+from embodied_iqa.live.ros.qos import COMMAND, NEWEST_STATE, STATE, adjustable
 from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
 
 _WATCH_S = 0.01
@@ -43,9 +43,11 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         kind: Any = KINDS[self.config.command]
         self._publisher: Publisher[Command] = self.create_publisher(kind, "~/out", COMMAND)
         self.create_subscription(ours.GateLease, "gate/lease", self._take_lease, STATE)
-        self.create_subscription(kind, "~/in", self._take_command, COMMAND)
+        self.create_subscription(kind, "~/in", self._take_command, **adjustable(COMMAND))
         if self.config.command.holds:
-            self.create_subscription(JointState, "joint_states", self._take_joints, NEWEST_STATE)
+            self.create_subscription(
+                JointState, "joint_states", self._take_joints, **adjustable(NEWEST_STATE)
+            )
         self.create_timer(_WATCH_S, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def health(self) -> Health:

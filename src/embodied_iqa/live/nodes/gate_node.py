@@ -18,7 +18,7 @@ from embodied_iqa.live.ros.frames import REPAIRED
 from embodied_iqa.live.ros.gate_report import GateReport
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
-from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE, image_input
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE, adjustable, image_input
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import ImageQuality
@@ -46,14 +46,14 @@ class GateNode(ManagedNode[GateParameters]):
         self._lease_publisher = self.create_publisher(ours.GateLease, "gate/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "gate/quality", STATE)
         self._passed_on = {
-            view: self.create_publisher(Image, REPAIRED.format(view=view), IMAGE)
+            view: self.create_publisher(Image, REPAIRED.format(view=view), **adjustable(IMAGE))
             for view in (self.config.views if self.config.judge.repairs else ())
         }
         self.create_subscription(ours.ActionChunk, "vla/actions", self._take_decision, EVENT)
         for view in self.config.views:
             topic = f"distorted/{view}/image_raw"
             take, qos = partial(self._judge, view), image_input(newest_only=self.config.newest_only)
-            self.create_subscription(Image, topic, self._late.counting(take), qos, raw=True)
+            self.create_subscription(Image, topic, self._late.counting(take), raw=True, **adjustable(qos))
 
     def load(self) -> None:
         """Read the calibration, and the networks of a learned judge."""

@@ -28,7 +28,7 @@ from embodied_iqa.live.ros.gate_report import GateReport
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.node_parameters import word_of
-from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE
+from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
@@ -77,12 +77,14 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
     def _connect(self) -> None:
         kind, end = (CompressedImage, "/compressed") if self._is_compressed else (Image, "")
         self._lease_publisher = self.create_publisher(ours.GateLease, "~/lease", STATE)
-        self._quality_publisher = self.create_publisher(ours.ImageQuality, "~/quality", STATE)
+        self._quality_publisher = self.create_publisher(ours.ImageQuality, "~/quality", **adjustable(STATE))
         for view, topic in self._topics.items():
             below = f"{view}/" if len(self._topics) > 1 else ""
-            self._passed[view] = self.create_publisher(kind, f"~/passed/{below}image_raw{end}", IMAGE)
+            self._passed[view] = self.create_publisher(
+                kind, f"~/passed/{below}image_raw{end}", **adjustable(IMAGE)
+            )
             take = self._late[view].counting(partial(self._take, view))
-            self.create_subscription(kind, topic, take, NEWEST_SENSOR, raw=True)
+            self.create_subscription(kind, topic, take, raw=True, **adjustable(NEWEST_SENSOR))
 
     def start(self) -> None:
         """Configure and activate.

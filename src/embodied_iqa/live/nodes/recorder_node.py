@@ -15,7 +15,7 @@ from embodied_iqa.data.recording.recording_queue import RecordingQueue
 from embodied_iqa.data.recording.writer import TrialWriter, WriterOptions
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
-from embodied_iqa.live.ros.qos import IMAGE, RECORDED_IMAGE
+from embodied_iqa.live.ros.qos import IMAGE, RECORDED_IMAGE, adjustable
 from embodied_iqa.live.ros.recorded_topics import RecordedTopic, recorded_topics
 from embodied_iqa.runs.graph.parameters import RecorderParameters
 
@@ -40,7 +40,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
             has_one_publisher = topic.kind is not DiagnosticArray
             callback = self._late.counting(take) if has_one_publisher else take
             qos = RECORDED_IMAGE if topic.qos is IMAGE else topic.qos
-            self.create_subscription(topic.kind, topic.live_name, callback, qos, raw=True)
+            self.create_subscription(topic.kind, topic.live_name, callback, raw=True, **adjustable(qos))
         self.create_service(RecordTrial, "recorder/record", self._record)
         self.create_service(SetBool, "recorder/pause", self._pause)
 

@@ -24,7 +24,7 @@ from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, ns_of, opt
 from embodied_iqa.live.ros.frames import FrameInput, tool_pose_of
 from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
-from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.models.subjects.actions.real_arm import check_moves
 from embodied_iqa.models.subjects.inference import Outcome
 from embodied_iqa.models.subjects.known_tasks import check_parses
@@ -64,8 +64,8 @@ class VlaNode(ManagedNode[VlaParameters]):
         }
         self._deciding = self.create_publisher(Bool, "vla/deciding", EVENT)
         self._said_deciding = False
-        self.create_subscription(PoseStamped, "arm/tool_pose", self._take_pose, STATE)
-        self.create_subscription(JointState, "arm/joint_states", self._take_joints, STATE)
+        self.create_subscription(PoseStamped, "arm/tool_pose", self._take_pose, **adjustable(STATE))
+        self.create_subscription(JointState, "arm/joint_states", self._take_joints, **adjustable(STATE))
         self.create_subscription(ArmStatus, "arm/status", self._take_status, EVENT)
         self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE)
         self.create_service(SetTask, "vla/set_task", self._set_task)

@@ -16,7 +16,7 @@ from embodied_iqa.arm.robot.messages import GripperState
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.live.ros.qos import NEWEST_STATE
+from embodied_iqa.live.ros.qos import NEWEST_STATE, adjustable
 
 _INSTALL = "sudo apt-get install ros-jazzy-control-msgs"
 
@@ -57,7 +57,9 @@ class ActionGripper:
         self._goals = 0
         self._moving = self._held = False
         self._problem = ""
-        node.create_subscription(JointState, options.joint_states, self._take_joints, NEWEST_STATE)
+        node.create_subscription(
+            JointState, options.joint_states, self._take_joints, **adjustable(NEWEST_STATE)
+        )
 
     def read(self) -> GripperState:
         """Return the newest measured state.

@@ -24,7 +24,7 @@ from embodied_iqa.imaging.images.message_geometry import (
 )
 from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.late_count import LateCount
-from embodied_iqa.live.ros.qos import IMAGE, image_input
+from embodied_iqa.live.ros.qos import IMAGE, adjustable, image_input
 
 TOPICS = {Source.RAW: "camera/{view}/image_raw", Source.DISTORTED: "distorted/{view}/image_raw"}
 """Topics of the images."""
@@ -87,14 +87,18 @@ class FrameInput:
         node, prefix = self._node, f"camera/{view}"
         self._subscriptions += [
             node.create_subscription(
-                CameraInfo, f"{prefix}/camera_info", partial(self._take_info, view), IMAGE
+                CameraInfo, f"{prefix}/camera_info", partial(self._take_info, view), **adjustable(IMAGE)
             ),
-            node.create_subscription(PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), IMAGE),
+            node.create_subscription(
+                PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), **adjustable(IMAGE)
+            ),
         ]
         for source, topic in self._topics.items():
             take = self.late.counting(partial(self._take_image, view, source))
             self._subscriptions.append(
-                node.create_subscription(Image, topic.format(view=view), take, self._image_qos, raw=True)
+                node.create_subscription(
+                    Image, topic.format(view=view), take, raw=True, **adjustable(self._image_qos)
+                )
             )
 
     def _take_info(self, view: View, info: CameraInfo) -> None:

@@ -32,7 +32,8 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.calls import ENDING
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.names import DIAGNOSTICS, diagnosed_name
-from embodied_iqa.live.ros.node_parameters import declare
+from embodied_iqa.live.ros.node_parameters import declare, unused_qos_overrides
+from embodied_iqa.live.ros.qos import adjustable
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections
 from embodied_iqa.world.simulation.graphics_contexts import report_open_contexts
 
@@ -85,6 +86,7 @@ class BaseNode(Node, Generic[ConfigT]):
     changeable: frozenset[str] = frozenset()
     """Parameters that can be set while the node runs."""
     _events_until_s = 0.0
+    _is_checked = False
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
@@ -111,7 +113,14 @@ class BaseNode(Node, Generic[ConfigT]):
         self, kind: type[MessageT], topic: str, views: Iterable[View], qos: QoSProfile
     ) -> dict[View, Publisher[MessageT]]:
         """Create a publisher for each view; ``{view}`` in the topic is replaced."""
-        return {view: self.create_publisher(kind, topic.format(view=view), qos) for view in views}
+        return {
+            view: self.create_publisher(kind, topic.format(view=view), **adjustable(qos)) for view in views
+        }
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether all topics are open; a lifecycle node opens some when it is configured."""
+        return True
 
     def health(self) -> Health:
         """Return the state to report on /diagnostics; called once a second."""
@@ -120,8 +129,16 @@ class BaseNode(Node, Generic[ConfigT]):
     def end(self) -> None:
         """End what callbacks wait for; called before the node is destroyed."""
 
+    def _check_qos_overrides(self) -> None:
+        """Report overrides of topics that the node does not have or that cannot be overridden, once."""
+        if not self._is_checked and self.has_topics:
+            self._is_checked = True
+            for name in unused_qos_overrides(self):
+                self.get_logger().warning(f"{name} has no effect: no such topic that can be overridden here")
+
     def _each_period(self) -> None:
         self._events_until_s = time.monotonic() + _EVENTS_S
+        self._check_qos_overrides()
         self._report()
 
     def _report(self, health: Health | None = None) -> None:
@@ -141,6 +158,7 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
     active = False
     failure = ""
     """Why the newest `configure` failed."""
+    _was_configured = False
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, config_class)
@@ -165,6 +183,11 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
         )
         response.success = False
         return response
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether the node has been configured, now or earlier."""
+        return self._was_configured
 
     def progress(self, line: str) -> None:
         """Report the progress of loading in the log and on /diagnostics."""
@@ -196,6 +219,7 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
             self.get_logger().error(f"configure failed: {error}")
             self._report(Health(DiagnosticStatus.ERROR, f"{CONFIGURE_FAILED}{error}"))
             return TransitionCallbackReturn.FAILURE
+        self._was_configured = True
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:

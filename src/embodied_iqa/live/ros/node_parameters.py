@@ -14,6 +14,7 @@ from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, 
 from embodied_iqa.runs.graph.node_sections import OF_ROS, refuse_lost, refuse_near
 from embodied_iqa.runs.graph.node_table import nodes_with
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections, settings_of
+from embodied_iqa.runs.graph.qos_overrides import qos_overrides_of
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -49,6 +50,7 @@ def declare(node: Node, config_class: type[ConfigT], changeable: Collection[str]
             if node.has_parameter(one):
                 node.undeclare_parameter(one)
     overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}
+    _leave_to_topics(node, overrides)
     for name, value in overrides.items():
         if isinstance(value, bool) and (own := named(known, name)) and issubclass(own.kind, StrEnum):
             overrides[name] = _WORDS[value]
@@ -66,6 +68,24 @@ def _refuse_lost_sections(node: str) -> None:
     namespace, _, name = node.rpartition("/")
     for path in parameter_files(sys.argv):
         refuse_lost(read_sections(path), [name], namespace)
+
+
+def unused_qos_overrides(node: Node) -> list[str]:
+    """Return the overrides that are set for this very node and that no topic of it has taken."""
+    wanted: dict[str, object] = {}
+    for where, values in settings_of(node.get_fully_qualified_name(), sys.argv, lambda _name: False):
+        wanted |= qos_overrides_of(values, where)
+    return [name for name in wanted if not node.has_parameter(name)]
+
+
+def _leave_to_topics(node: Node, overrides: Mapping[str, object]) -> None:
+    """Undeclare the overrides of topics, which the topics declare as read-only once they are opened.
+
+    Raises:
+        UsageError: One is wrong.
+    """
+    for name in qos_overrides_of(overrides, f"the parameters of {node.get_name()}"):
+        node.undeclare_parameter(name)
 
 
 def word_of(parameter: RosParameter) -> RosParameter:

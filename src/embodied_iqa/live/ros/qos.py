@@ -1,8 +1,18 @@
-"""Quality of service: our topics are reliable, with bounded queues."""
+"""Quality of service: our topics are reliable, with bounded queues; some can be overridden by parameters."""
 
 from __future__ import annotations
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from typing import Final, TypedDict
+
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+_POLICIES: Final = (
+    QoSPolicyKind.RELIABILITY,
+    QoSPolicyKind.DURABILITY,
+    QoSPolicyKind.HISTORY,
+    QoSPolicyKind.DEPTH,
+)
 
 
 def _profile(depth: int, *, latched: bool = False, reliable: bool = True) -> QoSProfile:
@@ -38,6 +48,24 @@ NEWEST_STATE = _profile(1, reliable=False)
 """States of other people's drivers at a high rate: only the newest one counts."""
 CLOCK = _profile(1, reliable=False)
 """As the time source of rclpy requires it."""
+
+
+class AdjustableQos(TypedDict):
+    """Arguments of `Node.create_publisher` and `create_subscription`."""
+
+    qos_profile: QoSProfile
+    qos_overriding_options: QoSOverridingOptions
+
+
+def adjustable(qos: QoSProfile) -> AdjustableQos:
+    """Return the arguments of a topic whose quality of service its user may override by parameters.
+
+    `runs.graph.qos_overrides` has checked the values before: rclpy would raise other errors.
+    """
+    own = QoSProfile(  # rclpy writes the overrides into it
+        history=qos.history, depth=qos.depth, reliability=qos.reliability, durability=qos.durability
+    )
+    return {"qos_profile": own, "qos_overriding_options": QoSOverridingOptions(_POLICIES)}
 
 
 def image_input(*, newest_only: bool) -> QoSProfile:

@@ -28,7 +28,7 @@ from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.live.ros.calls import begin_call
 from embodied_iqa.live.ros.conversion import ns_of
-from embodied_iqa.live.ros.qos import EVENT, LATCHED, NEWEST_STATE
+from embodied_iqa.live.ros.qos import EVENT, LATCHED, NEWEST_STATE, adjustable
 
 _SILENCE_S = 0.02
 _GRIPPER_S = 0.7
@@ -99,11 +99,15 @@ class Ros2ControlArm:
         node, options = self._node, self._options
         kind = JointTrajectory if options.command is CommandKind.TRAJECTORY else Float64MultiArray
         self._publisher = node.create_publisher(kind, options.topic, EVENT)
-        node.create_subscription(JointState, options.joint_states, self._take_joints, NEWEST_STATE)
+        node.create_subscription(
+            JointState, options.joint_states, self._take_joints, **adjustable(NEWEST_STATE)
+        )
         if options.pose_topic:
-            node.create_subscription(PoseStamped, options.pose_topic, self._take_pose, NEWEST_STATE)
+            node.create_subscription(
+                PoseStamped, options.pose_topic, self._take_pose, **adjustable(NEWEST_STATE)
+            )
         if options.program_topic:
-            node.create_subscription(Bool, options.program_topic, self._take_program, LATCHED)
+            node.create_subscription(Bool, options.program_topic, self._take_program, **adjustable(LATCHED))
         self._stopper = node.create_client(Trigger, options.stop_service) if options.stop_service else None
         node.create_timer(_SILENCE_S, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 

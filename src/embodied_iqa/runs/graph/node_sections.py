@@ -11,8 +11,9 @@ from typing import Final
 from embodied_iqa.base.config import Parameter, named
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.runs.graph.parameter_files import Section, read_sections, refuse_conflict
+from embodied_iqa.runs.graph.qos_overrides import PREFIX, is_qos_override
 
-OF_ROS: Final = ("use_sim_time", "qos_overrides.", "start_type_description_service")
+OF_ROS: Final = ("use_sim_time", PREFIX, "start_type_description_service")
 """Beginnings of parameters that every node of ROS has."""
 _ALIKE: Final = 0.85
 
@@ -68,7 +69,8 @@ def _is_for(section: Section, node: str, namespace: str) -> bool:
 
 def _of_node(section: Section, known: Collection[Parameter]) -> Iterator[tuple[str, object]]:
     for name, value in section.values().items():
-        if named(known, name) or (not section.is_for_many and not name.startswith(OF_ROS)):
+        is_known = named(known, name) or is_qos_override(name)
+        if is_known or (not section.is_for_many and not name.startswith(OF_ROS)):
             yield name, value
 
 

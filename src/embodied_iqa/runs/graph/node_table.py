@@ -32,6 +32,7 @@ from embodied_iqa.runs.graph.namespaces import ros_arguments_of
 from embodied_iqa.runs.graph.node_sections import values_by_node
 from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, check_rates
+from embodied_iqa.runs.graph.qos_overrides import everyones, take_qos_overrides
 from embodied_iqa.world.scenes.dimensions import check_cell_views
 
 _DEFAULT_FILE: Final = "config/trial.yaml"
@@ -88,7 +89,8 @@ GRAPH: Final = (
 )
 """In start order."""
 
-_CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
+_HINTS: Final = typing.get_type_hints(GraphParameters)
+_CLASSES: Final[dict[str, type]] = {name: kind for name, kind in _HINTS.items() if name != "qos"}
 """Parameter class of each node."""
 _PARAMETERS: Final = {node: parameters_of(kind) for node, kind in _CLASSES.items()}
 
@@ -126,6 +128,7 @@ def resolve(
         _locate_calibration(merged["gate_node"], path.parent)
     _merge(merged, _overrides_by_node(overrides or {}))
     _locate_calibration(merged["gate_node"], Path())
+    qos = {name: take_qos_overrides(name, values) for name, values in merged.items()}
     _link_robot(merged)
     _link_views(merged, policies)
     _link_tool(merged)
@@ -139,7 +142,7 @@ def resolve(
     nodes: dict[str, typing.Any] = {
         name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
     }
-    graph = _completed(GraphParameters(**nodes), only_reads=only_reads)
+    graph = _completed(GraphParameters(**nodes, qos=qos), only_reads=only_reads)
     return graph if _JUDGE in merged["gate_node"] else _with_judge(graph)
 
 
@@ -160,9 +163,11 @@ def nodes_with(parameter: str) -> tuple[str, ...]:
 def write_parameters(graph: GraphParameters, path: Path, namespace: str = "") -> None:
     """Write the parameters as a ROS parameter file; every node uses /clock where time is simulated."""
     prefix = f"{namespace}/" if namespace else ""
-    uses_sim_time = graph.arm_node.robot.is_simulated
-    tree: dict[str, object] = {ALL_NODES: {ROS_KEY: {"use_sim_time": uses_sim_time}}}
-    tree |= {f"{prefix}{name}": {ROS_KEY: values} for name, values in graph.values().items()}
+    shared = {"use_sim_time": graph.arm_node.robot.is_simulated, **everyones(graph.qos)}
+    tree: dict[str, object] = {ALL_NODES: {ROS_KEY: shared}}
+    for node, values in graph.values().items():
+        own = {name: value for name, value in values.items() if name not in shared}
+        tree[f"{prefix}{node}"] = {ROS_KEY: own}
     path.write_text(dump_yaml(tree, flow_leaves=True), encoding="utf-8")
 
 

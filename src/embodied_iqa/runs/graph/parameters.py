@@ -317,6 +317,8 @@ class GraphParameters:
     recorder_node: RecorderParameters
     trial_node: TrialParameters
     playback_node: PlaybackParameters
+    qos: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, hash=False)
+    """Overrides of the quality of service of each node's topics, see `qos_overrides`."""
 
     @property
     def is_beside_others(self) -> bool:
@@ -327,4 +329,5 @@ class GraphParameters:
 
     def values(self) -> dict[str, dict[str, Scalar]]:
         """Return node name to flat parameter names and plain values."""
-        return {field.name: values_of(getattr(self, field.name)) for field in fields(self)}
+        nodes = [field.name for field in fields(self) if field.name != "qos"]
+        return {node: {**values_of(getattr(self, node)), **self.qos.get(node, {})} for node in nodes}

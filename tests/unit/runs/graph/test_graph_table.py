@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -24,15 +23,15 @@ def write(path: Path, tree: object) -> Path:
 
 def test_every_node_of_the_table_has_a_module_and_a_resolved_configuration() -> None:
     graph = resolve()
-    assert [field.name for field in fields(graph)] == [entry.name for entry in GRAPH]
+    assert list(graph.values()) == [entry.name for entry in GRAPH]
     for entry in GRAPH:
         assert importlib.util.find_spec(f"embodied_iqa.live.nodes.{entry.name}") is not None
 
 
 def test_every_parameter_is_described() -> None:
-    for node in fields(resolve()):
-        for parameter in parameters_of(type(getattr(resolve(), node.name))):
-            assert parameter.description, f"{node.name}.{parameter.name}"
+    for node in resolve().values():
+        for parameter in parameters_of(type(getattr(resolve(), node))):
+            assert parameter.description, f"{node}.{parameter.name}"
 
 
 def test_later_files_win_and_overrides_win_over_files(tmp_path: Path) -> None:
