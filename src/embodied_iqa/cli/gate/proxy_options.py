@@ -33,6 +33,10 @@ def configure_proxy(parser: argparse.ArgumentParser) -> None:
     add("--most-mib", type=int, default=16, metavar="N", help="longest message [MiB] (default: 16)")
     deadline = "longest wait for the policy's answer [s] (default: 30)"
     add("--deadline", type=float, default=30.0, metavar="S", help=deadline)
+    record = "record images, verdicts and times to this MCAP file"
+    add("--record", type=Path, metavar="FILE", help=record)
+    waits = "most images that wait for the disk; further ones are dropped and counted [MiB] (default: 256)"
+    add("--record-mib", type=int, default=256, metavar="N", help=waits)
     add("--json", action="store_true", help="print address, metadata and cameras as JSON")
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -23,6 +27,7 @@ from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
+from embodied_iqa.quality.gate.proxy.recording import ProxyRecorder
 
 _JUDGING_S: Final = 10.0
 """Longest time from an observation to its answer, besides that of the policy."""
@@ -51,11 +56,31 @@ def proxy(arguments: argparse.Namespace) -> int:
         print(f"the gate is in front of {arguments.policy}{named} at {address} (Ctrl+C ends)")
         print("\n".join(f"{key}: {words}" for key, words in cameras.items()), flush=True)
 
-    if isinstance(place, PolicyPlace):
-        GateProxy(setting, place, serving).run(ready)
-    else:
-        OpenVlaProxy(setting, place, serving).run(ready)
+    with _recorded(arguments, setting) as watched:
+        if isinstance(place, PolicyPlace):
+            GateProxy(watched, place, serving).run(ready)
+        else:
+            OpenVlaProxy(watched, place, serving).run(ready)
     return 0
+
+
+@contextmanager
+def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[GateSetting]:
+    """Give the setting whose observations are recorded in the block, if that is wanted."""
+    if arguments.record is None:
+        yield setting
+        return
+    recorder = ProxyRecorder(arguments.record, setting.options, arguments.record_mib << 20)
+    try:
+        yield replace(setting, witness=recorder.record)
+    finally:
+        status = recorder.close()
+        lost = f", {status.total_lost} lost: {status.error or 'the disk was too slow'}"
+        found = f"{recorder.path}: {status.written} messages{lost if status.total_lost else ''}"
+        if status.accepted:
+            print(found, file=sys.stderr)
+        else:
+            recorder.path.unlink(missing_ok=True)
 
 
 def _address(place: PolicyPlace | OpenVlaPlace, at: Address) -> str:
@@ -64,7 +89,7 @@ def _address(place: PolicyPlace | OpenVlaPlace, at: Address) -> str:
 
 
 def _serving(arguments: argparse.Namespace) -> ServingOptions:
-    for name in ("most_clients", "most_mib"):
+    for name in ("most_clients", "most_mib", "record_mib"):
         if not 1 <= getattr(arguments, name) <= 1024:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"wrong {option}", expected="1 to 1024", got=getattr(arguments, name))

@@ -52,7 +52,8 @@ class QueueStatus:
 @dataclass(frozen=True, slots=True)
 class _Entry:
     topic: str
-    cdr: Buffer
+    make: Callable[[], Buffer]
+    size_bytes: int
     log_time_ns: int
     publish_time_ns: int
     sequence: int
@@ -139,18 +140,33 @@ class RecordingQueue:
         Returns:
             Whether it was accepted; otherwise it counts as dropped.
         """
-        if topic not in self._topics:
-            raise InternalError(f"no channel for topic {topic!r}")
         publish_ns = log_time_ns if publish_time_ns is None else publish_time_ns
-        entry = _Entry(topic, cdr, log_time_ns, publish_ns, sequence)
+        entry = _Entry(topic, lambda: cdr, len(cdr), log_time_ns, publish_ns, sequence)
+        return self._accept(entry, deadline_s)
+
+    def put_later(self, topic: str, make: Callable[[], Buffer], size_bytes: int, log_time_ns: int) -> bool:
+        """Queue a message that the thread of the queue serialises; see `put`, it never waits.
+
+        Args:
+            topic: The topic.
+            make: Returns the serialised message.
+            size_bytes: About its size; what it is made of is not to be changed afterwards.
+            log_time_ns: When it was received and published.
+        """
+        return self._accept(_Entry(topic, make, size_bytes, log_time_ns, log_time_ns, 0), 0.0)
+
+    def _accept(self, entry: _Entry, deadline_s: float) -> bool:
+        if entry.topic not in self._topics:
+            raise InternalError(f"no channel for topic {entry.topic!r}")
+        size = entry.size_bytes
         with self._changed:
             if deadline_s > 0.0:
-                self._wait_for(lambda: self._has_space(len(cdr)) or self._is_over(), deadline_s)
-            accepted = self._has_space(len(cdr)) and not self._is_over()
+                self._wait_for(lambda: self._has_space(size) or self._is_over(), deadline_s)
+            accepted = self._has_space(size) and not self._is_over()
             if accepted:
                 self._append(entry)
             else:
-                self._dropped[topic] += 1
+                self._dropped[entry.topic] += 1
             return accepted
 
     @property
@@ -204,7 +220,7 @@ class RecordingQueue:
 
     def _append(self, entry: _Entry) -> None:
         self._entries.append(entry)
-        self._queued_bytes += len(entry.cdr)
+        self._queued_bytes += entry.size_bytes
         self._accepted += 1
         self._changed.notify_all()
 
@@ -246,7 +262,7 @@ class RecordingQueue:
             with self._writer_lock:
                 if entry is not None:
                     self._writer.write(
-                        entry.topic, entry.cdr, entry.log_time_ns, entry.publish_time_ns, entry.sequence
+                        entry.topic, entry.make(), entry.log_time_ns, entry.publish_time_ns, entry.sequence
                     )
                 self._writer.step(self._clock.now_ns())
         except RecordingWriteError as error:
@@ -257,5 +273,5 @@ class RecordingQueue:
     def _remove(self, entry: _Entry) -> None:
         with self._changed:
             self._entries.popleft()
-            self._queued_bytes -= len(entry.cdr)
+            self._queued_bytes -= entry.size_bytes
             self._changed.notify_all()

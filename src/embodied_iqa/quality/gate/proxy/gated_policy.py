@@ -141,6 +141,10 @@ Witness: TypeAlias = Callable[[Answered], None]
 """Gets every observation, in the thread that answers it: it returns at once and raises nothing."""
 
 
+def unwatched(_answered: Answered) -> None:
+    """Look away."""
+
+
 class GatedPolicy:
     """Judges the observations of one client, in turn; not for several threads at once.
 
@@ -158,7 +162,7 @@ class GatedPolicy:
         options: ProxyOptions,
         policy: Policy,
         clock: Clock = MONOTONIC,
-        witness: Witness = lambda _: None,
+        witness: Witness = unwatched,
     ) -> None:
         self._gate = gate
         self._options = options

@@ -19,8 +19,7 @@ from embodied_iqa.models.subjects.wire.errors import DeadlineError, WireError, o
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH, OpenVlaClient
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
-from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.proxy.gated_policy import GATE, GatedPolicy
+from embodied_iqa.quality.gate.proxy.gated_policy import GATE
 from embodied_iqa.quality.gate.proxy.hold_answers import HeldError
 from embodied_iqa.quality.gate.proxy.openvla_form import AnswerForm, QuestionError, header_of, observation_of
 from embodied_iqa.quality.gate.proxy.proxy_server import GateSetting
@@ -69,8 +68,7 @@ class _Session:
     def __init__(self, setting: GateSetting, policy: OpenVlaClient, options: ServingOptions) -> None:
         self._form = AnswerForm()
         self._most_bytes = options.most_bytes
-        gate = Gatekeeper(setting.judge, setting.rules)
-        self._gated = GatedPolicy(gate, setting.options, lambda seen: self._form.actions(policy.ask(seen)))
+        self._gated = setting.gated(lambda seen: self._form.actions(policy.ask(seen)))
         self.queue: InferenceQueue[bytes, HttpReply] = InferenceQueue(
             "gate proxy", self._answers, limit=options.most_waiting
         )

@@ -20,7 +20,14 @@ from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import ImageJudge
-from embodied_iqa.quality.gate.proxy.gated_policy import GATE, GatedPolicy, ProxyOptions
+from embodied_iqa.quality.gate.proxy.gated_policy import (
+    GATE,
+    GatedPolicy,
+    Policy,
+    ProxyOptions,
+    Witness,
+    unwatched,
+)
 
 _LONGEST_REASON: Final = 100
 """A websocket is closed with at most 123 bytes of text."""
@@ -65,11 +72,17 @@ class GateSetting:
         judge: Judges images; shared by all clients.
         rules: Rules of the gate.
         options: What is judged, and what happens on a hold.
+        witness: Looks on.
     """
 
     judge: ImageJudge
     rules: GateOptions
     options: ProxyOptions
+    witness: Witness = unwatched
+
+    def gated(self, policy: Policy) -> GatedPolicy:
+        """Return a policy behind a gate of its own."""
+        return GatedPolicy(Gatekeeper(self.judge, self.rules), self.options, policy, witness=self.witness)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -92,8 +105,7 @@ class _Session:
     batches = False
 
     def __init__(self, setting: GateSetting, policy: PolicyClient, metadata: Mapping[str, Any]) -> None:
-        gate = Gatekeeper(setting.judge, setting.rules)
-        self._gated = GatedPolicy(gate, setting.options, policy.infer)
+        self._gated = setting.gated(policy.infer)
         self._numbered = metadata.get("protocol") == OWN_PROTOCOL
         self.identity: dict[str, Any] = {}  # the policy's answer has its own
         self.metadata = {**metadata, GATE: setting.metadata}
