@@ -17,6 +17,7 @@ from embodied_iqa.world.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.world.simulation.cell_model import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 from embodied_iqa.world.simulation.engine import load_triton, mujoco
 from embodied_iqa.world.simulation.graphics_contexts import GraphicsContext
+from embodied_iqa.world.simulation.room_model import FLOOR_GROUP
 from embodied_iqa.world.simulation.shadows import Shadows
 from embodied_iqa.world.tasks.vocabulary import Mark
 
@@ -157,6 +158,9 @@ class SceneRenderer(Closable):
         flags = self._renderer.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False
         flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+        self._before_floor, self._floor_alone = mujoco.MjvOption(), mujoco.MjvOption()
+        self._floor_alone.geomgroup[:] = np.arange(len(self._floor_alone.geomgroup)) == FLOOR_GROUP
+        self._before_floor.geomgroup[FLOOR_GROUP] = False
 
     @property
     def scene(self) -> Scene:
@@ -274,7 +278,9 @@ class SceneRenderer(Closable):
         self._data.qpos[:] = snapshot.qpos
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
-        self._renderer.update_scene(self._data, camera=str(view))
+        drawn, of_world = self._renderer.scene, mujoco.mjtCatBit.mjCAT_STATIC.value
+        self._renderer.update_scene(self._data, camera=str(view), scene_option=self._before_floor)
+        mujoco.mjv_addGeoms(self._model, self._data, self._floor_alone, mujoco.MjvPerturb(), of_world, drawn)
 
     def _pose(self, view: View) -> NDArray[np.float64]:
         """Return the optical frame (y down, z forward) from the engine's camera frame (y up, z backward)."""

@@ -51,6 +51,8 @@ _BACKDROPS: Final[dict[Background, _Backdrop]] = {
     Background.TERRAZZO: _Backdrop((1.02, 1.02, 1.02), 1.5, (0.86, 0.84, 0.80), (0.90, 0.95, 0.95), 0.25),
 }
 
+FLOOR_GROUP: Final = 2
+"""Of the floor alone: it is drawn last, when the depth test spares the pixels that something hides."""
 
 _LAMP: Final = (0.479, 0.878)
 """Direction of the main lamp, seen from above, at azimuth 0."""
@@ -145,6 +147,7 @@ def _add_surfaces(world: Any, background: Background) -> None:
         size=(4, 4, 0.1),
         pos=(0, 0, FLOOR_Z_M),
         material=f"floor-{background}",
+        group=FLOOR_GROUP,
         **STATIC,
     )
     table, table_half = (middle_x, 0.0, -half_z), (half_x, half_y, half_z)

@@ -2,6 +2,7 @@ import hashlib
 import subprocess
 import sys
 
+import mujoco
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -67,6 +68,24 @@ def test_other_scenes_depth_and_masks_in_between_leave_the_image_alone(world: Wo
         renderer.frame(View.TOP, World(other).snapshot())
         renderer.load(world.scene)
         assert np.array_equal(renderer.frame(View.TOP, snapshot).rgb, before)
+
+
+def test_the_floor_is_drawn_last_and_the_image_is_that_of_any_order(
+    world: World, renderer: SceneRenderer, monkeypatch: pytest.MonkeyPatch
+):
+    snapshot = world.snapshot()
+    late = {view: renderer.frame(view, snapshot).rgb for view in CELL_VIEWS}
+    kinds = [geom.type for geom in renderer._renderer.scene.geoms[: renderer._renderer.scene.ngeom]]
+    assert kinds.count(mujoco.mjtGeom.mjGEOM_PLANE) == 1
+    plane = kinds.index(mujoco.mjtGeom.mjGEOM_PLANE)
+    drawn_later = renderer._renderer.scene.geoms[plane + 1 : len(kinds)]
+    assert drawn_later, "shadows, which are transparent"
+    assert all(geom.rgba[3] < 1 for geom in drawn_later)
+    monkeypatch.setattr(renderer, "_before_floor", mujoco.MjvOption())
+    monkeypatch.setattr(renderer, "_floor_alone", mujoco.MjvOption())
+    renderer._floor_alone.geomgroup[:] = False
+    for view in CELL_VIEWS:
+        assert np.array_equal(renderer.frame(view, snapshot).rgb, late[view]), view
 
 
 def test_a_frame_says_what_it_is(world: World, renderer: SceneRenderer):
