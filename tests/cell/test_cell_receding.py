@@ -24,13 +24,16 @@ def steps(count: int, length_m: float) -> np.ndarray:
     return increments
 
 
-def receding(count: int, execute: int, rate_hz: float, moves: int = 4) -> CellOptions:
-    horizon = HorizonOptions(Horizon.RECEDING, execute, rate_hz)
+def receding(
+    count: int, execute: int, rate_hz: float, moves: int = 4, *, ensembling: bool = False
+) -> CellOptions:
+    horizon = HorizonOptions(Horizon.RECEDING, execute, rate_hz, ensembling)
     options = CellOptions(increments=steps(count, -SPEED_MPS / rate_hz), moves=moves, horizon=horizon)
     return with_plan(options, distortions=())
 
 
 CHUNKS, SINGLE = receding(10, 5, 15.0), receding(1, 1, 5.0, moves=6)
+AVERAGED = receding(10, 3, 15.0, ensembling=True)
 
 
 def speeds_mps(cell: VirtualCell) -> np.ndarray:
@@ -55,6 +58,7 @@ def test_the_arm_goes_on_from_chunk_to_chunk_in_every_interleaving() -> None:
 
     interleavings(partial(goes_on, options=CHUNKS), count=COUNT)
     interleavings(partial(goes_on, options=SINGLE), count=COUNT)
+    interleavings(partial(goes_on, options=AVERAGED), count=COUNT)
 
 
 def test_a_raw_question_that_would_take_too_long_is_skipped_and_does_not_delay_the_arm() -> None:

@@ -151,6 +151,7 @@ def test_ten_nodes_move_through_all_chunks_and_the_recording_gives_the_same_agai
     for run, again, first_ones in zip(read_trial(recording).runs, rescored, ours, strict=True):
         assert_same(run, again, first_ones)
         print(len(nodes), "nodes,", words_on(recording, run))  # noqa: T201 - for who runs it
-    assert main(["rescore", str(recording), "--out", str(tmp_path / "again")]) == 0
+    words = ["--out", str(tmp_path / "again"), "--calibration", str(parameters["gate_node.calibration"])]
+    assert main(["rescore", str(recording), *words]) == 0
     again = json.loads((tmp_path / "again" / "scores.json").read_text(encoding="utf-8"))
     assert again["runs"] == scores["runs"]

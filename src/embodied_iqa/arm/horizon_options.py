@@ -29,14 +29,20 @@ class HorizonOptions:
         mode: whole, or receding for a policy whose next chunk is asked for while the arm moves.
         execute_steps: Steps of a receding chunk until the next decision; of a shorter chunk all of them.
         step_rate_hz: Steps of a receding chunk per second, the control rate of the policy [Hz].
+        ensembling: Average each step of a receding chunk with what earlier chunks predicted for its time.
+        ensembling_decay: The oldest prediction of a time has weight 1, each newer one exp(-decay) times that
+            of the one before, as in ACT.
 
     Raises:
-        UsageError: An option is out of its range, or the rate of receding chunks is not set.
+        UsageError: An option is out of its range, the rate of receding chunks is not set, or chunks that do
+            not overlap would be averaged.
     """
 
     mode: Horizon = Horizon.WHOLE
     execute_steps: int = ranged(5, 1, 100)
     step_rate_hz: float = ranged(0.0, 0.0, 100.0)
+    ensembling: bool = False
+    ensembling_decay: float = ranged(0.01, 0.0, 10.0)
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -45,6 +51,13 @@ class HorizonOptions:
                 "receding chunks need the control rate of the policy",
                 expected=f"horizon.step_rate_hz, {_SLOWEST_HZ:g} to 100 Hz, such as 5 for OpenVLA",
                 got=self.step_rate_hz,
+            )
+
+        if self.ensembling and not self.is_receding:
+            raise UsageError(
+                "horizon.ensembling averages chunks that overlap in time; whole chunks do not",
+                expected=f"horizon.mode {Horizon.RECEDING}",
+                got=self.mode,
             )
 
     @property
@@ -60,6 +73,25 @@ class HorizonOptions:
     def due_ns(self, stamp_ns: int, steps: int) -> int:
         """Return the earliest stamp of the next decision after one on ``stamp_ns`` with so many steps."""
         return stamp_ns + round(min(self.execute_steps, steps) * SECOND_NS / self.step_rate_hz)
+
+    def check_policies(self, count: int, subject: str) -> None:
+        """Check that one policy alone decides, where its chunks are averaged.
+
+        Raises:
+            UsageError: Several take turns: the average of two policies is neither.
+        """
+        if self.ensembling and count > 1:
+            raise UsageError(
+                f"{subject} are {count} policies, whose chunks must not be averaged",
+                expected="a single policy, or horizon.ensembling false",
+            )
+
+    def why_not_ensembled(self, steps: int) -> str | None:
+        """Return why chunks of so many steps cannot be averaged; None where they can, or need not be."""
+        if not self.ensembling or steps > self.execute_steps:
+            return None
+        most = f"horizon.execute_steps ({self.execute_steps})"
+        return f"horizon.ensembling needs chunks of more steps than {most}, this one has {steps}"
 
     def check_rate(self, rate_hz: float | None, subject: str) -> None:
         """Check that a policy steps at this rate.

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.ensembling import Predicted, ensembled
 from embodied_iqa.arm.robot.joining import TimedChunk, UnderWay, join_chunk
 from embodied_iqa.arm.robot.limits import LimitKind, Violation
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode
 from embodied_iqa.arm.robot.planning import Planner, Segment
 from embodied_iqa.arm.robot.state import ControllerState, Run
 from embodied_iqa.base.units import SECOND_NS
+
+Array = NDArray[np.float64]
 
 _SAME_RAD: Final = 0.002
 
@@ -41,6 +46,9 @@ def plan_receding(
         return Violation(LimitKind.UNJOINED, "the arm's pose at the goal's frame is not known")
     if len(goal.increments) == 0:
         return Violation(LimitKind.RUN_OVER, "the chunk has no steps")
+    unsuited = options.horizon.why_not_ensembled(len(goal.increments))
+    if unsuited is not None:
+        return Violation(LimitKind.UNJOINED, unsuited)
     run = state.run
     if run is None or run.segment.motion is None:
         under_way = UnderWay(state.q_command_rad)
@@ -49,19 +57,31 @@ def plan_receding(
     has_moved = run is not None or np.abs(goal.q_frame_rad - state.q_command_rad).max() > _SAME_RAD
     # the last command is that of the tick before
     age_s = max((now_ns - goal.frame_stamp_ns) / SECOND_NS - options.dt_s, 0.0) if has_moved else 0.0
-    steps = len(goal.increments)
-    chunk = TimedChunk(
-        increments=goal.increments,
-        T_base_tool=planner.kinematics.forward(goal.q_frame_rad),
-        age_s=age_s,
-        period_s=options.horizon.period_s,
-        coasts=options.horizon.execute_steps >= steps,
-    )
-    motion = join_chunk(planner, chunk, under_way)
+    T_base_tool = planner.kinematics.forward(goal.q_frame_rad)
+    past: tuple[Predicted, ...] = ()
+    if options.horizon.ensembling:
+        begin_ns = now_ns - round((age_s + options.dt_s) * SECOND_NS)
+        new = Predicted.of(goal.increments, T_base_tool, begin_ns)
+        past = () if run is None else run.past
+        past = tuple(one for one in past if one.reaches(new, options.horizon.period_s))
+        decay = options.horizon.ensembling_decay
+        goal = replace(goal, increments=ensembled(new, past, options.horizon.period_s, decay))
+        past = (*past, new)
+    motion = join_chunk(planner, _timed_chunk(options, goal, T_base_tool, age_s), under_way)
     if isinstance(motion, Violation):
         return motion
-    segment = Segment(motion, None, 0, steps)
-    return Run(goal, (segment,), progress=under_way.progress, receding=True)
+    segment = Segment(motion, None, 0, len(goal.increments))
+    return Run(goal, (segment,), progress=under_way.progress, receding=True, past=past)
+
+
+def _timed_chunk(options: ControllerOptions, goal: ArmGoal, T_base_tool: Array, age_s: float) -> TimedChunk:
+    return TimedChunk(
+        increments=goal.increments,
+        T_base_tool=T_base_tool,
+        age_s=age_s,
+        period_s=options.horizon.period_s,
+        coasts=options.horizon.execute_steps >= len(goal.increments),
+    )
 
 
 def gripper_of(options: ControllerOptions, state: ControllerState, run: Run) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.arm.robot.ensembling import Predicted
 from embodied_iqa.arm.robot.leases import LeaseBook
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState, StopCause
 from embodied_iqa.arm.robot.planning import Segment
@@ -29,6 +30,8 @@ class Run:
         holds: Number of holds.
         abandoned: Whether the arm only brakes to standstill and then drops the goal.
         receding: Whether the next goal may continue it in motion.
+        past: What this chunk and earlier ones of this motion predicted, where chunks are averaged; a chunk
+            that was not accepted, such as one whose frame the gate held, is not among them.
     """
 
     goal: ArmGoal
@@ -40,6 +43,7 @@ class Run:
     holds: int = 0
     abandoned: bool = False
     receding: bool = False
+    past: tuple[Predicted, ...] = ()
 
     @property
     def segment(self) -> Segment:

@@ -76,6 +76,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         subject = make_vla(config.subject, config.options, self.progress)
         try:
             config.horizon.check_rate(subject.info.rate_hz, subject.info.name)
+            config.horizon.check_policies(len(subject.info.parts), subject.info.name)
             if config.has_arm and not config.simulated:
                 check_moves(config.subject, subject.info, config.arm_model, config.tool_length_m)
         except UsageError:

@@ -121,6 +121,7 @@ class HeadlessRun:
         self._views = nodes.gate_node.views
         check_cameras(cell.vla.info.name, cell.vla.info.views, self._views)
         nodes.vla_node.horizon.check_rate(cell.vla.info.rate_hz, cell.vla.info.name)
+        nodes.vla_node.horizon.check_policies(len(cell.vla.info.parts), cell.vla.info.name)
         gatekeeper = _gatekeeper(cell.judge, nodes.gate_node.judge, distorter)
         seen = (*self._views, *(cell.vlm.info.views if cell.vlm is not None else ()))
         cameras = SimulatedCameras(
