@@ -7,8 +7,11 @@ file as a module.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.base.kinematics import HOME_Q_RAD, Kinematics
 from embodied_iqa.imaging.images.frame import View
@@ -24,8 +27,8 @@ _WIDTH_PX, _HEIGHT_PX = 64, 48
 
 def compile_kernels() -> None:
     """Call every compiled function once, as the arm, the emulated controller and the cameras do."""
-    arm = ArmParameters()
-    make_controller(arm.limits, arm.controller, arm.tool_length_m).warm_up()
+    arm, receding = ArmParameters(), HorizonOptions(Horizon.RECEDING, step_rate_hz=15.0)
+    make_controller(arm.limits, replace(arm.controller, horizon=receding), arm.tool_length_m).warm_up()
     kinematics, home_q_rad = Kinematics(), np.array(HOME_Q_RAD)
     kinematics.inverse(kinematics.forward(home_q_rad))
     kinematics.jacobian(home_q_rad)
