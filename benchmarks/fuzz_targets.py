@@ -20,6 +20,8 @@ import cv2
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.dashboard import Dashboard
@@ -163,6 +165,17 @@ def manipulation_episodes() -> list[bytes]:
     episodes = tuple(make_episodes([Subset.LONG_HORIZON], 1))[::16]
     with tempfile.TemporaryDirectory() as folder:
         return [write_episodes(Path(folder), episodes).read_bytes()]
+
+
+def sqlite_recordings() -> list[bytes]:
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    with tempfile.TemporaryDirectory() as folder:
+        bag = Path(folder) / "bag"
+        with Writer(bag, version=8, storage_plugin=StoragePlugin.SQLITE3) as writer:
+            topic = writer.add_connection("/eye", "sensor_msgs/msg/Image", typestore=store)
+            for number in range(4):
+                writer.write(topic, number, image_to_cdr(image(number), number))
+        return [next(bag.glob("*.db3")).read_bytes()]
 
 
 def read_recording(path: Path) -> None:
@@ -497,6 +510,7 @@ HTTP = [
 
 _ALL = (
     from_file("mcap", ".mcap", recordings, read_recording),
+    from_file("sqlite", ".db3", sqlite_recordings, read_recording),
     from_file("mcap recovery", ".mcap", recordings, recover, "input.recovered.mcap"),
     from_file("png", ".png", lambda: encoded(".png"), read_image),
     from_file("jpeg", ".jpg", lambda: encoded(".jpg"), read_image),

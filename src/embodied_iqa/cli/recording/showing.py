@@ -67,6 +67,7 @@ def _tree(reader: TrialReader, topics: list[TopicSurvey]) -> dict[str, Any]:
             }
             for one in topics
         ],
+        "not_read": [{"topic": name, "encoding": kind} for name, kind in sorted(reader.foreign.items())],
     }
 
 
@@ -173,6 +174,9 @@ def _print(recording: Path, tree: dict[str, Any], topics: list[TopicSurvey]) -> 
             "-" if stamps is None or stamps.first_ns is None else _moment(stamps.first_ns),
             _faults(one),
         )
+    for one in tree["not_read"]:
+        name, kind = escape(printable(one["topic"])), escape(printable(one["encoding"]))
+        table.add_row(name, f"{kind}, not read", *"-----")
     console().print(table)
 
 

@@ -9,7 +9,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.definitions import MessageDefinitions
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.messages import TypeStore
-from embodied_iqa.data.recording.recorded import RecordedMessage
+from embodied_iqa.data.recording.recorded import NO_DEFINITION, RecordedMessage
 
 
 class RecordedTypes:
@@ -34,6 +34,10 @@ class RecordedTypes:
         Raises:
             RecordingReadError: The definition or the bytes are damaged.
         """
+        if definition == NO_DEFINITION:
+            raise RecordingReadError(
+                self._path, f"topic {message.topic}: no definition of the type {message.type_name}"
+            )
         try:
             if message.topic not in self._learned:
                 self._types.learn(message.type_name, definition)

@@ -44,14 +44,13 @@ _DAMAGE: Final = (
 
 
 _METADATA: Final = "metadata.yaml"
-_SUFFIXES: Final = (".mcap", ".mcap.zstd")
+_SUFFIXES: Final = (".mcap", ".mcap.zstd", ".db3", ".db3.zstd")
 _RECOVERED: Final = ".recovered.mcap"
 """End of the name of what `embodied-iqa recover` writes."""
-_SQLITE: Final = b"SQLite format 3"
+_SQLITE: Final = b"SQLite format 3\0"
 _UNPACKING: Final = threading.Lock()
 _UNPACKED: Final[dict[tuple[int, ...], WeakSet[BinaryIO]]] = {}
 """Unpacked files that readers have open, by what identifies the packed one."""
-_CONVERSION: Final = "MCAP; convert it with: ros2 bag convert"
 
 
 def is_recording(path: Path) -> bool:
@@ -60,11 +59,11 @@ def is_recording(path: Path) -> bool:
     A folder with images directly in it is one of images.
     """
     if not path.is_dir():
-        return path.name.endswith((*_SUFFIXES, ".db3"))
+        return path.name.endswith(_SUFFIXES)
     files = [file for file in path.iterdir() if file.is_file()]
     if any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
         return False
-    return any(file.name.endswith((*_SUFFIXES, ".db3")) for file in files)
+    return any(file.name.endswith(_SUFFIXES) for file in files)
 
 
 def recording_files(path: Path) -> tuple[Path, ...]:
@@ -74,23 +73,22 @@ def recording_files(path: Path) -> tuple[Path, ...]:
     where they have the names that ``ros2 bag`` gives: that of the folder with a number, from 0 on.
 
     Raises:
-        RecordingReadError: The folder holds none, several that are no parts of one, SQLite, or lacks a file
-            that its metadata names.
+        RecordingReadError: The folder holds none, several that are no parts of one, or lacks a file that its
+            metadata names.
     """
     if not path.is_dir():
         return (path,)
     present = {file.name: file for file in sorted(path.iterdir()) if file.name.endswith(_SUFFIXES)}
-    if not present and any(path.glob("*.db3")):
-        raise RecordingReadError(path, "is a recording in SQLite", expected=_CONVERSION)
     listed = _listed_names(path)
     files = {name: file for name in listed or _plain_names(present) if (file := _present(name, present))}
     missing = [name for name in listed if name not in files]
     if missing:
         raise RecordingReadError(path, f"lacks a file that {_METADATA} names", expected=", ".join(missing))
     if not files:
-        expected = "a recording (.mcap), or a folder with one"
+        expected = "a recording (.mcap, .db3), or a folder with one"
         raise RecordingReadError(path, "is a folder", expected=expected, available=["none"])
-    parts = {f"{path.resolve().name}_{number}.mcap" for number in range(len(files))}
+    endings = {Path(name).suffix for name in files}
+    parts = {f"{path.resolve().name}_{number}{end}" for number in range(len(files)) for end in endings}
     if len(files) > 1 and not listed and files.keys() != parts:
         fault = f"is a folder of several files that no {_METADATA} joins"
         expected = f"one of them, or {_METADATA} of ros2 bag"
@@ -178,6 +176,16 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     return unpacked
 
 
+def is_sqlite(path: Path) -> bool:
+    """Return whether a file is one in SQLite, by its first bytes, or by its name where it was compressed."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_SQLITE))
+    except OSError:  # reported where it is read
+        return False
+    return start == _SQLITE or (start.startswith(ZSTD_MAGIC) and path.name.endswith(".db3.zstd"))
+
+
 def open_recording(path: Path) -> BinaryIO:
     """Open a file that begins as an MCAP file does, unpacked where ``ros2 bag`` compressed it.
 
@@ -195,7 +203,7 @@ def open_recording(path: Path) -> BinaryIO:
         start = file.read(len(MAGIC))
     if start == _SQLITE[: len(MAGIC)]:
         file.close()
-        raise RecordingReadError(path, "is not an MCAP file but SQLite", expected=_CONVERSION)
+        raise RecordingReadError(path, "is not an MCAP file but SQLite, which needs no repair")
     if start != MAGIC:
         file.close()
         message = "is not an MCAP file" if start else "is empty"

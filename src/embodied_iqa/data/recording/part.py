@@ -1,27 +1,36 @@
-"""One MCAP file of a recording."""
+"""The files of a recording: one in MCAP, and several together."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import merge
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Final
 
 from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Metadata, Schema
 
 from embodied_iqa.data.recording.compression import ZSTD_MAGIC, is_compressed_message, plain_message
-from embodied_iqa.data.recording.errors import RecordingReadError
-from embodied_iqa.data.recording.opening import checked_summary, open_recording, reporting_damage
-from embodied_iqa.data.recording.recorded import RecordedMessage, TopicInfo
+from embodied_iqa.data.recording.opening import checked_summary, is_sqlite, open_recording, reporting_damage
+from embodied_iqa.data.recording.recorded import RecordedMessage, RecordingPart, TopicInfo, merged_topics
+from embodied_iqa.data.recording.sqlite_part import SqlitePart
+
+_CDR: Final = "cdr"
 
 
-class RecordingPart:
+class McapPart:
     """An indexed MCAP file, read chunk by chunk while it is iterated.
 
     Args:
         path: The file; ``ros2 bag`` may have compressed it.
+
+    Attributes:
+        path: As given.
+        topics: By name, those that are serialised as CDR.
+        foreign: Encoding of each other topic.
+        start_ns: First log time; 0 without messages.
+        end_ns: Last log time; likewise.
 
     Raises:
         RecordingReadError: The file is missing, empty, cut short, not MCAP, of another profile, or damaged.
@@ -33,6 +42,7 @@ class RecordingPart:
         try:
             self._reader = SeekingReader(self._file, validate_crcs=True)
             self._summary = checked_summary(path, self._file, self._reader)
+            self.foreign = self._foreign()
             self.topics = self._topics()
         except BaseException:
             self._file.close()
@@ -62,6 +72,8 @@ class RecordingPart:
         found = self._reader.iter_messages(wanted, starting_at=start_ns, ending_before=end_ns)
         with reporting_damage(self.path):
             for schema, channel, message in found:
+                if channel.message_encoding != _CDR:
+                    continue
                 yield RecordedMessage(
                     topic=channel.topic,
                     type_name=schema.name if schema is not None else "",
@@ -97,40 +109,36 @@ class RecordingPart:
         return merged_topics(
             self._topic_info(channel, counts.get(channel.id, 0))
             for channel in self._summary.channels.values()
+            if channel.message_encoding == _CDR
         )
+
+    def _foreign(self) -> dict[str, str]:
+        channels = self._summary.channels.values()
+        return {one.topic: one.message_encoding for one in channels if one.message_encoding != _CDR}
 
     def _topic_info(self, channel: Channel, messages: int) -> TopicInfo:
         schema = self._summary.schemas.get(channel.schema_id) or Schema(0, b"", "", "")
-        encoding = channel.message_encoding
-        if encoding != "cdr":
-            message = f"topic {channel.topic} has another encoding"
-            raise RecordingReadError(self.path, message, expected="cdr", got=encoding)
         qos = channel.metadata.get("offered_qos_profiles", "")
         return TopicInfo(channel.topic, schema.name, messages, qos, schema.data.decode("utf-8", "replace"))
-
-
-def merged_topics(infos: Iterable[TopicInfo]) -> dict[str, TopicInfo]:
-    """Return topics by name, with their messages added up; of several infos of one, the last applies."""
-    found: dict[str, TopicInfo] = {}
-    for info in infos:
-        known = found.get(info.topic)
-        found[info.topic] = replace(info, messages=info.messages + (known.messages if known else 0))
-    return found
 
 
 def open_parts(files: Iterable[Path]) -> tuple[RecordingPart, ...]:
     """Open the files of a recording, in the order of their first messages.
 
     Raises:
-        RecordingReadError: As for `RecordingPart`, of the first file that cannot be read.
+        RecordingReadError: As for `McapPart` and `SqlitePart`, of the first file that cannot be read.
     """
     parts: list[RecordingPart] = []
     try:
-        parts.extend(map(RecordingPart, files))
+        parts.extend(map(_part, files))
     except BaseException:
         close_parts(parts)
         raise
     return tuple(sorted(parts, key=lambda part: part.start_ns))
+
+
+def _part(path: Path) -> RecordingPart:
+    return SqlitePart(path) if is_sqlite(path) else McapPart(path)
 
 
 def close_parts(parts: Iterable[RecordingPart]) -> None:

@@ -1,4 +1,4 @@
-"""Reader of recordings: MCAP files with profile ``ros2``, of this package or of ``ros2 bag``."""
+"""Reader of recordings: MCAP with profile ``ros2`` or SQLite, of this package or of ``ros2 bag``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.decoding import RecordedTypes
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.opening import recording_files
-from embodied_iqa.data.recording.part import close_parts, in_order, merged_topics, open_parts
-from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage
+from embodied_iqa.data.recording.part import close_parts, in_order, open_parts
+from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage, merged_topics
 from embodied_iqa.imaging.images.image_cdr import (
     COMPRESSED_TYPE,
     IMAGE_TYPE,
@@ -27,13 +27,18 @@ _COMPRESSED: Final = "/compressed"
 
 
 class TrialReader:
-    """Indexed MCAP files, read chunk by chunk while they are iterated.
+    """Indexed MCAP or SQLite files, read while they are iterated.
 
     Args:
         path: The file, or a folder of ``ros2 bag`` with one or, where it was split, several.
 
+    Attributes:
+        path: The file, or the folder of several.
+        topics: By name, those that are serialised as CDR.
+        foreign: Encoding of each other topic, such as ``json``; they are not read.
+
     Raises:
-        RecordingReadError: A file is missing, empty, cut short, not MCAP, of another profile, or damaged.
+        RecordingReadError: A file is missing, empty, cut short, of another format or profile, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,6 +46,7 @@ class TrialReader:
         self.path = files[0] if len(files) == 1 else path
         self._parts = open_parts(files)
         self.topics = merged_topics(info for part in self._parts for info in part.topics.values())
+        self.foreign = {topic: kind for part in self._parts for topic, kind in part.foreign.items()}
         self._types = RecordedTypes(self.path)
         self._depth_topics: list[str] | None = None
 
