@@ -47,7 +47,7 @@ class Predicted:
     def steps_at(self, other: Predicted, period_s: float) -> Array:
         """Return ``(K,)``: the ends of another one's steps, in steps of this one."""
         ahead = (other.begin_ns - self.begin_ns) / SECOND_NS / period_s
-        return ahead + np.arange(1, len(other.points))
+        return ahead + np.arange(1, len(other.points), dtype=np.float64)
 
     def reaches(self, other: Predicted, period_s: float) -> bool:
         """Whether it predicts something about a later one's steps."""

@@ -219,7 +219,7 @@ def test_a_compressed_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
 def test_damaged_sqlite_is_named(tmp_path: Path) -> None:
     (tmp_path / "bag_0.db3").write_bytes(b"SQLite format 3\0" + bytes(4096))
     for path in (tmp_path, tmp_path / "bag_0.db3"):
-        with pytest.raises(RecordingReadError, match="SQLite of something else|is damaged"):
+        with pytest.raises(RecordingReadError, match=r"SQLite of something else|is damaged"):
             TrialReader(path)
 
 
