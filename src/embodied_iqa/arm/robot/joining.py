@@ -132,11 +132,7 @@ def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderW
         motion = _timed(planner, u, q, first, under_way)
         if motion is None:
             continue
-        violation = check_positions(planner.kinematics.forward(q)[:, :3, 3], planner.limits)
-        every = max(1, round(_COLLISION_S / sample_s))
-        violation = violation or check_joints(
-            q, planner.kinematics, planner.limits, planner.collisions, every
-        )
+        violation = _violation_of(planner, q, max(1, round(_COLLISION_S / sample_s)))
         if violation is None:
             waypoints_s = np.arange(1, len(chunk.increments) + 1) * chunk.period_s - chunk.age_s
             return replace(motion, waypoint_u_s=waypoints_s * u[-1] / (w[-1] - w[0]))
