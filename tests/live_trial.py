@@ -7,6 +7,7 @@ that share two processors, and no test reads more out of a larger one.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sensor_msgs.msg import JointState
 
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.live.ros.qos import STATE
 from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
 from embodied_iqa.runs.graph.node_table import resolve
@@ -33,6 +36,26 @@ WIDTH_PX, HEIGHT_PX = 320, 240
 _CALIBRATED_PX = 640, 480
 _RECORDED_BYTES = 1_250_000
 """About twelve images."""
+UNDECIDED = """
+import threading
+
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.protocols import SubjectInfo
+
+
+class Undecided:
+    info = SubjectInfo("undecided", "1", "Never decides, so that its run does not end.", (View.TOP,))
+
+    def act(self, observation):
+        threading.Event().wait()
+
+
+class Terse:
+    info = SubjectInfo("terse", "1", "Says that there is an image.", (View.TOP,))
+
+    def answer(self, frame, task):
+        return "an image"
+"""
 _COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--task", TASK)
 
 
@@ -62,10 +85,18 @@ class Trial:
 
 
 @contextmanager
-def begin(domain: int, folder: Path, logs: Path, *more: str) -> Iterator[Trial]:
+def begin(
+    domain: int,
+    folder: Path,
+    logs: Path,
+    *more: str,
+    variables: Mapping[str, str] | None = None,
+    **streams: Any,
+) -> Iterator[Trial]:
     """Start a trial of the task in its scene."""
     command = [*_COMMAND, "--scene-seed", str(SCENE_SEED), "--run-dir", str(folder), *more]
-    with running_program(command, logs, {"ROS_DOMAIN_ID": str(domain)}) as program:
+    its = {"ROS_DOMAIN_ID": str(domain), **(variables or {})}
+    with running_program(command, logs, its, **streams) as program:
         yield Trial(program, folder)
 
 
@@ -89,6 +120,28 @@ def small_images(folder: Path) -> dict[str, object]:
         "camera_node.height_px": HEIGHT_PX,
         "gate_node.calibration": str(file),
     }
+
+
+def still_cell(folder: Path, width_px: int = WIDTH_PX, height_px: int = HEIGHT_PX) -> list[str]:
+    """Return arguments of a trial without arm and world: two stored images, which no codec makes smaller."""
+    images = folder / "stored"
+    images.mkdir()
+    for number in range(2):
+        rgb = np.random.default_rng(number).integers(0, 256, (height_px, width_px, 3), np.uint8)
+        write_image(images / f"{number}.png", rgb)
+    return ["--robot", "none", "--camera", "files", "--camera-path", str(images), "--view", "top"]
+
+
+@contextmanager
+def undecided(domain: int, folder: Path) -> Iterator[Trial]:
+    """Start a trial without arm and world whose policy never decides: it goes on until something ends it."""
+    (folder / "undecided.py").write_text(UNDECIDED, encoding="utf-8")
+    patience = {"vla_node.answer_deadline_s": 3600.0, "trial_node.run_limit_s": 3600.0}
+    subjects = ["--vla", "python:undecided:Undecided", "--vlm", "python:undecided:Terse"]
+    words = ["--no-distortion", *still_cell(folder), *subjects, *words_of(patience)]
+    search_path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    with begin(domain, folder / "run", folder, *words, variables={"PYTHONPATH": search_path}) as trial:
+        yield trial
 
 
 def words_of(parameters: Mapping[str, object]) -> list[str]:

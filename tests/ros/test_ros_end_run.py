@@ -1,17 +1,22 @@
-"""A person ends a run: with a key in front of `embodied-iqa trial`, which calls the service of trial_node."""
+"""A person ends a run: with a key in front of `embodied-iqa trial`, which calls the service of trial_node.
+
+Meanwhile no socket of the whole graph listens to other machines.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import pty
-import sys
 from pathlib import Path
 
 import pytest
 
 from embodied_iqa.cli.main import main
-from live_process import TRIAL_S, running_program
+from embodied_iqa.runs.graph.node_table import GRAPH
+from graph_sockets import assert_only_this_machine_hears
+from live_process import TRIAL_S
+from live_trial import VLM, begin, small_images, words_of
 
 RESTLESS = """
 from pathlib import Path
@@ -33,23 +38,27 @@ class Restless:
 """
 
 
-def test_a_key_ends_the_run_live_and_rescored(
+def test_a_key_ends_the_run_live_and_rescored_and_no_other_machine_heard_it(
     ros_domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The sockets are looked at here because this run goes on for as long as that takes."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "restless.py").write_text(RESTLESS, encoding="utf-8")
     folder = tmp_path / "run"
-    words = ["--no-distortion", "--vla", "python:restless:Restless", "--vlm", "classical-vlm"]
-    words += ["--gate", "off", "--run-dir", str(folder), "--json"]
+    words = ["--no-distortion", "--vla", "python:restless:Restless", "--vlm", VLM, "--gate", "off", "--json"]
     # the run cannot end by a count, and its limit is beyond the deadline of this test
-    words += ["--set", "vla_node.max_chunks=0", "--set", "trial_node.run_limit_s=3600"]
+    endless = {"vla_node.max_chunks": 0, "trial_node.run_limit_s": 3600}
+    words += words_of(small_images(tmp_path) | endless)
     search_path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    variables = {"ROS_DOMAIN_ID": str(ros_domain), "PYTHONPATH": search_path}
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
+    variables = {"PYTHONPATH": search_path}
     ours, theirs = pty.openpty()
     try:
-        with running_program(command, tmp_path / "logs", variables, stdin=theirs) as program:
+        with begin(ros_domain, folder, tmp_path / "logs", *words, variables=variables, stdin=theirs) as trial:
+            program = trial.program
             program.wait_until((tmp_path / "moved").is_file, "an arm that has moved", TRIAL_S)
+            nodes = trial.nodes()
+            assert set(nodes) == {entry.name for entry in GRAPH} - {"playback_node"}
+            assert_only_this_machine_hears(ros_domain, nodes, tmp_path)
             os.write(ours, b"e\n")
             assert program.wait(TRIAL_S) == 0
     finally:

@@ -13,13 +13,13 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.runs.graph.node_table import GRAPH
-from graph_sockets import assert_only_this_machine_hears
 from live_process import COMPLETION_S, TRIAL_S
-from live_trial import NOISE, PALE, SCENE_SEED, TASK, Session, begin, small_images, words_of
+from live_trial import NOISE, PALE, SCENE_SEED, TASK, Session, begin, still_cell, undecided
 from small_disk import small_disk
 
-LONG = [f"{distortion}:{level}" for distortion in ("12", "19") for level in range(1, 6)]
-"""A session of a minute: it goes on for as long as another process may take to find its nodes."""
+NODES_WITHOUT_ARM = {entry.name for entry in GRAPH} - {"playback_node", "sim_node", "arm_node"}
+LONG = [word for level in range(1, 6) for word in ("--distortion", f"20:{level}")]
+"""Some hundred images of 640x480: a disk of 16 MB holds seventeen."""
 
 
 def test_printed_and_written_scores_are_equal(session: Session) -> None:
@@ -78,15 +78,10 @@ def test_rescoring_gives_the_same_numbers(session: Session, tmp_path: Path) -> N
     assert again["runs"] == session.scores["runs"]
 
 
-def test_no_other_machine_hears_a_trial_and_ctrl_c_ends_everything_and_closes_the_file(
-    ros_domain: int, tmp_path: Path
-) -> None:
-    words = [*words_of(small_images(tmp_path)), *(word for level in LONG for word in ("--distortion", level))]
-    with begin(ros_domain, tmp_path / "run", tmp_path, *words) as trial:
+def test_ctrl_c_ends_everything_and_closes_the_file(ros_domain: int, tmp_path: Path) -> None:
+    with undecided(ros_domain, tmp_path) as trial:
         trial.wait_for_recording()
-        nodes = trial.nodes()
-        assert set(nodes) == {entry.name for entry in GRAPH} - {"playback_node"}
-        assert_only_this_machine_hears(ros_domain, nodes, tmp_path)
+        assert set(trial.nodes()) == NODES_WITHOUT_ARM
         os.kill(trial.program.process.pid, signal.SIGINT)
         assert trial.program.wait(COMPLETION_S) == 130
         said = trial.program.stderr
@@ -99,9 +94,10 @@ def test_no_other_machine_hears_a_trial_and_ctrl_c_ends_everything_and_closes_th
 
 
 def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int, tmp_path: Path) -> None:
+    still = still_cell(tmp_path, 640, 480)
     with (
-        small_disk(tmp_path / "disk", 40) as disk,
-        begin(ros_domain, disk / "run", tmp_path, "--distortion", "20:5") as trial,
+        small_disk(tmp_path / "disk", 16) as disk,
+        begin(ros_domain, disk / "run", tmp_path, *still, *LONG) as trial,
     ):
         assert trial.program.wait(TRIAL_S) == 1
         said = trial.program.stderr
@@ -121,8 +117,7 @@ def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int,
 
 
 def test_a_node_that_dies_is_reported_and_ends_the_trial(ros_domain: int, tmp_path: Path) -> None:
-    small = words_of(small_images(tmp_path))
-    with begin(ros_domain, tmp_path / "run", tmp_path, "--no-distortion", *small) as trial:
+    with undecided(ros_domain, tmp_path) as trial:
         trial.wait_for_recording()
         os.kill(trial.nodes()["vla_node"], signal.SIGKILL)
         assert trial.program.wait(COMPLETION_S) == 1
