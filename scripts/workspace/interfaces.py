@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+from workspace.commands import alone
 from workspace.layout import Layout
 from workspace.ros_source import RosSource
 
-__all__ = ["build_interfaces", "remove_installed"]
+__all__ = ["build_interfaces", "keep_generated", "remove_installed", "reuse_generated"]
+
+_GENERATED = (
+    "rosidl_generator_type_description",
+    "rosidl_generator_c",
+    "rosidl_generator_py",
+    "rosidl_typesupport_c",
+    "rosidl_typesupport_fastrtps_c",
+    "rosidl_typesupport_introspection_c",
+)
+"""Folders of a build tree with what the generators wrote: the same for every path and version of Python."""
 
 
 def remove_installed(manifest: Path, prefix: Path) -> int:
@@ -34,11 +46,48 @@ def remove_installed(manifest: Path, prefix: Path) -> int:
     return count
 
 
-def build_interfaces(layout: Layout, source: RosSource, run: Callable[[list[str]], None]) -> None:
+def keep_generated(tree: Path, kept: Path) -> None:
+    """Copy what the generators wrote in a build tree, for the other environments of the working copy.
+
+    Args:
+        tree: The build tree.
+        kept: The copy, named after all that the sources depend on; other copies beside it are deleted.
+    """
+    shutil.rmtree(kept.parent, ignore_errors=True)
+    fresh = kept.with_suffix(".new")
+    for name in _GENERATED:
+        shutil.copytree(tree / name, fresh / name, ignore=shutil.ignore_patterns("*.so"))
+    fresh.rename(kept)
+
+
+def reuse_generated(kept: Path, tree: Path) -> bool:
+    """Place the copy in a configured build tree, where make takes it for its own generators' work.
+
+    Returns:
+        Whether there is a copy.
+    """
+    if not kept.is_dir():
+        return False
+    shutil.copytree(kept, tree, dirs_exist_ok=True)
+    now_ns = time.time_ns()  # all alike: none is older than another that it is made from
+    for file in (file for name in _GENERATED for file in (tree / name).rglob("*")):
+        os.utime(file, ns=(now_ns, now_ns))
+    return True
+
+
+def build_interfaces(
+    layout: Layout, source: RosSource, run: Callable[[list[str]], None], sources: str
+) -> None:
     """Configure, build and install embodied_iqa_msgs.
 
-    The build tree is made afresh: rosidl keeps generated files of messages that are gone, and a whole build
-    takes seconds.
+    The build tree is made afresh: rosidl keeps generated files of messages that are gone. Against wheels, the
+    sources are generated once for all environments of the working copy: that is half of a build.
+
+    Args:
+        layout: Of the working copy.
+        source: Where ROS comes from.
+        run: Runs a command.
+        sources: Digest of the messages and of the generators' versions.
     """
     tree = layout.build / "interfaces"
     manifest = layout.stamps / "interfaces-installed.txt"
@@ -54,9 +103,16 @@ def build_interfaces(layout: Layout, source: RosSource, run: Callable[[list[str]
         words += [
             f"-DCMAKE_PROJECT_INCLUDE={layout.messages / 'cmake' / 'wheel_paths.cmake'}",
             "-DPYTHON_ONLY=ON",
+            # Copies of fields: what -O3 takes longer for gains nothing.
+            *(f"-DCMAKE_{language}_FLAGS_RELEASE=-O1 -DNDEBUG" for language in ("C", "CXX")),
         ]
-    run(words)
-    run(["cmake", "--build", str(tree), f"-j{os.cpu_count() or 1}"])
+    with alone(layout.generated / "lock", "waiting for another set-up's build of the interface package"):
+        kept = layout.generated / "interfaces" / sources
+        run(words)
+        reused = source is RosSource.WHEELS and reuse_generated(kept, tree)
+        run(["cmake", "--build", str(tree), f"-j{os.cpu_count() or 1}"])
+        if source is RosSource.WHEELS and not reused:
+            keep_generated(tree, kept)
     remove_installed(manifest, layout.venv)
     run(["cmake", "--install", str(tree)])
     shutil.copyfile(tree / "install_manifest.txt", manifest)

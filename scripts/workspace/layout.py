@@ -63,6 +63,11 @@ class Layout:
         return self.root / ".build" / "shared.lock"
 
     @property
+    def generated(self) -> Path:
+        """Generated sources that the environments of the working copy share."""
+        return self.root / ".build" / "generated"
+
+    @property
     def log(self) -> Path:
         """What the commands of the last set-up printed."""
         return self.build / "setup.log"

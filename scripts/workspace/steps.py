@@ -33,6 +33,7 @@ _SOURCED = "sourced-ros.txt"
 _MODELS = "models.txt"
 _RAY = "ray.txt"
 _SCHEMA = "torchvision_schema"
+_GENERATED = "scripts/workspace/interfaces.py"
 _BYTECODE = "scripts/workspace/bytecode.py"
 _KERNELS = (
     "scripts/workspace/kernels.py",
@@ -180,7 +181,10 @@ def _install_package(work: _Work) -> None:
 def _build_interfaces(work: _Work) -> None:
     log = work.layout.build / "interfaces.log"
     log.unlink(missing_ok=True)
-    build_interfaces(work.layout, work.source, work.run("building the interface package", log=log))
+    folder = work.layout.requirements
+    inputs = [work.layout.messages, *(folder / name for name in _WHEELS), work.layout.root / _GENERATED]
+    sources = hash_inputs(work.layout.root, inputs)
+    build_interfaces(work.layout, work.source, work.run("building the interface package", log=log), sources)
 
 
 def _require_cpu_build(work: _Work, torch: Pin) -> None:

@@ -12,7 +12,7 @@ import pytest
 from live_process import COMPLETION_S
 from workspace import commands, system
 from workspace.commands import alone, run_logged
-from workspace.interfaces import remove_installed
+from workspace.interfaces import keep_generated, remove_installed, reuse_generated
 from workspace.layout import Layout, SetupError
 from workspace.main import perform
 from workspace.prefix import publish
@@ -354,3 +354,34 @@ def test_ros2_runs_in_the_environment_beside_a_sourced_ros(tmp_path: Path) -> No
     )
     assert done.returncode == 5, done.stderr
     assert done.stdout.strip() == f"['ros2', 'launch', 'a b']|{layout.venv}:/sourced|{layout.venv}/lib"
+
+
+def test_generated_sources_are_kept_once_and_look_newly_made_in_another_tree(tmp_path: Path) -> None:
+    tree, other, kept = tmp_path / "tree", tmp_path / "other", tmp_path / "generated" / "digest"
+    made = [
+        tree / name / "msgs" / "a.c"
+        for name in (
+            "rosidl_generator_type_description", "rosidl_generator_c", "rosidl_generator_py",
+            "rosidl_typesupport_c", "rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c",
+        )
+    ]  # fmt: skip
+    for file in made:
+        file.parent.mkdir(parents=True)
+        file.write_text(file.parts[-3])
+    (made[2].parent / "module.so").touch()
+    earlier = kept.with_name("of other messages")
+    earlier.mkdir(parents=True)
+    assert not reuse_generated(kept, other)
+    keep_generated(tree, kept)
+    assert list(kept.parent.iterdir()) == [kept]
+    configured = other / "rosidl_generator_c" / "msgs" / "visibility.h"
+    configured.parent.mkdir(parents=True)
+    configured.touch()
+    assert reuse_generated(kept, other)
+    found = [file for file in other.rglob("*") if file.is_file()]
+    assert {file.relative_to(other) for file in found} == {
+        *(file.relative_to(tree) for file in made),
+        configured.relative_to(other),
+    }
+    assert len({file.stat().st_mtime_ns for file in found}) == 1, "make compares them with each other"
+    assert all(file.stat().st_mtime_ns >= made[-1].stat().st_mtime_ns for file in found)
