@@ -326,11 +326,18 @@ def tape_of(path: Path, stamp_ns: int, *messages: tuple[str, ChunkMessage | VlmA
     return tape.end(stamp_ns)
 
 
+def _bytes(angles: NDArray[np.float64] | None) -> bytes | None:
+    return None if angles is None else angles.tobytes()
+
+
 def assert_same(one: ChunkRecord, other: ChunkRecord) -> None:
     """Equal bit for bit, but for what depends on time or on the decisions before."""
     assert one.increments.tobytes() == other.increments.tobytes()
     assert one.T_base_tool.tobytes() == other.T_base_tool.tobytes()
-    for name in set(ChunkRecord.__slots__) - {"increments", "T_base_tool", "latency_ms", "sequence"}:
+    for name in ("q_rad", "joints_rad"):
+        assert _bytes(getattr(one, name)) == _bytes(getattr(other, name)), name
+    arrays = {"increments", "T_base_tool", "q_rad", "joints_rad"}
+    for name in set(ChunkRecord.__slots__) - arrays - {"latency_ms", "sequence"}:
         assert getattr(one, name) == getattr(other, name), name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.live.ros.conversion import header_of, ns_of
+from embodied_iqa.live.ros.conversion import header_of, joint_goal_of, ns_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_vla
@@ -70,6 +71,26 @@ class Chunks(PixelVla):
             lambda questions: [chunk_to_map(self.act(question)) for question in questions],
             batches=False,
         )
+
+
+JOINTED = """
+import numpy as np
+
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo
+
+
+class Jointed:
+    info = SubjectInfo("jointed", "1", "Turns joints.", (View.TOP, View.WRIST), rate_hz=15.0, joints_of="ur5")
+
+    def act(self, observation):
+        seen = sum(float(frame.rgb.mean()) for frame in observation.frames.values())
+        turns = np.linspace(0.001, 0.008, 8)[:, None] * np.arange(1, 7) * seen / 255
+        increments = np.full((8, 7), 0.25)
+        return ActionChunk(
+            ChunkStatus.ACT, increments, "turns joints", joints_rad=observation.q_rad + turns
+        )
+"""
 
 
 class MovingBench(NoisyBench):
@@ -192,6 +213,19 @@ def script(ros_domain: int, tmp_path: Path) -> Iterator[Script]:
             yield Script(MovingBench(graph, VIEWS), vla, Tape(tmp_path / "trial.mcap"))
 
 
+@pytest.fixture
+def jointed(ros_domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
+    """A policy that commands joints, as the user's own code."""
+    (tmp_path / "jointed.py").write_text(JOINTED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    overrides = {"vla_node.subject": "python:jointed:Jointed", **HORIZON}
+    with RosGraph(ros_domain, tmp_path / "graph", ["vla_node"], overrides) as graph:
+        graph.activate("vla_node")
+        vla = make_vla(parse_vla("python:jointed:Jointed"))
+        yield Script(MovingBench(graph, VIEWS), vla, Tape(tmp_path / "trial.mcap"))
+
+
 def _none(name: str) -> NoReturn:
     raise AssertionError(f"{name} is not in the recording")
 
@@ -231,3 +265,25 @@ def test_decisions_while_the_arm_moves_rests_and_is_held_are_the_same(script: Sc
     assert [chunk.step for chunk in arm] == [0, 0, 2, 2]
     assert {len(chunk.increments) for chunk in arm} == {STEPS}
     assert len({chunk.increments.tobytes() for chunk in live}) == len(live), "images and poses differ"
+
+
+def test_joints_that_a_policy_saw_and_commands_are_the_same(jointed: Script) -> None:
+    jointed.begin()
+    jointed.frame(decides=True)
+    path = jointed.tape.end(jointed.bench.stamp_ns)
+    live = read_trial(path).runs[0].chunks
+    subjects = Subjects(_none, lambda _name: jointed.vla, (), GateOptions())
+    rescored = Rescorer(path, subjects).record().runs[0].chunks
+    headless = {chunk.source: chunk for chunk in jointed.headless}
+    assert len(live) == len(rescored) == len(headless) == 2
+    for said, again in zip(live, rescored, strict=True):
+        assert_same(said, again)
+        assert_same(said, headless[said.source])
+        assert said.q_rad is not None
+        assert said.joints_rad is not None
+        assert said.q_rad.tolist() == [0.0] * 6
+        assert said.joints_rad.shape == (STEPS, 6)
+        goal = joint_goal_of(jointed.live[0])
+        assert goal is not None
+    assert live[0].joints_rad.tobytes() != live[1].joints_rad.tobytes(), "images differ"
+    assert np.array_equal(goal[1], next(c for c in live if c.source is Source.DISTORTED).joints_rad)

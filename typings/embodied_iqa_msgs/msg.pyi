@@ -31,6 +31,14 @@ class ActionChunk:
     subject: str
     subject_version: str
     latency_ms: float
+    @property
+    def joints(self) -> array[float]: ...
+    @joints.setter
+    def joints(self, value: Sequence[float]) -> None: ...
+    @property
+    def joint_targets(self) -> array[float]: ...
+    @joint_targets.setter
+    def joint_targets(self, value: Sequence[float]) -> None: ...
     def __init__(
         self,
         *,
@@ -43,7 +51,9 @@ class ActionChunk:
         task: str = ...,
         tool_pose: Pose = ...,
         gripper: float = ...,
+        joints: Sequence[float] = ...,
         increments: list[ActionIncrement] = ...,
+        joint_targets: Sequence[float] = ...,
         target_u: float = ...,
         target_v: float = ...,
         seen: float = ...,

@@ -28,7 +28,8 @@ class SubjectInfo:
         rate_hz: Rate at which the increments of a VLA's chunks follow each other; None for waypoints, which
             the arm reaches at its own speed, and where it is unknown.
         joints_of: Arm whose joints a VLA commands, as in its action convention; empty where it commands the
-            tool.
+            tool. Only a subject that declares it gets `VlaObservation.q_rad` and may give
+            `ActionChunk.joints_rad`.
         parts: Policies of which each can decide with its own cameras, the preferred one first; empty for a
             single subject.
     """
@@ -85,6 +86,8 @@ class VlaObservation:
         T_base_tool: ``(4, 4)`` float64, the tool centre point in the base frame at the frame's time (m).
         gripper: Gripper state in [0, 1]: 0 open, 1 closed.
         step: Number of chunks executed before in this run.
+        q_rad: ``(6,)`` float64, joint angles of our arm at the frame's time; None for a subject that does not
+            command joints, and where they are not known.
     """
 
     frames: Mapping[View, Frame]
@@ -92,6 +95,7 @@ class VlaObservation:
     T_base_tool: NDArray[np.float64]
     gripper: float
     step: int
+    q_rad: NDArray[np.float64] | None = None
 
     def frames_of(self, views: Sequence[View]) -> list[Frame]:
         """Return the frames of views.
@@ -119,6 +123,9 @@ class ActionChunk:
         target_px: Pixel ``(u, v)`` of the target in the first view, or None; for reports only.
         seen: Probability in [0, 1] that the images show what the task names, by the subject's own estimate;
             None where it has none.
+        joints_rad: ``(K, 6)`` float64, joint angles after each step, of a subject that commands the joints of
+            our arm (`SubjectInfo.joints_of`): with a receding horizon it moves them, instead of its tool
+            along the increments, which lead to the same places. None otherwise.
     """
 
     status: ChunkStatus
@@ -126,6 +133,7 @@ class ActionChunk:
     reason: str
     target_px: tuple[float, float] | None = None
     seen: float | None = None
+    joints_rad: NDArray[np.float64] | None = None
 
     @classmethod
     def still(cls, status: ChunkStatus, reason: str, seen: float | None = None) -> ActionChunk:

@@ -8,7 +8,7 @@ from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import Violation, check_increments
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, GoalOutcome, GoalReport
 from embodied_iqa.arm.robot.planning import Planner, plan_goal
-from embodied_iqa.arm.robot.receding import plan_receding, why_not_continued
+from embodied_iqa.arm.robot.receding import plan_receding, why_not_continued, why_not_joints
 from embodied_iqa.arm.robot.state import ControllerState, Run
 from embodied_iqa.arm.verdict import GateLease, Verdict
 
@@ -38,6 +38,9 @@ def accept_goal(
     if denied is not None:
         return _held(state, goal, denied, by_gate=True)
     if options.horizon.is_receding:
+        foreign = why_not_joints(planner.kinematics, goal)
+        if foreign is not None:
+            return _held(state, goal, foreign)
         return _continued(planner, options, state, goal, now_ns)
     return _planned(planner, state, goal)
 

@@ -10,6 +10,7 @@ average of open and closed is no state that any of them meant.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from embodied_iqa.base.units import SECOND_NS
 
 Array = NDArray[np.float64]
 
+_OF_TOOL: Final = 7
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
@@ -29,7 +32,8 @@ class Predicted:
 
     Attributes:
         begin_ns: When its first step begins; step k ends k periods later.
-        points: ``(K + 1, 7)``, position (m) and unit quaternion of the tool there and after each step.
+        points: ``(K + 1, 7)``, position (m) and unit quaternion of the tool there and after each step; or
+            ``(K + 1, 6)``, joints (rad), of a policy that commands joints.
         gripper: ``(K,)``, after each step.
     """
 
@@ -47,15 +51,19 @@ class Predicted:
     def steps_at(self, other: Predicted, period_s: float) -> Array:
         """Return ``(K,)``: the ends of another one's steps, in steps of this one."""
         ahead = (other.begin_ns - self.begin_ns) / SECOND_NS / period_s
-        return ahead + np.arange(1, len(other.points), dtype=np.float64)
+        steps: Array = ahead + np.arange(1.0, len(other.points))
+        return steps
 
     def reaches(self, other: Predicted, period_s: float) -> bool:
         """Whether it predicts something about a later one's steps."""
-        return bool(self.steps_at(other, period_s)[0] <= len(self.gripper))
+        is_alike = self.points.shape[1] == other.points.shape[1]
+        return is_alike and bool(self.steps_at(other, period_s)[0] <= len(self.gripper))
 
 
-def ensembled(new: Predicted, past: tuple[Predicted, ...], period_s: float, decay: float) -> Array:
-    """Return the increments ``(K, 7)`` of the newest prediction, averaged with earlier ones.
+def ensembled(
+    new: Predicted, past: tuple[Predicted, ...], period_s: float, decay: float
+) -> tuple[Array, Array]:
+    """Return points and gripper, as of `Predicted`, of the newest prediction averaged with earlier ones.
 
     Args:
         new: The newest prediction.
@@ -64,7 +72,7 @@ def ensembled(new: Predicted, past: tuple[Predicted, ...], period_s: float, deca
         decay: Of the weights, from one prediction of a time to the next newer one.
     """
     count = len(new.gripper)
-    points = np.full((len(past) + 1, count, 7), np.nan)
+    points = np.full((len(past) + 1, *new.points[1:].shape), np.nan)
     gripper = np.zeros((len(past) + 1, count))
     for row, earlier in zip(range(len(past)), past, strict=True):
         at = earlier.steps_at(new, period_s)
@@ -77,25 +85,31 @@ def ensembled(new: Predicted, past: tuple[Predicted, ...], period_s: float, deca
     weights = np.where(known, np.exp(-decay * age), 0.0)
     weights /= weights.sum(axis=0)
     mean = _mean(np.nan_to_num(points), weights)
-    poses = np.tile(np.eye(4), (count + 1, 1, 1))
-    rows = np.concatenate([new.points[:1], mean])
-    poses[:, :3, :3], poses[:, :3, 3] = Rotation.from_quat(rows[:, 3:]).as_matrix(), rows[:, :3]
-    return np.hstack([increments_between(poses), _median(gripper, weights)[:, None]])
+    return np.concatenate([new.points[:1], mean]), _median(gripper, weights)
+
+
+def increments_of(points: Array, gripper: Array) -> Array:
+    """Return the increments ``(K, 7)`` along points of the tool ``(K + 1, 7)``."""
+    poses = np.tile(np.eye(4), (len(points), 1, 1))
+    poses[:, :3, :3], poses[:, :3, 3] = Rotation.from_quat(points[:, 3:]).as_matrix(), points[:, :3]
+    return np.hstack([increments_between(poses), gripper[:, None]])
 
 
 def _between(points: Array, at: Array) -> Array:
-    """Return ``(N, 7)`` points between neighbours, linear in position and, normalised, in the quaternion."""
+    """Return points between neighbours, linear in position or joints and, normalised, in the quaternion."""
     low = np.minimum(at.astype(np.intp), len(points) - 2)
     share = (at - low)[:, None]
     found: Array = (1.0 - share) * points[low] + share * points[low + 1]
-    found[:, 3:] /= np.linalg.norm(found[:, 3:], axis=1, keepdims=True)
+    if found.shape[1] == _OF_TOOL:
+        found[:, 3:] /= np.linalg.norm(found[:, 3:], axis=1, keepdims=True)
     return found
 
 
 def _mean(points: Array, weights: Array) -> Array:
-    """Return ``(K, 7)``: the mean over the first axis, whose last row is the newest."""
-    same_side = np.einsum("nki,ki->nk", points[..., 3:], points[-1, :, 3:]) >= 0.0
-    points[..., 3:] *= np.where(same_side, 1.0, -1.0)[..., None]
+    """Return the mean over the first axis, whose last row is the newest."""
+    if points.shape[2] == _OF_TOOL:
+        same_side = np.einsum("nki,ki->nk", points[..., 3:], points[-1, :, 3:]) >= 0.0
+        points[..., 3:] *= np.where(same_side, 1.0, -1.0)[..., None]
     mean: Array = np.einsum("nk,nki->ki", weights, points)
     return mean
 

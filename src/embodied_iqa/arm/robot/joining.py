@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from embodied_iqa.arm.robot.limits import LimitKind, Violation, check_positions
+from embodied_iqa.arm.robot.limits import LimitKind, Violation, check_configurations, check_positions
 from embodied_iqa.arm.robot.path import check_joints, joints_in_branch
 from embodied_iqa.arm.robot.planning import Planner
-from embodied_iqa.arm.robot.speed_scaling import Progress, stopping_distance_s
+from embodied_iqa.arm.robot.speed_scaling import Progress, brake_time_s, stopping_distance_s
 from embodied_iqa.arm.robot.timing import TimedPath, acceleration_left, joining_kernels
 
 Array = NDArray[np.float64]
@@ -58,6 +58,9 @@ class TimedChunk:
         period_s: From step to step.
         coasts: Where nothing follows, the arm comes to rest within one more step like the last, instead of
             at the last one: for chunks of which all steps are executed before the next is due.
+        joints_rad: ``(K + 1, 6)``, the commanded joints in the frame and those after each step, for a policy
+            that commands joints: they are moved, and the increments are not used. None for one that commands
+            the tool.
     """
 
     increments: Array
@@ -65,6 +68,7 @@ class TimedChunk:
     age_s: float
     period_s: float
     coasts: bool = False
+    joints_rad: Array | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +106,8 @@ def join_chunk(planner: Planner, chunk: TimedChunk, under_way: UnderWay) -> Time
         and UNJOINED, the chunk comes too late, or no joining keeps the limits. Then the motion under way,
         which ends at rest, is the one to go on with.
     """
+    if chunk.joints_rad is not None:
+        return _join_joints(planner, chunk, chunk.joints_rad, under_way)
     poses = joining_kernels().chained(chunk.T_base_tool, chunk.increments)
     violation = check_positions(poses[1:, :3, 3], planner.limits)
     if violation is not None:
@@ -114,25 +120,68 @@ def join_chunk(planner: Planner, chunk: TimedChunk, under_way: UnderWay) -> Time
     return _joined(planner, chunk, poses, under_way)
 
 
+def _join_joints(planner: Planner, chunk: TimedChunk, q: Array, under_way: UnderWay) -> TimedPath | Violation:
+    """Join joints ``(K + 1, 6)``; see `join_chunk`."""
+    violation = check_configurations(q[1:], planner.limits)
+    violation = violation or check_positions(planner.kinematics.forward(q[1:])[:, :3, 3], planner.limits)
+    if violation is not None:
+        return violation
+    furthest = float(np.abs(np.diff(q, axis=0)).max())
+    if furthest > _OTHER_BRANCH_RAD:
+        reason = f"a step of the chunk turns a joint by {furthest:.2f} rad, at most {_OTHER_BRANCH_RAD} rad"
+        return Violation(LimitKind.UNJOINED, reason)
+    for more in (q[-1:] + (q[-1:] - q[-2:-1]),) if chunk.coasts else ():
+        longer = _joined_joints(planner, chunk, np.concatenate([q, more]), under_way)
+        if isinstance(longer, TimedPath):
+            return longer
+    return _joined_joints(planner, chunk, q, under_way)
+
+
+def _joined_joints(
+    planner: Planner, chunk: TimedChunk, q: Array, under_way: UnderWay
+) -> TimedPath | Violation:
+    w = _samples(chunk, len(q) - 1)
+    if isinstance(w, Violation):
+        return w
+    plan = joining_kernels().joint_curve(q, w / chunk.period_s)
+    return _first_within(planner, chunk, w, plan, under_way)
+
+
 def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderWay) -> TimedPath | Violation:
     """Join the curve through poses ``(n + 1, 4, 4)``, the first that of the frame."""
-    end_s = (len(poses) - 1) * chunk.period_s
+    w = _samples(chunk, len(poses) - 1)
+    if isinstance(w, Violation):
+        return w
+    T = joining_kernels().curve(poses, w / chunk.period_s)
+    plan = joints_in_branch(T, under_way.q_rad, planner.kinematics, planner.limits, _OTHER_BRANCH_RAD)
+    return plan if isinstance(plan, Violation) else _first_within(planner, chunk, w, plan, under_way)
+
+
+def _sample_s(chunk: TimedChunk) -> float:
+    return min(max(chunk.period_s / _SAMPLES_PER_STEP, _SHORTEST_S), _LONGEST_S)
+
+
+def _samples(chunk: TimedChunk, steps: int) -> Array | Violation:
+    """Return times since the frame, ``(N,)``, from now to the end of the steps; or that they are over."""
+    end_s = steps * chunk.period_s
     left_s = end_s - chunk.age_s
     if left_s < _SHORTEST_S * _FEWEST:
         reason = f"the chunk's last step was due {1e3 * max(-left_s, 0.0):.0f} ms ago"
         return Violation(LimitKind.RUN_OVER, reason)
-    sample_s = min(max(chunk.period_s / _SAMPLES_PER_STEP, _SHORTEST_S), _LONGEST_S)
-    w = np.linspace(chunk.age_s, end_s, max(_FEWEST, int(np.ceil(left_s / sample_s)) + 1))
-    T = joining_kernels().curve(poses, w / chunk.period_s)
-    plan = joints_in_branch(T, under_way.q_rad, planner.kinematics, planner.limits, _OTHER_BRANCH_RAD)
-    if isinstance(plan, Violation):
-        return plan
+    return np.linspace(chunk.age_s, end_s, max(_FEWEST, int(np.ceil(left_s / _sample_s(chunk))) + 1))
+
+
+def _first_within(
+    planner: Planner, chunk: TimedChunk, w: Array, plan: Array, under_way: UnderWay
+) -> TimedPath | Violation:
+    """Return the first joining of ``plan`` (N, 6), at times ``w`` since the frame, that keeps all limits."""
     violation: Violation | None = None
+    every = max(1, round(_COLLISION_S / _sample_s(chunk)))
     for u, q, first in _candidates(w - chunk.age_s, plan, under_way):
         motion = _timed(planner, u, q, first, under_way)
         if motion is None:
             continue
-        violation = _violation_of(planner, q, max(1, round(_COLLISION_S / sample_s)))
+        violation = _violation_of(planner, q, every, moves_joints=chunk.joints_rad is not None)
         if violation is None:
             waypoints_s = np.arange(1, len(chunk.increments) + 1) * chunk.period_s - chunk.age_s
             return replace(motion, waypoint_u_s=waypoints_s * u[-1] / (w[-1] - w[0]))
@@ -141,10 +190,17 @@ def _joined(planner: Planner, chunk: TimedChunk, poses: Array, under_way: UnderW
     return Violation(LimitKind.UNJOINED, reason)
 
 
-def _violation_of(planner: Planner, q: Array, every: int) -> Violation | None:
-    """Return the first limit that joints ``(N, 6)`` exceed; collisions are checked at one of ``every``."""
+def _violation_of(planner: Planner, q: Array, every: int, *, moves_joints: bool) -> Violation | None:
+    """Return the first limit that joints ``(N, 6)`` exceed; collisions are checked at one of ``every``.
+
+    A motion in joints may pass a singularity, where only a motion of the tool turns joints fast.
+    """
     outside = check_positions(planner.kinematics.forward(q)[:, :3, 3], planner.limits)
-    return outside or check_joints(q, planner.kinematics, planner.limits, planner.collisions, every)
+    if not moves_joints:
+        return outside or check_joints(q, planner.kinematics, planner.limits, planner.collisions, every)
+    hit = None if outside else planner.collisions.first_collision(np.concatenate([q[:-1:every], q[-1:]]))
+    outside = outside or check_configurations(q, planner.limits)
+    return outside or (None if hit is None else Violation(LimitKind.COLLISION, str(hit[1])))
 
 
 def _candidates(w_s: Array, plan: Array, under_way: UnderWay) -> Iterator[tuple[Array, Array, Array]]:
@@ -171,7 +227,10 @@ def _timed(planner: Planner, u: Array, q: Array, first: Array, under_way: UnderW
     most = acceleration_left(u, c, planner.kinematics, planner.limits, timing)
     if not abs(progress.acceleration) <= most or most == 0.0:
         return None
-    ease = 1.0 / (timing.brake_s - timing.jerk_s) / most  # ordinary starts and stops take brake_s
+    # ordinary starts and stops take brake_s or longer: a hold while the arm speeds up ends in time, too
+    ease = min(1.0 / (timing.brake_s - timing.jerk_s) / most, timing.ease)
     q_of_u = CubicSpline.construct_fast(c, u)
     motion = TimedPath(q_of_u, float(u[-1]), most, ease, most / timing.jerk_s, np.empty(0))
-    return motion if stopping_distance_s(motion, progress) <= motion.end_s else None
+    longest_s = timing.brake_s + timing.ease * timing.jerk_s  # from full speed, while it speeds up as above
+    brakes = brake_time_s(motion, progress) <= longest_s
+    return motion if brakes and stopping_distance_s(motion, progress) <= motion.end_s else None

@@ -75,6 +75,36 @@ def _write_rotation(T: Array, point: Array) -> None:
 
 
 @compiled
+def _b_spline(points: Array, steps: Array) -> Array:
+    """Return the uniform cubic B-spline ``(N, D)`` of points ``(M + 2, D)``, whose outer two it sets.
+
+    It is at the second point at step 0, and at the last but one at step M - 1 and afterwards.
+    """
+    count = len(points) - 2
+    points[0], points[count + 1] = 2.0 * points[1] - points[2], 2.0 * points[count] - points[count - 1]
+    smooth = np.empty((len(steps), points.shape[1]))
+    for n in range(len(steps)):
+        at = min(steps[n], count - 1.0)
+        first = min(int(at), count - 2)
+        x = at - first
+        smooth[n] = (
+            (1.0 - x) ** 3 * points[first]
+            + (3.0 * x**3 - 6.0 * x**2 + 4.0) * points[first + 1]
+            + (3.0 * (x + x**2 - x**3) + 1.0) * points[first + 2]
+            + x**3 * points[first + 3]
+        ) / 6.0
+    return smooth
+
+
+@compiled
+def joint_curve(q: Array, steps: Array) -> Array:
+    """Return ``(N, 6)`` of the cubic B-spline of joints ``(M, 6)`` at times in steps since the first."""
+    points = np.empty((len(q) + 2, q.shape[1]))
+    points[1:-1] = q
+    return _b_spline(points, steps)
+
+
+@compiled
 def curve(poses: Array, steps: Array) -> Array:
     """Return ``(N, 4, 4)`` poses of the cubic B-spline at times in steps since the first of the poses."""
     count = len(poses)
@@ -84,20 +114,11 @@ def curve(poses: Array, steps: Array) -> Array:
         points[n + 1, 3:] = _quaternion(poses[n])
         if n > 0 and (points[n + 1, 3:] * points[n, 3:]).sum() < 0.0:
             points[n + 1, 3:] = -points[n + 1, 3:]
-    points[0], points[count + 1] = 2.0 * points[1] - points[2], 2.0 * points[count] - points[count - 1]
     T = np.zeros((len(steps), 4, 4))
+    smooth = _b_spline(points, steps)
     for n in range(len(steps)):
-        at = min(steps[n], count - 1.0)
-        first = min(int(at), count - 2)
-        x = at - first
-        point = (
-            (1.0 - x) ** 3 * points[first]
-            + (3.0 * x**3 - 6.0 * x**2 + 4.0) * points[first + 1]
-            + (3.0 * (x + x**2 - x**3) + 1.0) * points[first + 2]
-            + x**3 * points[first + 3]
-        ) / 6.0
-        T[n, :3, 3], T[n, 3, 3] = point[:3], 1.0
-        _write_rotation(T[n], point)
+        T[n, :3, 3], T[n, 3, 3] = smooth[n, :3], 1.0
+        _write_rotation(T[n], smooth[n])
     return T
 
 

@@ -125,6 +125,9 @@ class ArmGoal:
         sequence: Increases from goal to goal.
         q_frame_rad: ``(6,)``, the commanded joints at that stamp, for a receding horizon: its steps are tied
             to time and chained onto that pose; None where they are not known, and for whole goals.
+        q_seen_rad: ``(6,)``, the joints that the policy saw, where it commands joints; else None.
+        joints_rad: ``(K, 6)``, joints after each step, where it commands joints; else None. With a receding
+            horizon they are moved; whole goals follow the increments.
     """
 
     increments: NDArray[np.float64]
@@ -132,6 +135,8 @@ class ArmGoal:
     frame_stamp_ns: int
     sequence: int
     q_frame_rad: NDArray[np.float64] | None = None
+    q_seen_rad: NDArray[np.float64] | None = None
+    joints_rad: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)

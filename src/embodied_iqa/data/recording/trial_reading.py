@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.base.errors import InputError
@@ -232,7 +233,15 @@ def _chunk(message: Any) -> ChunkRecord:
         subject=str(message.subject),
         subject_version=str(message.subject_version),
         latency_ms=float(message.latency_ms),
+        q_rad=_joints(message, "joints", (6,)),
+        joints_rad=_joints(message, "joint_targets", (len(rows), 6)),
     )
+
+
+def _joints(message: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    """Return joint angles of a decision; None where it has none, as in recordings of earlier versions."""
+    values = np.array(getattr(message, name, ()), dtype=np.float64)
+    return values.reshape(shape) if values.size and values.size == math.prod(shape) else None
 
 
 def _motion(message: Any) -> MotionVerdict:

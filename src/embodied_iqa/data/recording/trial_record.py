@@ -63,6 +63,8 @@ class ChunkRecord:
         subject: Name of the VLA.
         subject_version: Its version.
         latency_ms: Time the decision took.
+        q_rad: ``(6,)`` float64, joint angles in the observation; None where it had none.
+        joints_rad: ``(K, 6)`` float64, see `world.protocols.ActionChunk`; None where it commands the tool.
     """
 
     stamp_ns: int
@@ -80,6 +82,8 @@ class ChunkRecord:
     subject: str
     subject_version: str
     latency_ms: float
+    q_rad: NDArray[np.float64] | None = None
+    joints_rad: NDArray[np.float64] | None = None
 
     @property
     def is_decision(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import RearmArm, StopArm
@@ -21,7 +23,15 @@ from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.live.ros.action_gripper import make_action_gripper
-from embodied_iqa.live.ros.conversion import header_of, increments_of, joints_to_msg, lease_of, ns_of, pose_of
+from embodied_iqa.live.ros.conversion import (
+    header_of,
+    increments_of,
+    joint_goal_of,
+    joints_to_msg,
+    lease_of,
+    ns_of,
+    pose_of,
+)
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
@@ -173,13 +183,16 @@ class ArmNode(ManagedNode[ArmParameters]):
         if message.status != ActionChunk.STATUS_ACT:
             return
         try:
-            view = parse_view(message.view)
-        except UsageError as error:
+            view, joints = parse_view(message.view), joint_goal_of(message)
+        except (UsageError, ValueError) as error:
             self._runner.refused += 1
             self.get_logger().error(f"goal {message.sequence} refused: {error}", throttle_duration_sec=1.0)
             return
         stamp_ns = ns_of(message.header.stamp)
-        self._runner.take_goal(ArmGoal(increments_of(message), view, stamp_ns, message.sequence))
+        goal = ArmGoal(increments_of(message), view, stamp_ns, message.sequence)
+        if joints is not None:
+            goal = replace(goal, q_seen_rad=joints[0], joints_rad=joints[1])
+        self._runner.take_goal(goal)
 
     def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
         measured = self._arm.read()

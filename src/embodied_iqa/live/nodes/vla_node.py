@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import SetTask
 from geometry_msgs.msg import Pose, PoseStamped
+from numpy.typing import NDArray
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
@@ -56,7 +58,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._desk = DecisionDesk(decider)
         self._reference: tuple[DecisionRequest, Callable[[], None]] | None = None
         self._poses: StateHistory[Pose] = StateHistory()
-        self._grippers: StateHistory[float] = StateHistory()
+        self._joints: StateHistory[tuple[float, ...]] = StateHistory()
         self._assumed_tool = None if self.config.has_arm else self._tool_without_arm()
         self._outputs: dict[Source, Publisher[ActionChunk]] = {
             Source.DISTORTED: self.create_publisher(ActionChunk, "vla/actions", EVENT),
@@ -126,8 +128,13 @@ class VlaNode(ManagedNode[VlaParameters]):
         """Return the pose of the tool and the state of the gripper in an image; None where not yet known."""
         if self._assumed_tool is not None:
             return self._assumed_tool
-        pose, gripper = self._poses.at(stamp_ns), self._grippers.at(stamp_ns)
-        return None if pose is None or gripper is None else (pose, gripper)
+        pose, joints = self._poses.at(stamp_ns), self._joints.at(stamp_ns)
+        return None if pose is None or joints is None else (pose, joints[-1])
+
+    def _joints_at(self, stamp_ns: int) -> NDArray[np.float64] | None:
+        """Return the joint angles ``(6,)`` in an image, of the arm whose joints a policy may command."""
+        joints = self._joints.at(stamp_ns) if self.config.shows_joints else None
+        return None if joints is None or len(joints) != 7 else np.array(joints[:6])
 
     def _take_pose(self, message: PoseStamped) -> None:
         if tool_pose_of(self, message) is not None:
@@ -136,7 +143,7 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def _take_joints(self, message: JointState) -> None:
         if message.position:
-            self._grippers.add(ns_of(message.header.stamp), float(message.position[-1]))
+            self._joints.add(ns_of(message.header.stamp), tuple(map(float, message.position)))
             self._consider()
 
     def _take_status(self, message: ArmStatus) -> None:
@@ -200,7 +207,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             return
         pose, gripper = tool
         info = subject.info.at_turn(self._desk.state.turn)
-        questions = self._desk.ask(stamp_ns, matrix_from_pose(pose), gripper)
+        questions = self._desk.ask(stamp_ns, matrix_from_pose(pose), gripper, self._joints_at(stamp_ns))
         for place, request in enumerate(questions, start=1):
             found = {view: frames.frames.frame(view, request.source, stamp_ns) for view in info.views}
             seen = {view: frame for view, frame in found.items() if frame is not None}
@@ -257,6 +264,7 @@ def _message_of(record: ChunkRecord, task: str, pose: Pose) -> ActionChunk:
     message.view, message.source, message.task = str(record.view), int(record.source), task
     message.sequence, message.step = record.sequence, record.step
     message.tool_pose, message.gripper = pose, record.gripper
+    message.joints = [] if record.q_rad is None else record.q_rad.tolist()
     message.subject, message.subject_version = record.subject, record.subject_version
     message.latency_ms = record.latency_ms
     return message

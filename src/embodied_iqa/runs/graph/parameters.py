@@ -197,6 +197,12 @@ class VlaParameters:
     policy: PolicyOptions = field(default_factory=PolicyOptions)
 
     @property
+    def shows_joints(self) -> bool:
+        """Whether a policy may see and command joints: those of a UR5 with the tool that policies know."""
+        is_ur5 = self.simulated or self.arm_model is ArmModel.UR5
+        return self.has_arm and is_ur5 and self.tool_length_m == TOOL_2F140_M
+
+    @property
     def options(self) -> VlaOptions:
         """Options of the subject."""
         return VlaOptions(self.loading, self.server, self.policy)

@@ -274,6 +274,7 @@ class Rescorer:
             self.live.task,
             live.T_base_tool,
             live.gripper,
+            live.q_rad,
         )
         frames = {view: self._policy_frame(view, live.source, live.stamp_ns) for view in vla.info.views}
         again = decide(vla, request, frames)

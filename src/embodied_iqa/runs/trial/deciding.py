@@ -37,6 +37,7 @@ class DecisionRequest:
         task: The instruction.
         T_base_tool: ``(4, 4)`` float64 (m).
         gripper: 0 open to 1 closed.
+        q_rad: ``(6,)`` float64, joint angles; None where they are not known.
     """
 
     stamp_ns: int
@@ -46,6 +47,7 @@ class DecisionRequest:
     task: str
     T_base_tool: NDArray[np.float64]
     gripper: float
+    q_rad: NDArray[np.float64] | None = None
 
 
 def decide(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], turn: int = 0) -> ChunkRecord:
@@ -73,6 +75,7 @@ def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame]) -> Act
         T_base_tool=request.T_base_tool,
         gripper=request.gripper,
         step=request.step,
+        q_rad=request.q_rad if vla.info.joints_of else None,
     )
     chunk = vla.act(observation)
     increments = np.asarray(chunk.increments, dtype=np.float64)
@@ -84,7 +87,29 @@ def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame]) -> Act
     status, seen = ChunkStatus(chunk.status), None if chunk.seen is None else float(chunk.seen)
     if seen is not None and not 0.0 <= seen <= 1.0:
         raise InputError("malformed probability that the target is seen", expected="0 to 1", got=seen)
-    return replace(chunk, status=status, increments=increments, target_px=target_px, seen=seen)
+    joints_rad = _joints_of(vla.info, chunk, len(increments))
+    return replace(
+        chunk, status=status, increments=increments, target_px=target_px, seen=seen, joints_rad=joints_rad
+    )
+
+
+def _joints_of(info: SubjectInfo, chunk: ActionChunk, steps: int) -> NDArray[np.float64] | None:
+    """Return the joint targets of a chunk, ``(K, 6)``, or None.
+
+    Raises:
+        InputError: The subject does not declare that it commands joints, or they are malformed.
+    """
+    if chunk.joints_rad is None or steps == 0:
+        return None
+    if not info.joints_of:
+        raise InputError(
+            f"{info.name} gives joint angles and does not declare whose",
+            expected="SubjectInfo.joints_of, such as ur5",
+        )
+    joints = np.asarray(chunk.joints_rad, dtype=np.float64)
+    if joints.shape != (steps, 6) or not np.isfinite(joints).all():
+        raise InputError("malformed joint angles", expected=f"({steps}, 6) finite numbers", got=joints.shape)
+    return joints
 
 
 def chunk_record(info: SubjectInfo, request: DecisionRequest, outcome: Outcome[ActionChunk]) -> ChunkRecord:
@@ -106,6 +131,8 @@ def chunk_record(info: SubjectInfo, request: DecisionRequest, outcome: Outcome[A
         subject=info.name,
         subject_version=info.version,
         latency_ms=outcome.latency_ms if chunk is None else outcome.model_ms,
+        q_rad=request.q_rad if info.joints_of else None,
+        joints_rad=None if chunk is None else chunk.joints_rad,
     )
 
 

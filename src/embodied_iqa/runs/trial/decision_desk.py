@@ -103,7 +103,11 @@ class DecisionDesk:
         return None if self.is_busy else self._decider.choose(self.state, stamps_ns)
 
     def ask(
-        self, stamp_ns: int, T_base_tool: NDArray[np.float64], gripper: float
+        self,
+        stamp_ns: int,
+        T_base_tool: NDArray[np.float64],
+        gripper: float,
+        q_rad: NDArray[np.float64] | None = None,
     ) -> tuple[DecisionRequest, ...]:
         """Open the questions about a stamp; the first one is the arm's.
 
@@ -111,6 +115,7 @@ class DecisionDesk:
             stamp_ns: Of the frames.
             T_base_tool: ``(4, 4)`` float64, the tool in the frames (m).
             gripper: 0 open to 1 closed.
+            q_rad: ``(6,)`` float64, joint angles; None where they are not known.
         """
         self.state = state = self._decider.decided(self.state, stamp_ns)
         requests = tuple(
@@ -122,6 +127,7 @@ class DecisionDesk:
                 task=state.task,
                 T_base_tool=T_base_tool,
                 gripper=gripper,
+                q_rad=q_rad,
             )
             for source in _BOTH
         )

@@ -14,7 +14,8 @@ from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
 from embodied_iqa.arm.robot.arm_runner import ArmRunner
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
-from embodied_iqa.arm.robot.ensembling import Predicted, ensembled
+from embodied_iqa.arm.robot.ensembling import Predicted, increments_of
+from embodied_iqa.arm.robot.ensembling import ensembled as points_of
 from embodied_iqa.arm.robot.messages import GoalOutcome
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import UsageError
@@ -34,6 +35,10 @@ def predicted(seed: int, begin_ms: int, count: int = 6, turn: float = 0.05) -> t
     return Predicted.of(increments, T_0, begin_ms * MS), np.concatenate(
         [T_0[None], chain_increments(T_0, increments)]
     )
+
+
+def ensembled(*arguments: object) -> np.ndarray:
+    return increments_of(*points_of(*arguments))
 
 
 def test_equal_predictions_stay_as_they_are() -> None:

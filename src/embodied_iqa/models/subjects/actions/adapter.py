@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import T_BASE_LINK_BASE, increments_between, rotation_to_rotvec
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.models.subjects.actions.arms import arm_of
 from embodied_iqa.models.subjects.actions.convention import (
     ActionConvention,
@@ -18,6 +19,7 @@ from embodied_iqa.models.subjects.actions.convention import (
     Motion,
 )
 from embodied_iqa.models.subjects.actions.rotations import rotations_of
+from embodied_iqa.world.protocols import VlaObservation
 
 Array = NDArray[np.float64]
 
@@ -87,7 +89,7 @@ def checked_rows(rows: Any, convention: ActionConvention) -> Array:
 
 
 def arm_joints(convention: ActionConvention, T_base_tool: Array) -> Array:
-    """Return the joints of the policy's own arm with its base and tool where ours are.
+    """Return the joints of a policy's own arm with its base and tool where ours are.
 
     Raises:
         InputError: The pose is out of its reach.
@@ -95,24 +97,48 @@ def arm_joints(convention: ActionConvention, T_base_tool: Array) -> Array:
     return arm_of(convention.arm).inverse(T_BASE_LINK_BASE @ T_base_tool)
 
 
+def joints_seen(convention: ActionConvention, observation: VlaObservation) -> Array | None:
+    """Return the joints to show a policy that commands joints: ours where it is for our arm; else None.
+
+    Raises:
+        InputError: The pose is out of the reach of its own arm.
+    """
+    if convention.kind is not ActionKind.JOINTS:
+        return None
+    if convention.arm == ArmModel.UR5 and observation.q_rad is not None:
+        return observation.q_rad
+    return arm_joints(convention, observation.T_base_tool)
+
+
+def joint_targets(rows: Array, convention: ActionConvention, observation: VlaObservation) -> Array | None:
+    """Return our arm's joints ``(K, 6)`` after each row; None where a policy does not command those.
+
+    Also None where the joints that it was shown are not the measured ones.
+    """
+    if convention.arm != ArmModel.UR5 or convention.arms != 1 or observation.q_rad is None:
+        return None
+    return _joint_angles(rows[:, : convention.joints], convention, observation.q_rad)
+
+
 def _increments(
     rows: Array, convention: ActionConvention, T_base_tool: Array, gripper: float, q_rad: Array | None
 ) -> Array:
     if convention.kind is ActionKind.JOINTS:
         q = arm_joints(convention, T_base_tool) if q_rad is None else np.asarray(q_rad, dtype=np.float64)
-        T = _joint_poses(rows[:, :-1] * convention.joint_scale_rad, convention, q)
+        angles = _joint_angles(rows[:, :-1], convention, q)
+        T = arm_of(convention.arm).forward(np.concatenate([q[None], angles]))
     else:
         T = _cartesian_poses(rows[:, :-1], convention, T_BASE_LINK_BASE @ T_base_tool)
     states = _gripper_states(rows[:, -1], convention.gripper, gripper)
     return np.concatenate([increments_between(T), states[:, None]], axis=1)
 
 
-def _joint_poses(values_rad: Array, convention: ActionConvention, q_rad: Array) -> Array:
+def _joint_angles(values: Array, convention: ActionConvention, q_rad: Array) -> Array:
+    """Return ``(K, N)`` joints after each row (rad)."""
+    values_rad: Array = values * convention.joint_scale_rad
     if convention.motion is Motion.DELTA:
-        values_rad = q_rad + np.cumsum(values_rad, axis=0)
-    elif convention.motion is Motion.FROM_START:
-        values_rad = q_rad + values_rad
-    return arm_of(convention.arm).forward(np.concatenate([q_rad[None], values_rad]))
+        return q_rad + np.cumsum(values_rad, axis=0)
+    return q_rad + values_rad if convention.motion is Motion.FROM_START else values_rad
 
 
 def _cartesian_poses(values: Array, convention: ActionConvention, T_policy_tool: Array) -> Array:

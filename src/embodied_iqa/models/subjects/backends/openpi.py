@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import Frame, View, parse_view
 from embodied_iqa.models.subjects.actions.action_statistics import Statistics
-from embodied_iqa.models.subjects.actions.adapter import arm_joints, checked_rows
-from embodied_iqa.models.subjects.actions.convention import ActionConvention, ActionKind
+from embodied_iqa.models.subjects.actions.adapter import checked_rows, joints_seen
+from embodied_iqa.models.subjects.actions.convention import ActionConvention
 from embodied_iqa.models.subjects.actions.observation import observation_for
 from embodied_iqa.models.subjects.actions.table import OWN
 from embodied_iqa.models.subjects.backends.policies import (
@@ -73,9 +73,7 @@ class OpenPiVla:
             InputError: The actions do not match the convention.
         """
         convention = self._convention
-        q_rad = None
-        if convention.kind is ActionKind.JOINTS:
-            q_rad = arm_joints(convention, observation.T_base_tool)
+        q_rad = joints_seen(convention, observation)
         answer = self._client.infer(observation_for(convention, observation, self.info.views, q_rad))
         if convention is OWN:
             return _own_chunk(answer)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.actions.action_statistics import Statistics, load_statistics
-from embodied_iqa.models.subjects.actions.adapter import checked_rows, to_increments
+from embodied_iqa.models.subjects.actions.adapter import checked_rows, joint_targets, to_increments
 from embodied_iqa.models.subjects.actions.convention import ActionConvention
 from embodied_iqa.models.subjects.actions.table import CONVENTIONS, convention_of
 from embodied_iqa.models.subjects.catalogue import StatisticsKind, SubjectEntry
@@ -106,4 +106,9 @@ def chunk_from_rows(
     if statistics is not None:
         values = statistics.first(convention.numbers).undo(values)
     increments = to_increments(values, convention, observation.T_base_tool, observation.gripper, q_rad)
-    return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({convention.name})")
+    return ActionChunk(
+        ChunkStatus.ACT,
+        increments,
+        f"{len(increments)} steps ({convention.name})",
+        joints_rad=joint_targets(values, convention, observation),
+    )

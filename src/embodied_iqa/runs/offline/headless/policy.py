@@ -38,7 +38,8 @@ class HeadlessPolicy:
         self._cameras = cameras
         self._decider = Decider(round(config.decide_again_s * SECOND_NS), config.max_chunks, config.horizon)
         self._state = DeciderState()
-        self._tools: StateHistory[tuple[NDArray[np.float64], float]] = StateHistory()
+        self._shows_joints = config.shows_joints
+        self._tools: StateHistory[tuple[NDArray[np.float64], float, NDArray[np.float64]]] = StateHistory()
 
     @property
     def cameras(self) -> tuple[View, ...]:
@@ -52,7 +53,8 @@ class HeadlessPolicy:
     def take_report(self, report: ArmReport) -> None:
         """Note a report of the arm."""
         if report.T_base_tool is not None:
-            tool = as_sent(report.T_base_tool), report.measured.gripper.position
+            measured = report.measured
+            tool = as_sent(report.T_base_tool), measured.gripper.position, measured.q_rad
             self._tools.add(report.measured.stamp_ns, tool)
         self._state = self._decider.arm_seen(
             self._state,
@@ -95,6 +97,7 @@ class HeadlessPolicy:
             task=self._state.task,
             T_base_tool=tool[0],
             gripper=tool[1],
+            q_rad=tool[2] if self._shows_joints else None,
         )
         raw = self._decide(request)
         if any(self._cameras.differs(view, stamp_ns) for view in self.cameras):
@@ -117,4 +120,11 @@ def goal_of(chunk: ChunkRecord) -> ArmGoal | None:
     """Return the goal of the arm, or None where there is nothing to do."""
     if chunk.status is not ChunkStatus.ACT:
         return None
-    return ArmGoal(chunk.increments, chunk.view, chunk.stamp_ns, chunk.sequence)
+    return ArmGoal(
+        chunk.increments,
+        chunk.view,
+        chunk.stamp_ns,
+        chunk.sequence,
+        q_seen_rad=chunk.q_rad,
+        joints_rad=chunk.joints_rad,
+    )

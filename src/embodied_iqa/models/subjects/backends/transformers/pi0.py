@@ -19,16 +19,16 @@ from embodied_iqa.models.subjects.actions.action_statistics import (
     checked_statistics,
     load_statistics,
 )
-from embodied_iqa.models.subjects.actions.adapter import arm_joints, to_increments
-from embodied_iqa.models.subjects.actions.convention import ActionConvention, ActionKind
+from embodied_iqa.models.subjects.actions.adapter import joints_seen
+from embodied_iqa.models.subjects.actions.convention import ActionConvention
 from embodied_iqa.models.subjects.actions.observation import state_for
-from embodied_iqa.models.subjects.backends.policies import convention_for, views_for
+from embodied_iqa.models.subjects.backends.policies import chunk_from_rows, convention_for, views_for
 from embodied_iqa.models.subjects.backends.transformers.features import tower_features
 from embodied_iqa.models.subjects.backends.transformers.loading import LoadedModel, load_model
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
 from embodied_iqa.models.subjects.checkpoints import Checkpoint
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaRequest
-from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.world.protocols import ActionChunk, SubjectInfo, VlaObservation
 
 Array = NDArray[np.float64]
 
@@ -152,8 +152,7 @@ class Pi0Vla:
         return {"device": self._model.device, "dtype": self._model.dtype}
 
     def _joints(self, observation: VlaObservation) -> Array | None:
-        is_joints = self._convention.kind is ActionKind.JOINTS
-        return arm_joints(self._convention, observation.T_base_tool) if is_joints else None
+        return joints_seen(self._convention, observation)
 
     def _inputs(
         self, observations: Sequence[VlaObservation], joints: Sequence[Array | None]
@@ -182,10 +181,7 @@ class Pi0Vla:
 
     def _chunk(self, rows: Array, observation: VlaObservation, q_rad: Array | None) -> ActionChunk:
         statistics = self._normalisation.actions.first(self._convention.numbers)
-        increments = to_increments(
-            statistics.undo(rows), self._convention, observation.T_base_tool, observation.gripper, q_rad
-        )
-        return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({self._convention.name})")
+        return chunk_from_rows(rows, self._convention, observation, statistics, q_rad)
 
 
 def _normalisation(policy: PolicyOptions, kinds: _Kinds, processor: Any) -> Normalisation:

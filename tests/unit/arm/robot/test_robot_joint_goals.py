@@ -1,0 +1,148 @@
+"""Goals in joints on a receding horizon: they are moved, within every limit, and only those of this arm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arm_bench import HOME, MS
+from test_robot_joining import assert_within_limits
+from test_robot_receding import CONTROLLER, RATE_HZ, Rig
+
+from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
+from embodied_iqa.arm.robot.arm_runner import ArmRunner
+from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.messages import ArmGoal, GoalOutcome
+from embodied_iqa.base.kinematics import increments_between
+from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.imaging.images.frame import View
+
+KINEMATICS = CONTROLLER.planner.kinematics
+TURN = np.array([0.004, 0.003, -0.006, 0.002, 0.005, -0.02])
+"""Of each joint in a step."""
+
+
+def goal_of(q_rad: np.ndarray, targets: np.ndarray, stamp_ns: int, sequence: int) -> ArmGoal:
+    poses = KINEMATICS.forward(np.concatenate([q_rad[None], targets]))
+    increments = np.hstack([increments_between(poses), np.zeros((len(targets), 1))])
+    return ArmGoal(increments, View.WRIST, stamp_ns, sequence, q_seen_rad=q_rad, joints_rad=targets)
+
+
+def steady(q_rad: np.ndarray, count: int = 10, turn: np.ndarray = TURN) -> np.ndarray:
+    return q_rad + np.arange(1, count + 1)[:, None] * turn
+
+
+def asked(rig: Rig, make: object = steady, sequence: int = 1, latency: int = 10) -> ArmGoal:
+    """A goal of a policy that sees the joints in a frame; it comes 80 ms later."""
+    stamp_ns, q_rad = rig.frame(), rig.q.copy()
+    for _ in range(latency):
+        rig.tick()
+    goal = goal_of(q_rad, make(q_rad), stamp_ns, sequence)
+    rig.runner.take_goal(goal)
+    return goal
+
+
+def test_the_arm_comes_to_the_last_joints_and_goes_on_from_chunk_to_chunk() -> None:
+    rig = Rig().armed()
+    for sequence in (1, 2, 3):
+        goal = asked(rig, sequence=sequence)
+        for _ in range(24):
+            rig.tick()
+    rig.until(lambda _tick: rig.runner.state.run is None)
+    for sequence in (1, 2, 3):
+        assert rig.outcomes(sequence) == [GoalOutcome.ACCEPTED, GoalOutcome.COMPLETED]
+    np.testing.assert_allclose(rig.q, goal.joints_rad[-1], atol=1e-9)
+    commands = np.array([HOME, *rig.commands])
+    assert_within_limits(commands)
+    speeds = np.abs(np.diff(commands[:, 5])) / 0.008
+    moving = np.flatnonzero(speeds > 0.95 * 0.02 * RATE_HZ)
+    assert speeds[moving[0] : moving[-1]].min() > 0.8 * 0.02 * RATE_HZ
+
+
+def test_joints_pass_a_singularity_of_the_wrist_that_stops_a_motion_of_the_tool() -> None:
+    start = HOME.copy()
+    start[4] = 0.12
+    through = np.array([0.0, 0.0, 0.0, 0.0, -0.03, 0.0])
+
+    def passed(*, joints: bool) -> Rig:
+        rig = Rig(q=start).armed()
+        stamp_ns = rig.frame()
+        goal = goal_of(start, steady(start, turn=through), stamp_ns, 1)
+        rig.runner.take_goal(goal if joints else replace(goal, q_seen_rad=None, joints_rad=None))
+        for _ in range(150):
+            rig.tick()
+        return rig
+
+    moved, refused = passed(joints=True), passed(joints=False)
+    assert moved.outcomes(1) == [GoalOutcome.ACCEPTED, GoalOutcome.COMPLETED]
+    assert moved.q[4] == pytest.approx(0.12 - 0.3, abs=1e-9)
+    assert_within_limits(np.array([start, *moved.commands]))
+    assert refused.outcomes(1) == [GoalOutcome.REFUSED]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"joints_rad": steady(HOME)[:-1]}, "9 joint targets for 10 steps"),
+        ({"q_seen_rad": None}, "no joints that it saw"),
+        ({"joints_rad": np.full((10, 6), np.nan)}, "not finite"),
+        ({"joints_rad": steady(HOME) + np.array([0, 0.01, 0, 0, 0, 0])}, "another arm or tool"),
+    ],
+)
+def test_joints_that_are_not_those_of_this_arm_are_refused(change: dict, words: str) -> None:
+    rig = Rig().armed()
+    rig.runner.take_goal(replace(goal_of(HOME, steady(HOME), rig.frame(), 1), **change))
+    rig.tick()
+    assert rig.outcomes(1) == [GoalOutcome.REFUSED]
+    assert words in rig.goals[0][2]
+    assert rig.runner.state.run is None
+
+
+def test_a_policy_for_another_model_is_refused() -> None:
+    rig = Rig(
+        ArmRunner(make_controller(options=CONTROLLER.options, model=ArmModel.UR5E), report_rate_hz=25.0)
+    )
+    rig.armed().runner.take_goal(goal_of(HOME, steady(HOME), rig.frame(), 1))
+    rig.tick()
+    assert "another arm or tool" in rig.goals[0][2]
+
+
+def test_a_jump_is_refused_and_a_joint_beyond_its_limit_or_a_tool_in_the_table_stops_the_arm() -> None:
+    rig = Rig().armed()
+    far = steady(HOME) + np.array([0.0, 0, 0, 0, 0, 0.6])
+    rig.runner.take_goal(goal_of(HOME, far, rig.frame(), 1))
+    rig.tick()
+    assert rig.outcomes(1) == [GoalOutcome.REFUSED]
+    assert "turns a joint by 0.58 rad" in rig.goals[0][2]
+    for turn in (np.array([0, 0, 0, 0, 0, 0.49]), np.array([0, 0.12, 0, -0.12, 0, 0])):
+        rig = Rig().armed()
+        rig.runner.take_goal(goal_of(HOME, steady(HOME, 20, turn), rig.frame(), 1))
+        stop = rig.tick().stop
+        assert stop is not None
+        assert stop.cause.is_emergency
+
+
+def test_joints_are_averaged_as_angles() -> None:
+    horizon = HorizonOptions(Horizon.RECEDING, 3, RATE_HZ, ensembling=True, ensembling_decay=0.0)
+    controller = make_controller(options=ControllerOptions(horizon=horizon))
+    rig = Rig(ArmRunner(controller, report_rate_hz=25.0)).armed()
+    first_ns = rig.frame()
+    rig.runner.take_goal(goal_of(HOME, steady(HOME), first_ns, 1))
+    for _ in range(24):
+        rig.tick()
+    begun_ns = first_ns  # the arm had stood: the first step began when the goal came, a tick after its frame
+    stamp_ns = rig.frame()
+    q_rad = rig.q.copy()
+    other = goal_of(q_rad, steady(q_rad, turn=-TURN), stamp_ns, 2)
+    rig.runner.take_goal(other)
+    rig.tick()
+    assert rig.outcomes(2) == [GoalOutcome.ACCEPTED]
+    averaged = rig.runner.state.run.goal.joints_rad
+    steps = (stamp_ns - begun_ns) / 1e9 * RATE_HZ
+    for step in (1, 2, 3):
+        old = HOME + (steps + step) * TURN
+        np.testing.assert_allclose(averaged[step - 1], 0.5 * (old + other.joints_rad[step - 1]), atol=1e-3)
+    np.testing.assert_allclose(averaged[-1], other.joints_rad[-1], atol=1e-12)
+    assert rig.now_ns - stamp_ns < 100 * MS
