@@ -64,7 +64,7 @@ class Bench:
         self.now_ns, self.action = 100 * MS, Action()
         self.gripper = ActionGripper(self, OPTIONS, self.action, goal)  # type: ignore[arg-type]
 
-    def create_subscription(self, _kind: type, _topic: str, take: Any, _qos: Any) -> None:
+    def create_subscription(self, _kind: type, _topic: str, take: Any, **_qos: Any) -> None:
         self.take = take
 
     def get_clock(self) -> SimpleNamespace:

@@ -92,7 +92,7 @@ class Cell:
     def create_client(self, _kind: type, name: str) -> Endpoint:
         return self._endpoints.setdefault(name, Endpoint(name))
 
-    def create_subscription(self, _kind: type, topic: str, take: Callable[[Any], None], _qos: Any) -> None:
+    def create_subscription(self, _kind: type, topic: str, take: Callable[[Any], None], **_qos: Any) -> None:
         self._takers[topic] = take
 
     def create_timer(self, _seconds: float, look: Callable[[], None], **_clock: Any) -> None:
@@ -258,7 +258,7 @@ def test_a_gripper_that_failed_stops_the_arm_until_it_is_armed_again() -> None:
 
     client = SimpleNamespace(send_goal_async=send, server_is_ready=lambda: True)
     options = Ros2ControlOptions(gripper=ActionGripperOptions(joint="wrist_3_joint", closed=0.7))
-    node = SimpleNamespace(create_subscription=lambda _kind, _topic, take, _qos: takers.append(take))
+    node = SimpleNamespace(create_subscription=lambda _kind, _topic, take, **_qos: takers.append(take))
     takers: list[Callable[[JointState], None]] = []
     gripper = ActionGripper(node, options, client, lambda: SimpleNamespace(command=SimpleNamespace()))  # type: ignore[arg-type]
     cell = Cell(gripper=gripper)

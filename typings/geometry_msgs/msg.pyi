@@ -48,6 +48,28 @@ class Quaternion:
         w: float = ...,
     ) -> None: ...
 
+class Transform:
+    translation: Vector3
+    rotation: Quaternion
+    def __init__(
+        self,
+        *,
+        translation: Vector3 = ...,
+        rotation: Quaternion = ...,
+    ) -> None: ...
+
+class TransformStamped:
+    header: Header
+    child_frame_id: str
+    transform: Transform
+    def __init__(
+        self,
+        *,
+        header: Header = ...,
+        child_frame_id: str = ...,
+        transform: Transform = ...,
+    ) -> None: ...
+
 class Twist:
     linear: Vector3
     angular: Vector3

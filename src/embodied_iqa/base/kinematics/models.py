@@ -93,6 +93,8 @@ class ArmModel(StrEnum):
         return math.radians(120.0 if self.geometry.name in _SLOW_SHOULDERS else 180.0)
 
 
+T_BASELINK_BASE: Final = np.diag([-1.0, -1.0, 1.0, 1.0])
+"""The frame base_link of a UR's URDF and the controller's base differ by half a turn about z."""
 NAMED_MODELS: Final = tuple(model for model in ArmModel if model is not ArmModel.UNSET)
 
 

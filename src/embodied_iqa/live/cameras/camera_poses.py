@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from embodied_iqa.imaging.images.hand_eye import (
     wrist_pose,
 )
 from embodied_iqa.live.cameras.camera_rig import CameraRig
-from embodied_iqa.live.ros.conversion import ns_of
+from embodied_iqa.live.ros.conversion import ns_of, optical_frame
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.qos import STATE, adjustable
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
@@ -71,6 +73,29 @@ def known_poses(config: CameraParameters, tool_poses: PoseHistory) -> dict[View,
         return wrist_pose(pose, T_flange_tool, tool_poses, round(hand_eye.longest_gap_s * SECOND_NS))
 
     return {view: pose_of(view) for view in config.views}
+
+
+def fix_cameras(
+    config: CameraParameters, fix: Callable[[str, str, NDArray[np.float64]], None]
+) -> frozenset[View]:
+    """Make the frames of the cameras that the parameters place: in that of the base or of the flange.
+
+    Args:
+        config: Views and calibration.
+        fix: Takes names of the parent and of the camera's optical frame, and the pose ``(4, 4)`` (m).
+
+    Returns:
+        The views of these cameras.
+
+    Raises:
+        UsageError: A pose is invalid or implausible.
+    """
+    hand_eye, frames = config.hand_eye, config.frames
+    for view, numbers in hand_eye.T_base_camera.items():
+        fix(frames.base, optical_frame(view), checked_pose(numbers, view, on_flange=False))
+    for view, numbers in hand_eye.T_flange_camera.items():
+        fix(frames.tool, optical_frame(view), checked_pose(numbers, view, on_flange=True))
+    return frozenset({*hand_eye.T_base_camera, *hand_eye.T_flange_camera})
 
 
 def followed_tool(rig: CameraRig) -> PoseHistory:

@@ -20,7 +20,8 @@ from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import tool_along_z
-from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.base.kinematics.models import T_BASELINK_BASE, ArmModel
+from embodied_iqa.base.kinematics.se3 import invert
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.live.ros.action_gripper import make_action_gripper
 from embodied_iqa.live.ros.conversion import (
@@ -35,6 +36,7 @@ from embodied_iqa.live.ros.conversion import (
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
+from embodied_iqa.live.ros.transforms import FrameBroadcaster
 from embodied_iqa.live.ros.ur_robot import UrRobot
 from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters, GripperKind, RobotKind
 
@@ -62,6 +64,9 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", **adjustable(STATE))
         self._pose_publisher = self.create_publisher(PoseStamped, "arm/tool_pose", **adjustable(STATE))
+        self._frames = FrameBroadcaster(self, config.arm_frames)
+        self._frames.fix(config.frames.base_link, config.frames.base, T_BASELINK_BASE)
+        self._T_tool_flange = invert(tool_along_z(config.tool_length_m))
         group = MutuallyExclusiveCallbackGroup()
         self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
         self.create_subscription(ActionChunk, "vla/actions", self._take_chunk, EVENT, callback_group=group)
@@ -126,6 +131,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         """Return what the arm does and why."""
         runner, state = self._runner, self._runner.state
         values: dict[str, object] = {"holds": runner.holds, "refused": runner.refused} | self._arm.counts()
+        values["frames"] = self._frames.state
         if self._arm.problem:
             return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
         return Health(
@@ -169,9 +175,13 @@ class ArmNode(ManagedNode[ArmParameters]):
             return
         measured = report.measured
         positions = [*measured.q_rad.tolist(), measured.gripper.position]
-        joints = joints_to_msg(measured.stamp_ns, positions, [*measured.qd_radps.tolist(), 0.0])
+        names, frames = self.config.all_joints, self.config.frames
+        speeds = [*measured.qd_radps.tolist(), 0.0]
+        joints = joints_to_msg(measured.stamp_ns, positions, speeds, names, frames.base)
         self._joint_publisher.publish(joints)
         self._pose_publisher.publish(PoseStamped(header=joints.header, pose=pose_of(report.T_base_tool)))
+        T_base_flange = report.T_base_tool @ self._T_tool_flange
+        self._frames.send(frames.base, frames.tool, T_base_flange, measured.stamp_ns)
 
     def _take_lease(self, message: GateLease) -> None:
         try:

@@ -7,10 +7,12 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.images.frame import Frame
+from embodied_iqa.live.cameras.camera_poses import fix_cameras
 from embodied_iqa.live.cameras.camera_rig import CameraFeed, CameraRig
-from embodied_iqa.live.ros.conversion import frame_to_msgs
+from embodied_iqa.live.ros.conversion import frame_to_msgs, optical_frame
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.live.ros.qos import IMAGE
+from embodied_iqa.live.ros.transforms import FrameBroadcaster
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 
 
@@ -24,6 +26,8 @@ class CameraNode(BaseNode[CameraParameters]):
         self._infos = self.create_publishers(CameraInfo, "camera/{view}/camera_info", views, IMAGE)
         self._poses = self.create_publishers(PoseStamped, "camera/{view}/pose", views, IMAGE)
         self._counts = dict.fromkeys(views, 0)
+        self._broadcaster = FrameBroadcaster(self, self.config.frames.publish)
+        self._fixed = fix_cameras(self.config, self._broadcaster.fix)
         open_feed = load(self.config.source.opener)
         self._feed: CameraFeed = open_feed(CameraRig(self, self.config, self._publish))
 
@@ -31,7 +35,8 @@ class CameraNode(BaseNode[CameraParameters]):
         """Return the state of the source, and the number of published images."""
         health = self._feed.health()
         counts = {f"{view} images": count for view, count in self._counts.items()}
-        return Health(health.level, health.message, counts | health.values)
+        values = counts | health.values | {"frames": self._broadcaster.state}
+        return Health(health.level, health.message, values)
 
     def destroy_node(self) -> None:
         """Close the cameras."""
@@ -44,6 +49,9 @@ class CameraNode(BaseNode[CameraParameters]):
         self._poses[view].publish(pose)
         self._images[view].publish(image)
         self._counts[view] += 1
+        if frame.T_base_camera is not None and view not in self._fixed:
+            base = self.config.frames.base
+            self._broadcaster.send(base, optical_frame(view), frame.T_base_camera, frame.stamp_ns)
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 
+from embodied_iqa.arm.robot.foreign.options import JOINTS
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.base.units import SECOND_NS
@@ -36,7 +37,8 @@ from embodied_iqa.runs.trial.protocol import TrialPlan
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus
 
 BASE_FRAME: Final = "base"
-JOINT_NAMES: Final = ("joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gripper")
+JOINT_NAMES: Final = (*(f"{name}_joint" for name in JOINTS), "gripper")
+"""Of a UR, as its URDF names them, and of its gripper."""
 LATEST_NS: Final = 2**31 * SECOND_NS - 1
 """The latest time that a message can hold."""
 
@@ -75,10 +77,20 @@ def header_of(stamp_ns: int, frame_id: str = BASE_FRAME) -> Header:
     return Header(stamp=time_of(stamp_ns), frame_id=frame_id)
 
 
-def joints_to_msg(stamp_ns: int, positions: Sequence[float], velocities: Sequence[float] = ()) -> JointState:
+def joints_to_msg(
+    stamp_ns: int,
+    positions: Sequence[float],
+    velocities: Sequence[float] = (),
+    names: Sequence[str] = JOINT_NAMES,
+    frame_id: str = BASE_FRAME,
+) -> JointState:
     """Return the six joints [rad, rad/s], followed by the gripper where there is a seventh value."""
-    names = list(JOINT_NAMES[: len(positions)])
-    return JointState(header=header_of(stamp_ns), name=names, position=positions, velocity=velocities)
+    return JointState(
+        header=header_of(stamp_ns, frame_id),
+        name=list(names[: len(positions)]),
+        position=positions,
+        velocity=velocities,
+    )
 
 
 def pose_of(T: NDArray[np.float64]) -> Pose:

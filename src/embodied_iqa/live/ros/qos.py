@@ -46,6 +46,10 @@ NEWEST_SENSOR = _profile(1, reliable=False)
 """The same where a newer message replaces the one that waits."""
 NEWEST_STATE = _profile(1, reliable=False)
 """States of other people's drivers at a high rate: only the newest one counts."""
+TRANSFORMS = _profile(100)
+"""/tf, as tf2 has it."""
+TRANSFORMS_STATIC = _profile(100, latched=True)
+"""/tf_static of all nodes, as tf2 hears it."""
 CLOCK = _profile(1, reliable=False)
 """As the time source of rclpy requires it."""
 

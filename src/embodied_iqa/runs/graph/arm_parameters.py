@@ -9,13 +9,14 @@ from ipaddress import ip_address
 from typing import ClassVar
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
-from embodied_iqa.arm.robot.foreign.options import Ros2ControlOptions
+from embodied_iqa.arm.robot.foreign.options import JOINTS, Ros2ControlOptions
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
+from embodied_iqa.runs.graph.frame_parameters import FrameParameters, FramePublishing
 
 
 class RobotKind(StrEnum):
@@ -69,6 +70,9 @@ class ArmParameters:
         ros2_control: The arm behind the controllers of another driver.
         gripper: Gripper of the arm; robotiq is the one of ur.gripper, at ur.ip; action, with the driver
             ros2_control, the one of ros2_control.gripper.
+        joints: Names of the six joints from base to flange, behind frames.prefix, in what the node publishes.
+        gripper_joint: Name of the gripper's joint there.
+        frames: The frames base_link, base and tool0 on /tf_static and /tf.
     """
 
     FORMER_NAMES: ClassVar[Mapping[str, str]] = {"lease_wait_s": "controller.lease.wait_s"}
@@ -83,6 +87,31 @@ class ArmParameters:
     driver: ArmDriver = ArmDriver.RTDE
     ros2_control: Ros2ControlOptions = field(default_factory=Ros2ControlOptions)
     gripper: GripperKind = GripperKind.ROBOTIQ
+    joints: tuple[str, ...] = tuple(f"{name}_joint" for name in JOINTS)
+    gripper_joint: str = "gripper"
+    frames: FrameParameters = field(default_factory=FrameParameters)
+
+    def __post_init__(self) -> None:
+        """Refuse names of joints that are not those of six joints and a gripper."""
+        names = (*self.joints, self.gripper_joint)
+        if len(self.joints) != len(JOINTS) or "" in names or len({*names}) != len(names):
+            raise UsageError(
+                "arm_node.joints does not name the joints",
+                expected="six names, from base to flange, and another one in gripper_joint",
+                got=", ".join(names),
+            )
+
+    @property
+    def all_joints(self) -> tuple[str, ...]:
+        """Names of the joints from base to flange and of the gripper's, as published."""
+        return tuple(f"{self.frames.prefix}{name}" for name in (*self.joints, self.gripper_joint))
+
+    @property
+    def arm_frames(self) -> FramePublishing:
+        """Whether the node publishes frames: another driver has its own, unless they are asked for."""
+        wanted = self.frames.publish
+        is_driven = self.robot is RobotKind.UR5 and self.driver is ArmDriver.ROS2_CONTROL
+        return FramePublishing.OFF if is_driven and wanted is FramePublishing.AUTO else wanted
 
     @property
     def has_gripper(self) -> bool:

@@ -14,6 +14,7 @@ from embodied_iqa.imaging.images.hand_eye import IDENTITY
 from embodied_iqa.models.subjects.catalogue import Backend
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
+from embodied_iqa.runs.graph.frame_parameters import FrameParameters
 from embodied_iqa.runs.graph.topic_parameters import TopicParameters
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.faults import FaultRates
@@ -86,6 +87,7 @@ class CameraParameters:
         realsense: RealSense cameras.
         topic: Cameras that other nodes publish.
         hand_eye: Poses of real cameras.
+        frames: The cameras' optical frames on /tf and /tf_static, where their poses are known.
     """
 
     source: CameraSource = CameraSource.SIMULATED
@@ -103,6 +105,7 @@ class CameraParameters:
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
     topic: TopicParameters = field(default_factory=TopicParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
+    frames: FrameParameters = field(default_factory=FrameParameters)
 
     def __post_init__(self) -> None:
         """Refuse settings of a camera that is none of the views: they would have no effect."""

@@ -1,4 +1,4 @@
-"""Parameters that several nodes have, a lease's times and the horizon: set in one, they hold in all."""
+"""Parameters that several nodes have, such as a lease's times: set in one, they hold in all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from embodied_iqa.base.config import check_values, parameters_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
+from embodied_iqa.runs.graph.frame_parameters import FrameParameters
 from embodied_iqa.runs.graph.parameters import GraphParameters
 
 LEASE_GROUPS: Final = {"gate_node": "judge.lease", "arm_node": "controller.lease", "sim_node": "lease"}
@@ -18,10 +19,12 @@ LEASE_GROUPS: Final = {"gate_node": "judge.lease", "arm_node": "controller.lease
 
 _HORIZON_GROUPS: Final = {"vla_node": "horizon", "arm_node": "controller.horizon"}
 """The one asks for chunks, the other joins them."""
+_FRAME_GROUPS: Final = {"arm_node": "frames", "camera_node": "frames"}
+"""Their frames are of one tree."""
 
 
 def link_nodes(layer: dict[str, dict[str, object]]) -> None:
-    """Copy the times of a lease and the horizon that one node sets to the others.
+    """Copy the times of a lease, the horizon and the frames that one node sets to the others.
 
     Args:
         layer: What one source sets: node name to flat parameter names with values, changed in place. Each
@@ -32,10 +35,13 @@ def link_nodes(layer: dict[str, dict[str, object]]) -> None:
     """
     _link(layer, LeaseOptions, LEASE_GROUPS)
     _link(layer, HorizonOptions, _HORIZON_GROUPS)
+    _link(layer, FrameParameters, _FRAME_GROUPS)
 
 
 def _link(
-    layer: dict[str, dict[str, object]], options: type[LeaseOptions | HorizonOptions], groups: dict[str, str]
+    layer: dict[str, dict[str, object]],
+    options: type[LeaseOptions | HorizonOptions | FrameParameters],
+    groups: dict[str, str],
 ) -> None:
     for name in (parameter.name for parameter in parameters_of(options)):
         places = {node: f"{group}.{name}" for node, group in groups.items()}

@@ -29,11 +29,11 @@ def parse_namespace(text: str) -> str:
 
 
 def remappings_of(namespace: str) -> tuple[tuple[str, str], ...]:
-    """Return the remappings of nodes in a namespace: the simulated time of each is its own.
+    """Return the remappings of nodes in a namespace: simulated time and frames of each are its own.
 
-    ROS has one /clock for all robots; two simulated cells in a domain would drive each other's.
+    ROS has one /clock and one tree of frames for all robots; two cells in a domain would drive each other's.
     """
-    return (("/clock", "clock"),) if namespace else ()
+    return (("/clock", "clock"), ("/tf", "tf"), ("/tf_static", "tf_static")) if namespace else ()
 
 
 def ros_arguments_of(namespace: str) -> list[str]:

@@ -69,7 +69,7 @@ class Published:
     topics: list[str] = field(default_factory=list)
 
     def rig(self) -> CameraRig:
-        def create_publisher(_kind: type, topic: str, _qos: object) -> SimpleNamespace:
+        def create_publisher(_kind: type, topic: str, **_qos: object) -> SimpleNamespace:
             self.topics.append(topic)
             return SimpleNamespace(publish=self.depths.put)
 

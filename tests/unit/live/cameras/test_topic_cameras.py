@@ -33,15 +33,15 @@ def opened(config: CameraParameters) -> dict[str, tuple[type, Any]]:
     """Open the source on a node that only notes its subscriptions: topic to type and QoS."""
     found: dict[str, tuple[type, Any]] = {}
 
-    def create_subscription(kind: type, topic: str, _take: object, qos: Any, **_options: bool) -> None:
-        found[topic] = (kind, qos)
+    def create_subscription(kind: type, topic: str, _take: object, qos_profile: Any, **_options: Any) -> None:
+        found[topic] = (kind, qos_profile)
 
     logger = SimpleNamespace(info=lambda _line: None, warning=lambda _line: None)
     node: Any = SimpleNamespace(
         get_logger=lambda: logger,
         get_namespace=lambda: "/",
         create_subscription=create_subscription,
-        create_publisher=lambda *_arguments: None,
+        create_publisher=lambda *_arguments, **_qos: None,
     )
     open_topics(CameraRig(node, config, lambda _frame: None)).close()
     return found

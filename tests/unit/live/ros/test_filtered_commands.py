@@ -122,7 +122,7 @@ class Arm:
             "create_publisher": lambda _self, *_words: SimpleNamespace(
                 publish=self.sent.append, get_subscription_count=lambda: self.listeners
             ),
-            "create_subscription": lambda _self, *_words: None,
+            "create_subscription": lambda _self, *_words, **_qos: None,
             "create_timer": lambda _self, *_words, **_named: None,
             "get_clock": lambda _self: clock,
             "get_logger": lambda _self: quiet,

@@ -104,7 +104,8 @@ def test_a_graph_in_a_namespace_reads_the_file_that_was_written_for_it(path: Pat
     again = resolve((path,), namespace="/cell1")
     assert again.arm_node == graph.arm_node
     command = command_of(GRAPH[0], path, "/cell1")
-    assert command[-4:] == ["-r", "__ns:=/cell1", "-r", "/clock:=clock"]
+    rules = ["__ns:=/cell1", "/clock:=clock", "/tf:=tf", "/tf_static:=tf_static"]
+    assert command[-8:] == [word for rule in rules for word in ("-r", rule)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.messages import ArmState
 from embodied_iqa.arm.robot.ur.model_check import LARGEST_ANGLE_RAD, LARGEST_DISTANCE_M
-from embodied_iqa.base.kinematics.models import ArmModel, PoseDeviation, flange_pose, nearest_model
+from embodied_iqa.base.kinematics.models import (
+    T_BASELINK_BASE,
+    ArmModel,
+    PoseDeviation,
+    flange_pose,
+    nearest_model,
+)
 from embodied_iqa.base.kinematics.se3 import invert
 from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
 
@@ -19,8 +25,6 @@ _APART_NS: Final = 20 * MILLISECOND_NS
 STILL_RADPS: Final = 0.05
 """Within 20 ms, an arm that turns slower than this moves its tool by about a millimetre."""
 _AGAIN_NS: Final = SECOND_NS
-_TURNED: Final = np.diag([-1.0, -1.0, 1.0, 1.0])
-"""T_base_baselink: base_link of a UR is the controller's base, turned by half a turn about z."""
 
 
 class ToolPoseCheck:
@@ -38,7 +42,7 @@ class ToolPoseCheck:
 
     def __init__(self, model: ArmModel, T_flange_tool: Array, prefix: str = "") -> None:
         self._model, self._T_flange_tool = model, T_flange_tool
-        self._frames = {f"{prefix}base": np.eye(4), f"{prefix}base_link": _TURNED}
+        self._frames = {f"{prefix}base": np.eye(4), f"{prefix}base_link": T_BASELINK_BASE}
         self._pose: tuple[Array, int] | None = None
         self._checked_ns = -_AGAIN_NS
         self.problem: str | None = None
