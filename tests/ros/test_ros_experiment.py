@@ -92,6 +92,30 @@ def test_an_experiment_without_an_arm_is_an_error(tmp_path: Path) -> None:
         next(run_on_graph(plan, plan.runs(), graph, tmp_path, attach=False))
 
 
+def test_a_graph_in_a_namespace_is_the_one_that_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from embodied_iqa.cli.main import main
+    from embodied_iqa.live.ros import experiment_session
+    from embodied_iqa.runs.graph.session_plan import SessionPlan
+
+    sessions: list[SessionPlan] = []
+
+    def fail(session: SessionPlan, *_: object) -> None:
+        sessions.append(session)
+        raise UsageError("no graph in this test")
+
+    monkeypatch.setattr(experiment_session, "run_session", fail)
+    cell = tmp_path / "cell.yaml"
+    cell.write_text("/cell1/vla_node: {ros__parameters: {max_chunks: 3}}\n")
+    words = ["--subjects", "classical-vla", "--task", TASK.task, "--config", str(cell)]
+    words += ["--ros", "--attach", "--namespace", "cell1", "--out", str(tmp_path / "out")]
+    assert main(["experiment", *words]) == 2
+    assert [(one.namespace, one.attach, one.graph.vla_node.max_chunks) for one in sessions] == [
+        ("/cell1", True, 3)
+    ]
+
+
 def test_an_earlier_recording_of_a_task_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from embodied_iqa.live.ros import experiment_session
 

@@ -81,6 +81,8 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--workers", "0"], "argument --workers: expected 1 or more"),
         (["--workers", "2", "--ros"], "1 with --ros"),
         (["--attach"], "--attach needs --ros"),
+        (["--namespace", "cell1"], "--namespace needs --ros"),
+        (["--ros", "--namespace", "cell 1"], "no namespace of ROS"),
         (["--set", "nonsense"], "node.parameter=value"),
         (["--gate", "maybe"], "unknown gate"),
         (["--gate", "off,oracle", "--ros"], "no live gate knows the schedule"),

@@ -66,6 +66,7 @@ def _add_ros(parser: argparse.ArgumentParser) -> None:
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
     add("--camera", choices=["simulated", "realsense"], help="source of the images")
     add("--attach", action="store_true", help="with --ros: use a running graph (ros2 launch)")
+    add("--namespace", default="", metavar="NAME", help="with --ros: namespace of the graph, such as cell1")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -37,6 +37,7 @@ from embodied_iqa.runs.experiment.experiment_plan import (
 from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment, read_experiment
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
+from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import check_graph, check_task
@@ -67,8 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Perform the missing runs and score all; return the exit code."""
     if arguments.workers > 1 and arguments.ros:
         raise UsageError("wrong --workers", expected="1 with --ros", got=arguments.workers)
-    if arguments.attach and not arguments.ros:
-        raise UsageError("--attach needs --ros")
+    for option in ("attach", "namespace"):
+        if getattr(arguments, option) and not arguments.ros:
+            raise UsageError(f"--{option} needs --ros")
     subjects = parse_subjects(arguments.subjects)
     graph = _graph(arguments, subjects)
     arms = _arms(arguments, graph)
@@ -205,7 +207,13 @@ def _resolved(
     """
     named: dict[str, Scalar] = {} if mode is None else {_GATE: str(mode)}
     overrides = {_GATE: str(GateMode.OFF)} | named | _overrides(arguments) | {"vla_node.subject": subject}
-    graph = resolve(tuple(arguments.config), overrides, judge=str(JudgeKind.STATISTICS), policies=subjects)
+    graph = resolve(
+        tuple(arguments.config),
+        overrides,
+        judge=str(JudgeKind.STATISTICS),
+        policies=subjects,
+        namespace=parse_namespace(arguments.namespace),
+    )
     if graph.arm_node.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate", got="one of them is missing"
@@ -261,7 +269,13 @@ def _runs(
     from embodied_iqa.live.ros.experiment_session import run_on_graph
 
     rows: Generator[tuple[RunKey, RunRow], None, None] = run_on_graph(
-        plan, missing, graph, arguments.out, attach=arguments.attach, person=person
+        plan,
+        missing,
+        graph,
+        arguments.out,
+        attach=arguments.attach,
+        person=person,
+        namespace=parse_namespace(arguments.namespace),
     )
     return rows
 

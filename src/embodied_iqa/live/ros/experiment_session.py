@@ -28,6 +28,7 @@ def run_on_graph(
     *,
     attach: bool,
     person: Person | None = None,
+    namespace: str = "",
 ) -> Generator[tuple[RunKey, RunRow], None, None]:
     """Run every task with missing runs completely: a distorted run needs the reference run before it.
 
@@ -39,6 +40,7 @@ def run_on_graph(
             an earlier one is kept as `recordings/<task>.1` and so on.
         attach: Use a graph that runs already; its vla_node must have loaded the subject.
         person: Answers the questions of a trial on a real arm.
+        namespace: Of the graph, such as ``/cell1``; empty for none.
 
     Raises:
         UsageError: No arm is configured.
@@ -57,6 +59,7 @@ def run_on_graph(
             distortions=plan.distortions,
             graph=graph_of(reference, graph),
             attach=attach,
+            namespace=namespace,
         )
         runs = _recorded_runs(session, out / "recordings" / reference.name.removesuffix(".reference"), person)
         if len(runs) != len(group):
