@@ -53,6 +53,8 @@ _DEACTIVATED = "arm_node was deactivated"
 class ArmNode(ManagedNode[ArmParameters]):
     """/vla/actions and /gate/lease in, joint targets out, at the robot's rate."""
 
+    changeable = frozenset({"frames.publish"})
+
     def __init__(self) -> None:
         super().__init__("arm_node", ArmParameters)
         config = self.config
@@ -109,6 +111,14 @@ class ArmNode(ManagedNode[ArmParameters]):
         ur = self.config.ur
         ur.check(model)
         return RobotiqGripper(ur.ip, ur.gripper, self.get_logger().info)
+
+    def why_not(self, wanted: ArmParameters) -> str:
+        """Return why frames cannot be published; empty where they can."""
+        return self._frames.why_not(wanted.arm_frames)
+
+    def changed(self) -> None:
+        """Publish the frames, or no more."""
+        self._frames.set(self.config.arm_frames)
 
     def destroy_node(self) -> None:
         """Release the arm before the node goes."""

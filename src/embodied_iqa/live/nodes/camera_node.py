@@ -19,6 +19,8 @@ from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 class CameraNode(BaseNode[CameraParameters]):
     """Publishes /camera/<view>/image_raw, camera_info and pose, all with the stamp of the image."""
 
+    changeable = frozenset({"frames.publish"})
+
     def __init__(self) -> None:
         super().__init__("camera_node", CameraParameters)
         views = self.config.views
@@ -37,6 +39,14 @@ class CameraNode(BaseNode[CameraParameters]):
         counts = {f"{view} images": count for view, count in self._counts.items()}
         values = counts | health.values | {"frames": self._broadcaster.state}
         return Health(health.level, health.message, values)
+
+    def why_not(self, wanted: CameraParameters) -> str:
+        """Return why frames cannot be published; empty where they can."""
+        return self._broadcaster.why_not(wanted.frames.publish)
+
+    def changed(self) -> None:
+        """Publish the frames, or no more."""
+        self._broadcaster.set(self.config.frames.publish)
 
     def destroy_node(self) -> None:
         """Close the cameras."""

@@ -29,6 +29,8 @@ _PREVIEW_QUALITY = 80
 class DistortionNode(BaseNode[DistortionParameters]):
     """/camera/<view>/image_raw -> /distorted/<view>/image_raw; /distortion/set changes it at run time."""
 
+    changeable = frozenset({"preview_every"})
+
     def __init__(self) -> None:
         super().__init__("distortion_node", DistortionParameters)
         config = self.config

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter, perf_counter_ns
 from typing import Final
 
 from embodied_iqa_msgs import msg as ours
 from embodied_iqa_msgs.srv import JudgeImage
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CompressedImage, Image
 
@@ -27,7 +24,6 @@ from embodied_iqa.live.ros.conversion import lease_to_msg, ns_of, quality_to_msg
 from embodied_iqa.live.ros.gate_report import GateReport
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
-from embodied_iqa.live.ros.node_parameters import word_of
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import ImageQuality
@@ -70,9 +66,6 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._passed: dict[View, Publisher[Image] | Publisher[CompressedImage]] = {}
         self._connect()
         self.create_service(JudgeImage, "~/judge", self._judge_one)
-        self.add_pre_set_parameters_callback(_in_words)
-        self.add_on_set_parameters_callback(self._check)
-        self.add_post_set_parameters_callback(self._set)
 
     def _connect(self) -> None:
         kind, end = (CompressedImage, "/compressed") if self._is_compressed else (Image, "")
@@ -188,28 +181,19 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         response.success = True
         return response
 
-    def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
-        """Refuse a mode that does not exist, or that would set a robot in motion at this moment."""
-        for parameter in parameters:
-            if parameter.name == _MODE:
-                held = self._held if self.active else {}
-                reason = why_mode_stays(self._options.mode, parameter.value, held)
-                if reason:
-                    return SetParametersResult(successful=False, reason=reason)
-        return SetParametersResult(successful=True)
+    def why_not(self, wanted: GateOnlyParameters) -> str:
+        """Return why a mode would set a robot in motion at this moment; empty where it would not."""
+        return why_mode_stays(self._options.mode, wanted.judge.mode, self._held if self.active else {})
 
-    def _set(self, parameters: Sequence[Parameter]) -> None:
-        for parameter in parameters:
-            if parameter.name == _MODE:
-                self._options = replace(self._options, mode=GateMode(str(parameter.value)))
-                self._gatekeeper.options = self._options
-                self.get_logger().warning(f"mode {self._options.mode}")
+    def changed(self) -> None:
+        """Judge in the new mode."""
+        self._options = self._gatekeeper.options = self.config.judge
 
     def _now_ns(self) -> int:
         return self.get_clock().now().nanoseconds
 
 
-def why_mode_stays(mode: GateMode, wanted: object, held: Mapping[View, str]) -> str:
+def why_mode_stays(mode: GateMode, wanted: GateMode, held: Mapping[View, str]) -> str:
     """Return why the mode of a gate cannot change now; empty where it can.
 
     Args:
@@ -217,9 +201,7 @@ def why_mode_stays(mode: GateMode, wanted: object, held: Mapping[View, str]) -> 
         wanted: The new one.
         held: Why the newest image of each camera is held; empty for one that passes.
     """
-    if wanted not in list(GateMode):
-        return f"no mode {wanted}; available: {', '.join(GateMode)}"
-    if mode is not GateMode.ON or wanted == GateMode.ON:
+    if mode is not GateMode.ON or wanted is GateMode.ON:
         return ""
     reasons = [f"{view}: {reason}" for view, reason in held.items() if reason]
     if not reasons:
@@ -228,11 +210,6 @@ def why_mode_stays(mode: GateMode, wanted: object, held: Mapping[View, str]) -> 
         f"the gate holds ({'; '.join(reasons)}): {wanted} would release the robot at this moment; "
         "deactivate the gate first, or wait until the images pass"
     )
-
-
-def _in_words(parameters: list[Parameter]) -> list[Parameter]:
-    """Return parameters with the mode as a word: `ros2 param set` reads on and off as bools."""
-    return [word_of(parameter) if parameter.name == _MODE else parameter for parameter in parameters]
 
 
 def _passed_on(quality: ImageQuality, cdr: bytes, frame_id: str) -> bytes:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -30,9 +30,10 @@ from embodied_iqa.base.deadline import end_within
 from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.calls import ENDING
+from embodied_iqa.live.ros.configured_node import ConfiguredNode
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.names import DIAGNOSTICS, diagnosed_name
-from embodied_iqa.live.ros.node_parameters import declare, unused_qos_overrides
+from embodied_iqa.live.ros.node_parameters import unused_qos_overrides
 from embodied_iqa.live.ros.qos import adjustable
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections
 from embodied_iqa.world.simulation.graphics_contexts import report_open_contexts
@@ -76,21 +77,14 @@ class Health:
     values: dict[str, object] = field(default_factory=dict)
 
 
-class BaseNode(Node, Generic[ConfigT]):
-    """A node with parameters and diagnostics.
+class BaseNode(ConfiguredNode[ConfigT]):
+    """A node with parameters and diagnostics."""
 
-    Parameters are declared once, as fields of a frozen dataclass: names, types, defaults, ranges and
-    descriptions. An override with an unknown name or a wrong value ends the node with a one-line error.
-    """
-
-    changeable: frozenset[str] = frozenset()
-    """Parameters that can be set while the node runs."""
     _events_until_s = 0.0
     _is_checked = False
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
-        super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        self.config = declare(self, config_class, self.changeable)
+        super().__init__(name, config_class)
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         # a separate group: where the executor has a second thread, diagnostics continue while a node loads

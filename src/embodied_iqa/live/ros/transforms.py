@@ -53,6 +53,7 @@ class FrameBroadcaster:
         self._left: dict[str, str] = {}
         self._others: dict[str, tuple[str, str]] = {}
         self._is_quiet = True
+        self._publish = publish
         self._state = "off"
         self._message: Any = None
         if publish is FramePublishing.OFF:
@@ -75,7 +76,24 @@ class FrameBroadcaster:
     @property
     def state(self) -> str:
         """What is published, for diagnostics."""
-        return "; ".join([self._state, *self._left.values()])
+        return "off" if self._is_muted else "; ".join([self._state, *self._left.values()])
+
+    @property
+    def _is_muted(self) -> bool:
+        return self._publish is FramePublishing.OFF
+
+    def why_not(self, publish: FramePublishing) -> str:
+        """Return why this cannot be set while the node runs: what was off at its start cannot come on."""
+        if publish in {self._publish, FramePublishing.OFF} or self._message is not None:
+            return ""
+        return f"frames.publish {publish} holds from the start of the node, which has them {self._state}"
+
+    def set(self, publish: FramePublishing) -> None:
+        """Publish no more, or again."""
+        with self._lock:
+            self._publish = publish
+            if self._message is not None:
+                self._publish_fixed()
 
     def fix(self, parent: str, child: str, T_parent_child: Array) -> None:
         """Publish a transform ``(4, 4)`` (m) that never changes."""
@@ -93,7 +111,7 @@ class FrameBroadcaster:
                 return
             sent = self._remember(parent, child, T_parent_child, stamp_ns)
             self._claim(parent, child)
-            if not self._is_quiet and child not in self._left:
+            if not (self._is_quiet or self._is_muted or child in self._left):
                 self._moving_publisher.publish(self._message(transforms=[sent]))
 
     def _begin(self) -> None:
@@ -104,7 +122,8 @@ class FrameBroadcaster:
 
     def _publish_fixed(self) -> None:
         if not self._is_quiet and (self._fixed or self._left):
-            self._fixed_publisher.publish(self._message(transforms=[*self._fixed.values()]))
+            fixed = [] if self._is_muted else [*self._fixed.values()]
+            self._fixed_publisher.publish(self._message(transforms=fixed))
 
     def _remember(self, parent: str, child: str, T: Array, stamp_ns: int) -> TransformStamped:
         message = _to_msg(parent, child, T, stamp_ns)

@@ -171,6 +171,28 @@ def test_frames_above_and_below_ours_are_welcome(bus: Bus) -> None:
     assert (frames.state, node.warnings) == ("on", [])
 
 
+def test_frames_can_be_switched_off_and_on_again_while_the_node_runs(bus: Bus) -> None:
+    _, frames = broadcaster(bus)
+    frames.fix("base_link", "base", T_BASELINK_BASE)
+    assert frames.why_not(OFF) == ""
+    frames.set(OFF)
+    assert (frames_of(bus.sent[-1][1]), frames.state) == ([], "off"), "nobody who joins later gets them"
+    bus.sent.clear()
+    frames.send("base", "tool0", TOP, 1)
+    assert bus.sent == []
+    assert frames.why_not(ON) == ""
+    frames.set(ON)
+    frames.send("base", "tool0", TOP, 2)
+    assert [frames_of(message) for _, message in bus.sent] == [[("base_link", "base")], [("base", "tool0")]]
+
+
+def test_frames_that_were_off_at_the_start_cannot_come_on(bus: Bus) -> None:
+    node: Any = Node(bus)
+    frames = FrameBroadcaster(node, OFF)
+    assert frames.why_not(OFF) == ""
+    assert frames.why_not(ON) == "frames.publish on holds from the start of the node, which has them off"
+
+
 def test_without_the_package_only_who_asks_for_frames_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tf2_msgs", None)
     node: Any = Node(Bus())
