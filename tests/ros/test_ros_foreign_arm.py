@@ -20,6 +20,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
 from embodied_iqa.live.ros.action_gripper import ActionGripper
+from embodied_iqa.live.ros.controller_watch import ControllerWatch
 from embodied_iqa.live.ros.conversion import header_of, pose_of
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
 
@@ -202,8 +203,8 @@ def test_a_driver_without_program_and_services_is_commanded_too() -> None:
     assert len(cell.targets.sent) == 2
 
 
-@pytest.mark.parametrize("fault", ["silence", "old", "names", "controller", "clock", "second"])
-def test_what_is_lost_stops_an_armed_arm(fault: str) -> None:
+@pytest.mark.parametrize("fault", ["silence", "old", "names", "controller", "inactive", "clock", "second"])
+def test_what_is_lost_stops_an_armed_arm(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = Cell().armed()
     cell.move(HOME, HOME + 0.001)
     states = len(cell.states)
@@ -220,6 +221,10 @@ def test_what_is_lost_stops_an_armed_arm(fault: str) -> None:
         cell.publishers = 2
         cell.step()
         assert "2 publishers of /joint_states: expected one" in cell.arm.problem
+    elif fault == "inactive":
+        monkeypatch.setattr(ControllerWatch, "problem", "the controller is inactive")
+        cell.step()
+        assert cell.arm.problem == "the controller is inactive"
     elif fault == "names":
         cell.step(names=["elbow_joint"])
     else:

@@ -27,6 +27,7 @@ from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.live.ros.calls import begin_call
+from embodied_iqa.live.ros.controller_watch import ControllerWatch
 from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.qos import EVENT, LATCHED, NEWEST_STATE, adjustable
 
@@ -93,6 +94,7 @@ class Ros2ControlArm:
         self._program: bool | None = None
         self._problem = "no joint states yet"
         self._states = 0
+        self._controller = ControllerWatch(node, options)
         self._connect()
 
     def _connect(self) -> None:
@@ -123,7 +125,9 @@ class Ros2ControlArm:
 
     def counts(self) -> dict[str, object]:
         """Return how many joint states were read, and how far the model deviates."""
-        return {"joint states": self._states, "model check": self._check.text}
+        return {"joint states": self._states, "model check": self._check.text} | {
+            "controller": self._controller.text
+        }
 
     def read(self) -> ArmState | None:
         """Return the newest state, or None where the arm is unavailable."""
@@ -239,6 +243,8 @@ class Ros2ControlArm:
             return f"{publishers} publishers of {options.joint_states}: expected one, the arm's driver"
         if self._publisher.get_subscription_count() == 0:
             return f"no controller listens to {options.topic}: load it and activate it"
+        if self._controller.problem:
+            return self._controller.problem
         if options.program_topic and not self._program:
             state = "does not run" if self._program is False else "is not known to run"
             return f"the robot's program {state} ({options.program_topic}): start it at the pendant"

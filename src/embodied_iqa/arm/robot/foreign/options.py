@@ -69,6 +69,8 @@ class Ros2ControlOptions:
         joint_prefix: Before the names of the joints, such as left_ (tf_prefix of ur_robot_driver).
         command: Kind of the controller that takes the joint targets.
         command_topic: Its topic; empty for that of ur_robot_driver's controller of this kind.
+        controller_manager: Node that is asked whether the controller is active, where
+            controller_manager_msgs is installed; empty for none.
         rate_hz: Joint targets per second [Hz].
         lead_s: From a trajectory's start to its joint target; after it, the trajectory brakes to rest [s].
         state_age_s: Largest age of a joint state, by its stamp and this machine's clock [s].
@@ -84,6 +86,7 @@ class Ros2ControlOptions:
     joint_prefix: str = ""
     command: CommandKind = CommandKind.TRAJECTORY
     command_topic: str = ""
+    controller_manager: str = "/controller_manager"
     rate_hz: float = ranged(100.0, 20.0, 500.0)
     lead_s: float = ranged(0.03, 0.004, 0.06)
     state_age_s: float = ranged(0.1, 0.01, 0.5)
@@ -111,6 +114,11 @@ class Ros2ControlOptions:
     def topic(self) -> str:
         """Topic of the joint targets."""
         return self.command_topic or _TOPICS[self.command]
+
+    @property
+    def controller(self) -> str:
+        """Name of the controller: its topics are below it."""
+        return self.topic.rpartition("/")[0].rpartition("/")[2]
 
     @property
     def delay_s(self) -> float:
