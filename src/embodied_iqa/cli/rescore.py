@@ -1,4 +1,4 @@
-"""`embodied-iqa rescore`: rescore a recorded trial from its raw frames, without ROS."""
+"""`embodied-iqa rescore`: rescore a recorded trial from its raw frames, or images of anybody, without ROS."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.results import results_table
+from embodied_iqa.data.frames.video_frames import is_video
+from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.opening import recording_file
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
@@ -27,10 +32,15 @@ from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 
+FRAME_OPTIONS: Final = ("task", "topic", "state", "vlm", "vla", "distortion", "every", "schedule", "seed")
+"""Options of images that are no trial."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("recording", type=Path, metavar="TRIAL.MCAP", help="recording of a trial")
+    what = "recording of a trial, or with --task images of anybody: recording, data set, video"
+    parser.add_argument("recording", type=Path, metavar="RECORDING", help=what)
+    add_frame_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="new or empty folder for scores.json")
     parser.add_argument("--config", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--calibration", type=Path, metavar="FILE", help="calibration of the gate")
@@ -49,14 +59,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print scores.json instead of a table")
 
 
+def add_frame_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of images that are no trial."""
+    add = parser.add_argument_group("images of anybody").add_argument
+    add("--task", metavar="WORDS", help="the instruction of all images; of a data set: instead of its own")
+    add("--topic", action="append", metavar="VIEW=TOPIC", help="image topic of a camera; repeatable")
+    add("--state", action="append", metavar="WHAT=TOPIC", help="topics of tool and gripper, for a VLA")
+    add("--vlm", metavar="SUBJECT", help="the VLM that answers")
+    add("--vla", metavar="SUBJECT", help="the VLA that decides")
+    add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; repeatable")
+    add("--every", type=float, metavar="S", help="least time between two images (default: 1 s)")
+    add_distortion_options(parser)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Rescore; return the exit code."""
+    if names_frames(arguments):
+        return perform("embodied_iqa.cli.rescoring_frames:rescore_frames", arguments)
     namespace = parse_namespace(arguments.namespace)
     graph = graph_of_recording(arguments.recording, tuple(arguments.config), namespace=namespace)
     if arguments.playback:
         return _play_back(arguments, graph)
     gate = graph.gate_node
-    judge, remarks = _judge(gate, arguments.calibration)
+    judge, remarks = judge_of(gate, arguments.calibration)
     subjects = Subjects(
         vlm=cache(lambda name: make_vlm(parse_vlm(name), graph.vlm_node.options)),
         vla=cache(lambda name: make_vla(parse_vla(name), graph.vla_node.options)),
@@ -74,7 +99,21 @@ def run(arguments: argparse.Namespace) -> int:
     return int(rescorer.is_incomplete)
 
 
-def _judge(gate: GateParameters, calibration: Path | None) -> tuple[ImageJudge, tuple[str, ...]]:
+def names_frames(arguments: argparse.Namespace) -> bool:
+    """Return whether images that are no trial are rescored: by an option of them, a data set or a video.
+
+    Raises:
+        UsageError: Options of trials were given beside those of images.
+    """
+    given = [name for name in FRAME_OPTIONS if getattr(arguments, name)]
+    frames = bool(given) or is_lerobot(arguments.recording) or is_video(arguments.recording)
+    wrong = [name for name in ("playback", "attach", "namespace") if getattr(arguments, name)]
+    if frames and wrong:
+        raise UsageError(f"--{wrong[0]} is for recordings of trials", got=(given and f"--{given[0]}") or None)
+    return frames
+
+
+def judge_of(gate: GateParameters, calibration: Path | None) -> tuple[ImageJudge, tuple[str, ...]]:
     """Return the judge of the recorded trial, and a remark where the given calibration has no fit of it."""
     file = load_gate_file(calibration) if calibration else shared_gate_file(gate.calibration)
     choice = gate.judge.kind

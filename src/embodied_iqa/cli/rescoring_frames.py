@@ -1,0 +1,194 @@
+"""`embodied-iqa rescore` of images that are no trial: a recording of any stack, a data set, a video."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.distortion_options import schedules_of
+from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.rescore import judge_of
+from embodied_iqa.cli.results import results_table
+from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.recording_frames import RecordingFrames
+from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
+from embodied_iqa.imaging.distortions import parse_distortion
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View, ordered_views, parse_view
+from embodied_iqa.imaging.images.stored_images import Frames, chosen_topics
+from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.session_results import SessionScores, score_session
+from embodied_iqa.runs.offline.recorded_states import RecordedStates, recorded_intrinsics
+from embodied_iqa.runs.offline.rescored_frames import FrameRescorer, Panel, RescoringPlan
+from embodied_iqa.runs.trial.run_folder import make_run_folder
+from embodied_iqa.runs.trial.scores import score_trial
+from embodied_iqa.world.protocols import Vla, Vlm
+
+_COLUMNS: Final = (
+    *("task", "stamp_ns", "view", "distortion", "level", "verdict", "predicted", "cognition", "decision"),
+    *("answer", "reference_answer"),
+)
+_DEFAULT_EVERY_S: Final = 1.0
+
+
+def rescore_frames(arguments: argparse.Namespace) -> int:
+    """Rescore; write recordings, scores.json and frames.csv; return the exit code."""
+    if arguments.out is None:
+        raise UsageError("rescoring images writes a recording", expected="--out DIR")
+    frames = open_frames(arguments.recording)
+    plan, panel = _plan(arguments, frames), _panel(arguments, frames)
+    folder = arguments.out.resolve()
+    metadata = {"run": folder.name, "source": f"{frames.kind} {frames.path.resolve().name}"}
+    rescorer = FrameRescorer(frames, plan, panel, folder, metadata)
+    make_run_folder(folder)
+    with ProgressBars(transient=False) as bars:
+        total = frames.count(tuple(plan.cameras))
+        records = rescorer.records(lambda done: bars.update("rescoring images", done, total))
+    remarks = [*rescorer.remarks]
+    if panel.judge is None:
+        remarks.append("the gate judged nothing: no --calibration of these cameras")
+    scores = [score_session(folder.name, record, remarks) for _, record in records]
+    for (recording, _), one in zip(records, scores, strict=True):
+        one.write(recording.parent)
+    every = dict.fromkeys(remark for one in scores for remark in one.remarks)
+    whole = SessionScores(folder.name, tuple(run for one in scores for run in one.runs), tuple(every))
+    whole.write(folder)
+    write_text_whole(folder / "frames.csv", _table([record for _, record in records]))
+    _report(arguments, whole, folder)
+    return 0
+
+
+def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) -> None:
+    if arguments.json:
+        print_json(scores.tree())
+        return
+    for remark in scores.remarks:
+        print(f"note: {remark}")
+    results_table(scores.runs)
+    print(f"each image: {folder / 'frames.csv'}")
+    next_command("report", folder)
+
+
+def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
+    every_s = _DEFAULT_EVERY_S if arguments.every is None else arguments.every
+    if not (math.isfinite(every_s) and every_s >= 0):
+        raise UsageError("--every", expected="seconds from 0", got=every_s)
+    if not arguments.distortion:
+        raise UsageError("nothing to compare with", expected="--distortion, such as 19:5")
+    cameras = _cameras(arguments.topic or (), frames)
+    known = isinstance(frames, RecordingFrames)
+    return RescoringPlan(
+        cameras,
+        arguments.task or "",
+        tuple(
+            parse_distortion(word, seed=arguments.seed, schedule=schedule)
+            for word in dict.fromkeys(arguments.distortion)
+            for schedule in schedules_of(arguments)
+        ),
+        every_s,
+        recorded_intrinsics(frames.path, cameras) if known else {},
+    )
+
+
+def _cameras(words: Sequence[str], frames: Frames) -> dict[str, View]:
+    cameras = {}
+    for word in words:
+        view, separator, topic = word.partition("=")
+        if not separator:
+            raise UsageError("wrong --topic", expected="such as top=/camera/color/image_raw", got=word)
+        cameras[topic] = parse_view(view)
+    if len(set(cameras.values())) < len(words):
+        raise UsageError("--topic names a camera or topic twice", got=", ".join(words))
+    if not cameras:
+        named = frames.views()
+        cameras = {named[view]: view for view in ordered_views(named)}
+    if not cameras:
+        example = next(iter(frames.topics))
+        raise UsageError(
+            f"{frames.path} names no camera", expected=f"--topic top={example}", available=frames.topics
+        )
+    chosen_topics(frames.path, tuple(cameras), frames.topics)
+    return cameras
+
+
+def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
+    if not (arguments.vlm or arguments.vla or arguments.calibration):
+        raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
+    graph = resolve(tuple(arguments.config), {})
+    states = _states(arguments.state or (), frames)
+    judge = None
+    if arguments.calibration is not None:
+        judge, _ = judge_of(graph.gate_node, arguments.calibration)
+    return Panel(*_subjects(arguments, graph), states, judge, graph.gate_node.judge)
+
+
+def _states(words: Sequence[str], frames: Frames) -> RecordedStates | None:
+    if not words:
+        return None
+    topics = dict(word.partition("=")[::2] for word in words)
+    if topics.keys() != {"tool", "gripper"} or not all(topics.values()):
+        expected = "--state tool=TOPIC and --state gripper=TOPIC"
+        raise UsageError("wrong --state", expected=expected, got=" ".join(words))
+    if not isinstance(frames, RecordingFrames):
+        raise InputError(f"{frames.path} has no state topics", expected="a recording", got=frames.kind)
+    return RecordedStates(frames.path, topics["tool"], topics["gripper"])
+
+
+def _subjects(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[Vlm | None, Vla | None]:
+    vlm = None if arguments.vlm is None else make_vlm(parse_vlm(arguments.vlm), graph.vlm_node.options)
+    vla = None if arguments.vla is None else make_vla(parse_vla(arguments.vla), graph.vla_node.options)
+    return vlm, vla
+
+
+def _table(records: Sequence[TrialRecord]) -> str:
+    """Return every image under every distortion as CSV; what is not known is empty."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, _COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        (run,) = record.runs
+        stamps_ns = {one.stamp_ns for one in run.answers} | {one.stamp_ns for one in run.chunks}
+        for stamp_ns in sorted(stamps_ns | {one.stamp_ns for one in run.verdicts}):
+            writer.writerow(_row(record, run, stamp_ns))
+    return stream.getvalue()
+
+
+def _row(record: TrialRecord, run: RunRecord, stamp_ns: int) -> dict[str, object]:
+    moment = replace(
+        run,
+        answers=tuple(item for item in run.answers if item.stamp_ns == stamp_ns),
+        chunks=tuple(item for item in run.chunks if item.stamp_ns == stamp_ns),
+        verdicts=tuple(item for item in run.verdicts if item.stamp_ns == stamp_ns),
+    )
+    (scores,) = score_trial(replace(record, runs=(moment,)), constants_of)
+    verdict = moment.verdicts[0] if moment.verdicts else None
+    views = [one.view for one in moment.answers] + [one.view for one in moment.chunks]
+    view = (views + [one.view for one in moment.verdicts])[0]
+    distorted, raw = moment.answer(Source.DISTORTED), moment.answer(Source.RAW)
+    found: dict[str, object] = {
+        "task": record.task,
+        "stamp_ns": stamp_ns,
+        "view": view,
+        "distortion": None if run.distortion is None else run.distortion.id,
+        "level": run.level_at(stamp_ns, view),
+        "verdict": None if verdict is None else verdict.verdict.name.lower(),
+        "predicted": None if verdict is None else verdict.predicted,
+        "cognition": None if scores.cognition is None else scores.cognition.score,
+        "decision": None if scores.decision is None else scores.decision.score,
+        "answer": None if distorted is None else distorted.answer,
+        "reference_answer": None if raw is None else raw.answer,
+    }
+    return {name: value for name, value in found.items() if value is not None}

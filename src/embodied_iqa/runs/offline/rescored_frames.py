@@ -1,0 +1,320 @@
+"""Scores of subjects and gate on distorted against recorded images of anybody, without a trial.
+
+Every sampled image is one moment: the VLM and the VLA see it as it was recorded and under each distortion.
+Nothing is executed, so that there are no outcomes; what is not recorded is unknown, and a subject that needs
+it is refused or leaves the moment out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.trial_record import (
+    AnswerRecord,
+    ChunkRecord,
+    RunRecord,
+    TrialRecord,
+    VerdictRecord,
+)
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.distortions.stream import FrameDistorter
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.imaging.images.stored_images import Frames, UnreadableImage
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import ImageJudge
+from embodied_iqa.runs.offline.judged_frames import verdict_record
+from embodied_iqa.runs.offline.recorded_states import RecordedStates
+from embodied_iqa.runs.offline.trial_output import TrialOutput
+from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
+from embodied_iqa.runs.trial.run_folder import task_slug
+from embodied_iqa.world.protocols import Vla, Vlm
+
+NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
+_TOGETHER_NS: Final = SECOND_NS // 10
+"""Images of other cameras that are older belong to another moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class RescoringPlan:
+    """What is asked about which images.
+
+    Attributes:
+        cameras: Topic to camera; the first one sets the pace.
+        task: The instruction of every moment; empty for those of the source.
+        distortions: Each gives a run of its own, beside that of the images as they were recorded.
+        every_s: Least time between two moments; 0 for every image of the first camera.
+        intrinsics: Of cameras where they are known.
+    """
+
+    cameras: Mapping[str, View]
+    task: str
+    distortions: tuple[DistortionSpec, ...]
+    every_s: float
+    intrinsics: Mapping[View, Intrinsics] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Who judges.
+
+    Attributes:
+        vlm: None for none.
+        vla: None for none.
+        states: Of the robot; None where there are none, which refuses a VLA.
+        judge: Of the gate; None for no verdicts.
+        gate: Rules of the gate.
+    """
+
+    vlm: Vlm | None
+    vla: Vla | None
+    states: RecordedStates | None
+    judge: ImageJudge | None
+    gate: GateOptions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moment:
+    """Images of one instant: those of other cameras have the stamp of the first one."""
+
+    number: int
+    task: str
+    stamp_ns: int
+    images: Mapping[View, NDArray[np.uint8]]
+
+    def frames(self, images: Mapping[View, NDArray[np.uint8]], plan: RescoringPlan) -> dict[View, Frame]:
+        return {
+            view: Frame(view, self.stamp_ns, rgb, plan.intrinsics.get(view), None)
+            for view, rgb in images.items()
+        }
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """A task under a distortion: its recording, and what was found so far."""
+
+    output: TrialOutput
+    distorter: FrameDistorter
+    spec: DistortionSpec | None
+    start_ns: int
+    gatekeeper: Gatekeeper | None
+    answers: list[AnswerRecord] = field(default_factory=list)
+    chunks: list[ChunkRecord] = field(default_factory=list)
+    verdicts: list[VerdictRecord] = field(default_factory=list)
+    end_ns: int = 0
+    images: int = 0
+
+    def record(self, task: str, metadata: dict[str, str]) -> TrialRecord:
+        run = RunRecord(
+            index=0 if self.spec is None else 1,
+            distortion=self.spec,
+            start_ns=self.start_ns,
+            end_ns=self.end_ns,
+            outcome=None,
+            reason=NOT_EXECUTED,
+            T_base_tool=np.eye(4),
+            frames_published=self.images,
+            frames_received=len(self.verdicts),
+            gate_mode=GateMode.OFF if self.gatekeeper is None else GateMode.SHADOW,
+            answers=tuple(self.answers),
+            chunks=tuple(self.chunks),
+            verdicts=tuple(self.verdicts),
+            tool_path=np.empty((0, 4)),
+        )
+        return TrialRecord(task, 0, (run,), metadata)
+
+
+class FrameRescorer:
+    """Rescores images of any source in one pass; keeps one image of each camera.
+
+    Args:
+        frames: The source.
+        plan: What is asked.
+        panel: Who is asked.
+        folder: Gets a folder with ``trial.mcap`` for each task and distortion.
+        metadata: Stored with each recording.
+
+    Attributes:
+        remarks: What was left out, and why; complete at the end.
+
+    Raises:
+        UsageError: A subject needs what the source does not have, or there are no tasks.
+    """
+
+    def __init__(
+        self, frames: Frames, plan: RescoringPlan, panel: Panel, folder: Path, metadata: Mapping[str, str]
+    ) -> None:
+        self._frames, self._plan, self._panel = frames, plan, panel
+        self._folder, self._metadata = folder, dict(metadata)
+        self._runs: dict[tuple[str, DistortionSpec | None], _Run] = {}
+        self._lost: Counter[str] = Counter()
+        _check(frames, plan, panel)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Each reason once, with the number of times it applied."""
+        return tuple(f"{count} x {reason}" if count > 1 else reason for reason, count in self._lost.items())
+
+    def records(self, progress: Callable[[int], None]) -> list[tuple[Path, TrialRecord]]:
+        """Return the recording and the record of each task and distortion; to be called once.
+
+        Args:
+            progress: Called with the number of images read, after each.
+
+        Raises:
+            InputError: No moment was found, or the source or a recording fails.
+        """
+        try:
+            for moment in self._moments(progress):
+                self._moment(moment)
+            for run in self._runs.values():
+                run.output.close(NOT_EXECUTED)
+        except BaseException:
+            for run in self._runs.values():
+                run.output.discard()
+            raise
+        if not self._runs:
+            raise InputError(f"{self._frames.path} gives nothing to rescore", got="; ".join(self.remarks))
+        return [(run.output.path, run.record(task, self._metadata)) for (task, _), run in self._runs.items()]
+
+    def _moments(self, progress: Callable[[int], None]) -> Iterator[_Moment]:
+        first, *others = self._plan.cameras.values()
+        newest: dict[View, tuple[int, NDArray[np.uint8]]] = {}
+        next_ns, number = None, 0
+        for done, image in enumerate(self._frames.images(tuple(self._plan.cameras)), start=1):
+            progress(done)
+            if isinstance(image, UnreadableImage):
+                self._lost[f"left out: {image.error}"] += 1
+                continue
+            if image.stamp_ns is None or (image.stamp_ns <= 0 and self._frames.kind == "recording"):
+                self._lost[f"left out: an image of {image.topic or self._frames.path} has no stamp"] += 1
+                continue
+            view, stamp_ns = self._plan.cameras[image.topic], image.stamp_ns
+            newest[view] = stamp_ns, image.rgb
+            if view != first or (next_ns is not None and stamp_ns < next_ns):
+                continue
+            next_ns = stamp_ns + round(self._plan.every_s * SECOND_NS)
+            old = [one for one in others if one not in newest or stamp_ns - newest[one][0] > _TOGETHER_NS]
+            if old:
+                within_s = _TOGETHER_NS / SECOND_NS
+                self._lost[f"left out: no image of camera {old[0]} within {within_s:g} s"] += 1
+                continue
+            task = self._plan.task or image.task
+            if not task:
+                self._lost["left out: an image without a task"] += 1
+                continue
+            yield _Moment(number, task, stamp_ns, {one: newest[one][1] for one in (first, *others)})
+            number += 1
+
+    def _moment(self, moment: _Moment) -> None:
+        """Ask about the recorded images once, and about those of every distortion."""
+        raw_answer = self._answer(moment, moment.images, Source.RAW)
+        request = self._request(moment)
+        raw_chunk = None if request is None else self._decide(moment, request, moment.images)
+        for spec in (None, *self._plan.distortions):
+            run = self._run(moment, spec)
+            distorted = {
+                view: run.distorter.apply(rgb, view, moment.stamp_ns) for view, rgb in moment.images.items()
+            }
+            run.end_ns = moment.stamp_ns
+            for view, rgb in moment.images.items():
+                run.output.image(view, moment.stamp_ns, rgb)
+                run.images += 1
+                self._judge(run, view, moment.stamp_ns, distorted[view])
+            self._note(run, raw_answer, raw_chunk)
+            if spec is not None:
+                said = self._answer(moment, distorted, Source.DISTORTED)
+                asked = None if request is None else replace(request, source=Source.DISTORTED)
+                self._note(run, said, None if asked is None else self._decide(moment, asked, distorted))
+
+    def _note(self, run: _Run, said: AnswerRecord | None, chunk: ChunkRecord | None) -> None:
+        if said is not None:
+            run.answers.append(said)
+            run.output.answer(said)
+        if chunk is not None:
+            run.chunks.append(chunk)
+            run.output.decision(chunk)
+
+    def _judge(self, run: _Run, view: View, stamp_ns: int, rgb: NDArray[np.uint8]) -> None:
+        if run.gatekeeper is not None:
+            found = verdict_record(run.gatekeeper.judge(view, stamp_ns, rgb, stamp_ns)[0])
+            run.verdicts.append(found)
+            run.output.verdict(found, GateMode.SHADOW)
+
+    def _answer(
+        self, moment: _Moment, images: Mapping[View, NDArray[np.uint8]], source: Source
+    ) -> AnswerRecord | None:
+        vlm = self._panel.vlm
+        if vlm is None:
+            return None
+        frames = moment.frames(images, self._plan)
+        said = answer(vlm, next(iter(frames.values())), source, moment.task)
+        if said.result is None:
+            self._lost[f"{vlm.info.name} did not answer: {said.reason}"] += 1
+        return said.result
+
+    def _request(self, moment: _Moment) -> DecisionRequest | None:
+        if self._panel.vla is None or self._panel.states is None:
+            return None
+        state = self._panel.states.at(moment.stamp_ns)
+        if state is None:
+            self._lost[f"{self._panel.vla.info.name} did not decide: no state of the robot at that time"] += 1
+            return None
+        pose, gripper = state
+        return DecisionRequest(moment.stamp_ns, Source.RAW, moment.number, 0, moment.task, pose, gripper)
+
+    def _decide(
+        self, moment: _Moment, request: DecisionRequest, images: Mapping[View, NDArray[np.uint8]]
+    ) -> ChunkRecord | None:
+        vla = self._panel.vla
+        if vla is None:
+            return None
+        found = decide(vla, request, moment.frames(images, self._plan))
+        if found.status is None:
+            self._lost[f"{vla.info.name} did not decide: {found.reason}"] += 1
+        return found
+
+    def _run(self, moment: _Moment, spec: DistortionSpec | None) -> _Run:
+        key = moment.task, spec
+        if key not in self._runs:
+            name = "recorded" if spec is None else f"{spec.id.replace(':', '-')}_{spec.level}"
+            if spec is not None and spec.schedule:
+                name += f"_{1 + self._plan.distortions.index(spec)}"
+            path = self._folder / f"{task_slug(moment.task)}-{name}" / "trial.mcap"
+            judge = self._panel.judge
+            rules = replace(self._panel.gate, mode=GateMode.SHADOW)
+            self._runs[key] = _Run(
+                TrialOutput(path, moment.task, spec, moment.stamp_ns, self._metadata),
+                FrameDistorter(spec, moment.stamp_ns),
+                spec,
+                moment.stamp_ns,
+                None if judge is None else Gatekeeper(judge, rules),
+            )
+        return self._runs[key]
+
+
+def _check(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:
+    vla, views = panel.vla, tuple(plan.cameras.values())
+    missing = [view for view in (vla.info.views if vla is not None else ()) if view not in views]
+    if vla is not None and missing:
+        raise UsageError(
+            f"{vla.info.name} sees the {missing[0]} view, which {frames.path} does not have",
+            expected=f"--topic {missing[0]}=TOPIC",
+            available=frames.topics,
+        )
+    if vla is not None and panel.states is None:
+        raise UsageError(
+            f"{vla.info.name} needs the pose of the tool and the gripper, which are not known",
+            expected="--state tool=TOPIC and --state gripper=TOPIC of a recording",
+        )

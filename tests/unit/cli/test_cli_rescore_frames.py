@@ -1,0 +1,181 @@
+"""`embodied-iqa rescore` of images that are no trial: scores, recordings, a report, and what is not known."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.cli import rescoring_frames
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.distortions.stream import FrameDistorter
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
+from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
+from embodied_iqa.runs.graph import session_results
+from lerobot_samples import TASKS, TOP, Layout, write_dataset
+from trial_recording import PixelVla, PixelVlm, image, type_store
+
+COLOUR, EYE = "/camera/camera/color/image_raw", "/eye/image"
+START_NS, PERIOD_NS, COUNT = 10**18, 10**8, 12
+TASK = "open the drawer"
+
+
+@pytest.fixture(autouse=True)
+def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
+    def uncalibrated(name: str, _version: str) -> SubjectConstants:
+        raise UncalibratedError(f"{name} has no constants")
+
+    for module in (rescoring_frames, session_results):
+        monkeypatch.setattr(module, "constants_of", uncalibrated)
+    monkeypatch.setattr(rescoring_frames, "parse_vlm", str)
+    monkeypatch.setattr(rescoring_frames, "parse_vla", str)
+    monkeypatch.setattr(rescoring_frames, "make_vlm", lambda _name, _options: PixelVlm())
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: PixelVla((View.TOP,)))
+
+
+def write_bag(path: Path, *, states: bool = False) -> Path:
+    """A recording of a stack of somebody: images of two cameras every 0.1 s, perhaps states."""
+    types = type_store()
+    with TrialWriter(path, types=types) as writer:
+        writer.add_channel(COLOUR, IMAGE_TYPE)
+        writer.add_channel(EYE, IMAGE_TYPE)
+        for number in range(COUNT):
+            stamp_ns = START_NS + number * PERIOD_NS
+            if states:
+                point = types.new("geometry_msgs/msg/Point", x=0.1 * number)
+                turn = types.new("geometry_msgs/msg/Quaternion", w=1.0)
+                pose = types.new("geometry_msgs/msg/Pose", position=point, orientation=turn)
+                kind = "geometry_msgs/msg/PoseStamped"
+                message = types.new(kind, header=types.header(stamp_ns), pose=pose)
+                writer.add_channel("/tcp", kind)
+                writer.write("/tcp", types.serialise(message), stamp_ns)
+                writer.add_channel("/grip", "std_msgs/msg/Float64")
+                value = types.serialise(types.new("std_msgs/msg/Float64", data=0.25))
+                writer.write("/grip", value, stamp_ns)
+            writer.write(EYE, image_to_cdr(image(View.WRIST, number), stamp_ns - 5), stamp_ns)
+            writer.write(COLOUR, image_to_cdr(image(View.TOP, number), stamp_ns), stamp_ns)
+    return path
+
+
+def rescore(bag: Path, out: Path, *words: str) -> int:
+    chosen = () if "--topic" in words or bag.is_dir() else ("--topic", f"top={COLOUR}")
+    return main(["rescore", str(bag), "--out", str(out), *chosen, *words])
+
+
+def rows_of(out: Path) -> list[dict[str, str]]:
+    with (out / "frames.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_sampled_image_is_asked_about_as_recorded_and_distorted(tmp_path: Path) -> None:
+    bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "out"
+    words = ("--task", TASK, "--vlm", "pixel", "--distortion", "19:5", "--distortion", "12:2")
+    assert rescore(bag, out, *words, "--every", "0.5") == 0
+    folders = sorted(path.parent.name for path in out.glob("*/trial.mcap"))
+    assert folders == ["open-the-drawer-12_2", "open-the-drawer-19_5", "open-the-drawer-recorded"]
+    record = read_trial(out / "open-the-drawer-19_5/trial.mcap")
+    (run,) = record.runs
+    assert (record.task, run.distortion, run.outcome) == (TASK, DistortionSpec("19", 5), None)
+    stamps = [START_NS + k * PERIOD_NS for k in (0, 5, 10)]
+    distorter = FrameDistorter(run.distortion, START_NS)
+    for source in (Source.RAW, Source.DISTORTED):
+        said = [one for one in run.answers if one.source is source]
+        assert [one.stamp_ns for one in said] == stamps
+        for one, number in zip(said, (0, 5, 10), strict=True):
+            rgb = image(View.TOP, number)
+            seen = rgb if source is Source.RAW else distorter.apply(rgb, "top", one.stamp_ns)
+            frame = Frame(View.TOP, one.stamp_ns, seen, None, None)
+            assert one.answer == PixelVlm().answer(frame, TASK)
+    (recorded,) = read_trial(out / "open-the-drawer-recorded/trial.mcap").runs
+    assert {one.source for one in recorded.answers} == {Source.RAW}
+    assert len(rows_of(out)) == 9
+    assert {row["verdict"] for row in rows_of(out)} == {""}
+    assert main(["report", str(out)]) == 0
+
+
+def test_scores_are_those_of_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    constants = SubjectConstants("pixel-vla", "1", "for this test", 1, d_max_m=0.5)
+    for module in (rescoring_frames, session_results):
+        monkeypatch.setattr(module, "constants_of", lambda _name, _version: constants)
+    bag, out = write_bag(tmp_path / "bag.mcap", states=True), tmp_path / "out"
+    states = ("--state", "tool=/tcp", "--state", "gripper=/grip")
+    words = ("--task", TASK, "--vla", "pixel", "--distortion", "19:5", "--every", "0.3", *states)
+    assert rescore(bag, out, *words) == 0
+    tree = json.loads((out / "scores.json").read_text())
+    distorted = next(run for run in tree["runs"] if run["distortion"] is not None)
+    assert 0 <= distorted["decision"]["score"] <= 1
+    assert distorted["execution"]["score"] is None
+    rows = [row for row in rows_of(out) if row["level"] == "5"]
+    assert len(rows) == 4
+    assert float(rows[0]["decision"]) == pytest.approx(distorted["decision"]["score"])
+    (run,) = read_trial(out / "open-the-drawer-19_5/trial.mcap").runs
+    assert [chunk.T_base_tool[0, 3] for chunk, _ in run.decisions()] == pytest.approx([0.0, 0.3, 0.6, 0.9])
+    assert {chunk.gripper for chunk in run.chunks} == {0.25}
+
+
+def test_the_gate_judges_with_a_calibration_of_these_cameras_alone(tmp_path: Path) -> None:
+    clean = tmp_path / "clean/top"
+    clean.mkdir(parents=True)
+    for number in range(30):
+        write_image(clean / f"{number:02d}.png", image(View.TOP, number))
+    gate, out = str(tmp_path / "gate.yaml"), tmp_path / "out"
+    assert main(["gate", "calibrate", str(clean.parent), "--output", gate]) == 0
+    bag = write_bag(tmp_path / "bag.mcap")
+    words = ("--task", TASK, "--calibration", gate, "--distortion", "02:5", "--every", "0")
+    assert rescore(bag, out, *words) == 0
+    (recorded,) = read_trial(out / "open-the-drawer-recorded/trial.mcap").runs
+    (blurred,) = read_trial(out / "open-the-drawer-02_5/trial.mcap").runs
+    assert recorded.gate_mode is blurred.gate_mode is GateMode.SHADOW
+    assert len(recorded.verdicts) == len(blurred.verdicts) == COUNT
+    assert {one.verdict.name for one in recorded.verdicts} == {"PASS"}
+    assert {one.verdict.name for one in blurred.verdicts} == {"REJECT"}
+
+
+def test_a_data_set_has_its_own_tasks(tmp_path: Path) -> None:
+    folder, out = write_dataset(tmp_path / "set", Layout("v3.0")), tmp_path / "out"
+    words = ("--topic", f"top={TOP}", "--vlm", "pixel", "--distortion", "10:3", "--every", "0.4")
+    assert main(["rescore", str(folder), "--out", str(out), *words]) == 0
+    assert {row["task"] for row in rows_of(out)} == set(TASKS)
+    assert {read_trial(path).task for path in out.glob("*/trial.mcap")} == set(TASKS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--vla", "p", "--distortion", "19:5"), "pixel-vla needs the pose of the tool and the gripper"),
+        (("--vlm", "p"), "--distortion, such as 19:5"),
+        (("--distortion", "19:5"), "nobody judges"),
+        (("--vlm", "p", "--distortion", "19:5", "--every", "-1"), "--every"),
+        (("--vlm", "p", "--distortion", "19:5", "--topic", "top=/nose"), "/nose"),
+        (("--vla", "p", "--distortion", "19:5", "--topic", f"eye={EYE}"), "pixel-vla sees the top view"),
+        (("--vlm", "p", "--distortion", "19:5", "--state", "tool=/tcp"), "wrong --state"),
+        (("--vlm", "p", "--distortion", "19:5", "--playback"), "--playback is for recordings of trials"),
+    ],
+)
+def test_what_is_missing_is_one_line_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "out"
+    assert rescore(bag, out, "--task", TASK, *words) in {1, 2}
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_images_without_a_task_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = write_bag(tmp_path / "bag.mcap")
+    assert rescore(bag, tmp_path / "out", "--vlm", "p", "--distortion", "19:5", "--every", "0") == 1
+    assert f"{COUNT} x left out: an image without a task" in capsys.readouterr().err
+    assert not list((tmp_path / "out").rglob("*.mcap"))
