@@ -16,9 +16,9 @@ def version() -> str:
     return match[1]
 
 
-def required() -> list[str]:
-    """The names of the core's requirements; the tested versions are pinned in requirements/core.txt."""
-    lines = (ROOT / "requirements" / "core.txt").read_text(encoding="utf-8").splitlines()
+def required(name: str) -> list[str]:
+    """The names of a set of requirements; the tested versions are pinned in requirements/."""
+    lines = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return [line.split("==")[0] for line in lines if "==" in line]
 
 
@@ -50,7 +50,8 @@ setup(
     maintainer="embodied_iqa maintainers",
     maintainer_email="maintainers@embodied-iqa.org",
     python_requires=">=3.11,<3.13",
-    install_requires=required(),
+    install_requires=required("gate"),
+    extras_require={"gate": required("gate"), "record": required("record"), "all": required("core")},
     package_dir={"": "src"},
     packages=find_packages("src"),
     package_data={

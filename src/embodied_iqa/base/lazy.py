@@ -48,3 +48,21 @@ def load(target: str, install: str = "") -> Any:
     except AttributeError:
         public = sorted(name for name in vars(found) if not name.startswith("_"))
         raise UsageError(f"{module} has no {attribute}", available=public) from None
+
+
+class Later:
+    """An optional module that is imported when one of its attributes is first used.
+
+    Args:
+        name: The module.
+        install: See `load`, whose errors the first use raises.
+    """
+
+    def __init__(self, name: str, install: str) -> None:
+        self._name = name
+        self._install = install
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(load(self._name, self._install), attribute)
+        setattr(self, attribute, found)
+        return found

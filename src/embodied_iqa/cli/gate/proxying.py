@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -27,8 +28,8 @@ from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
-from embodied_iqa.quality.gate.proxy.recording import ProxyRecorder
 
+_RECORDER: Final = "embodied_iqa.quality.gate.proxy.recording:ProxyRecorder"
 _JUDGING_S: Final = 10.0
 """Longest time from an observation to its answer, besides that of the policy."""
 _OPENPI: Final = ("openpi", "openpi+wss")
@@ -70,7 +71,8 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
     if arguments.record is None:
         yield setting
         return
-    recorder = ProxyRecorder(arguments.record, setting.options, arguments.record_mib << 20)
+    make = load(_RECORDER, "pip install 'embodied_iqa[gate,record]'")
+    recorder = make(arguments.record, setting.options, arguments.record_mib << 20)
     try:
         yield replace(setting, witness=recorder.record)
     finally:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX
+from embodied_iqa.base.lazy import Later
 from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
+
+cv2: Any = Later("cv2", "pip install 'embodied_iqa[all]'")
 
 IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files, in any case."""
@@ -33,9 +36,6 @@ _FORMATS: Final = {
 """First bytes of a file to its format."""
 
 _HALF_OF_16_BITS: Final = 32767
-
-# Errors of OpenCV's decoders are reported by `decode_file`.
-cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
 
 def image_files(folder: Path, *, recursive: bool = False) -> list[Path]:
@@ -79,6 +79,12 @@ def decode_file(path: Path, flags: int) -> NDArray[Any]:
     return decode(data, flags, repr(str(path)))
 
 
+@cache
+def _silence() -> None:
+    """Keep OpenCV from printing what the errors here say."""
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+
+
 def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
     """Return the pixels of an encoded image as ``cv2.imdecode`` gives them with ``flags``.
 
@@ -94,6 +100,7 @@ def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
         is_whole = (
             bool(data) and not claims_too_much(data) and not (data.startswith(_JPEG) and jpeg_damage(data))
         )
+        _silence()
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if is_whole else None
     except cv2.error:  # such as a size in the header that no memory holds
         pixels = None

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+
+try:
+    import cv2
+except ModuleNotFoundError:  # the light install
+    from embodied_iqa.quality.gate import portable_opencv as cv2  # type: ignore[no-redef]
 
 STATISTICS_VERSION: Final = "2"
 """Changes whenever a number can change; calibrations of another version are refused."""
@@ -111,7 +115,7 @@ class ImageStatistics:
 
 
 def measure(rgb: NDArray[np.uint8]) -> ImageStatistics:
-    """Measure an image; about 2 ms for 1280 x 720 on one core.
+    """Measure an image; about 2 ms for 1280 x 720 on one core, without OpenCV 40 ms.
 
     Args:
         rgb: ``(H, W, 3)`` uint8, red first, both sides at least 16 pixels. Never changed.

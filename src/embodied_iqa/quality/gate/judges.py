@@ -9,7 +9,6 @@ from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file,
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.fitted_judge import FittedJudge, Predictor
 from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeChoice, JudgeKind
-from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 
 
@@ -45,6 +44,11 @@ def predictor_of(gate: FittedGate, base: Path) -> Predictor:
         InputError: A network is missing, damaged or another one, or the file names none.
         UserError: The metric cannot be loaded.
     """
+    from embodied_iqa.quality.gate.predictors import (  # noqa: PLC0415 - the gate of statistics needs none
+        MetricPredictor,
+        NetworkPredictor,
+    )
+
     if gate.choice.kind is JudgeKind.METRIC:
         return MetricPredictor(gate.choice.metric, gate.model, base)
     if gate.networks is None:

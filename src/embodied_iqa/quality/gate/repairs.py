@@ -10,14 +10,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.base.lazy import Later
 from embodied_iqa.quality.gate.bounds import Fault
 from embodied_iqa.quality.gate.image_statistics import Statistic
+
+cv2: Any = Later("cv2", "pip install 'embodied_iqa[all]'")
 
 Image = NDArray[np.uint8]
 _Faults: TypeAlias = Mapping[Statistic, Fault]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.imaging.distortions import distort, entry
-from embodied_iqa.imaging.distortions.spec import LEVELS
+from embodied_iqa.base.lazy import Later
 
+_distortions: Any = Later("embodied_iqa.imaging.distortions", "pip install 'embodied_iqa[all]'")
 _FORM: Final = re.compile(r"(.+):([1-5])")
 _A_FRAME: Final = 2
 """Images with a disturbance from each clean one."""
@@ -41,13 +41,15 @@ class Tolerance:
         match = _FORM.fullmatch(text)
         if match is None:
             raise UsageError("wrong tolerance", expected="TYPES:LEVEL, such as 01,02:2", got=text)
-        levels = LEVELS[: int(match[2])]
-        return tuple(cls(entry(name).id, level) for name in match[1].split(",") for level in levels)
+        levels = range(1, int(match[2]) + 1)
+        return tuple(
+            cls(_distortions.entry(name).id, level) for name in match[1].split(",") for level in levels
+        )
 
     @property
     def name(self) -> str:
         """In a calibration, such as "01 gaussian-blur level 2"."""
-        return f"{self.distortion_id} {entry(self.distortion_id).name} level {self.level}"
+        return f"{self.distortion_id} {_distortions.entry(self.distortion_id).name} level {self.level}"
 
 
 def disturbed(
@@ -62,4 +64,5 @@ def disturbed(
     """
     for number in range(_A_FRAME * index, _A_FRAME * (index + 1)) if tolerances else ():
         one = tolerances[number % len(tolerances)]
-        yield one.name, distort(rgb, one.distortion_id, one.level, np.random.default_rng(index))
+        random = np.random.default_rng(index)
+        yield one.name, _distortions.distort(rgb, one.distortion_id, one.level, random)

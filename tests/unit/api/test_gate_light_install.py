@@ -1,0 +1,117 @@
+"""The gate needs nothing but the extra `gate`, and measures without OpenCV what it measures with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution, packages_distributions
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from embodied_iqa.base.pins import read_pins
+from embodied_iqa.base.resources import source_checkout
+from embodied_iqa.quality.gate import image_statistics, portable_opencv
+
+ONLY = """
+import importlib.abc, sys
+
+allowed, standard = set(sys.argv[1].split(",")), sys.stdlib_module_names
+
+class Only(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] not in allowed | standard:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+before = {name.partition(".")[0] for name in sys.modules}
+sys.meta_path.insert(0, Only())
+"""
+GATE = """
+import numpy as np
+import embodied_iqa
+
+quality = embodied_iqa.Gate(sys.argv[2]).judge(np.zeros((48, 64, 3), np.uint8), stamp_ns=1)
+assert quality.verdict.name == "REJECT", quality
+print(quality.reason)
+"""
+LOADED = """
+files = [name for name, module in sys.modules.items() if getattr(module, "__file__", None)]
+print(",".join({name.partition(".")[0] for name in files} - before - standard))
+"""
+FILE = "config/gate/simulated.yaml"
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _allowed() -> set[str]:
+    """Import names of the extra's packages and of what these require."""
+    root = source_checkout() or Path()
+    found, waiting = set(), {pin.key for pin in read_pins(root / "requirements" / "gate.txt")}
+    while waiting:
+        found |= waiting
+        lines = [
+            line for name in waiting for line in distribution(name).requires or () if "extra ==" not in line
+        ]
+        waiting = {_key(re.match(r"[\w.-]+", line)[0]) for line in lines} - found
+        waiting = {name for name in waiting if _is_installed(name)}
+    owners = packages_distributions().items()
+    return {module for module, names in owners if found & {_key(name) for name in names}} | {"embodied_iqa"}
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except ModuleNotFoundError:  # of another platform or Python
+        return False
+    return True
+
+
+def _run(program: str) -> str:
+    file = str((source_checkout() or Path()) / FILE)
+    words = [sys.executable, "-c", program, ",".join(_allowed()), file]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_gate_is_made_and_judges_with_the_packages_of_the_extra() -> None:
+    reason, loaded = _run(ONLY + GATE + LOADED).splitlines()
+    assert reason
+    assert set(loaded.split(",")) <= {
+        "embodied_iqa",
+        "numpy",
+        "cattrs",
+        "attr",
+        "attrs",
+        "typing_extensions",
+        "yaml",
+    }
+
+
+def test_the_proxy_starts_with_the_packages_of_the_extra() -> None:
+    _run(f"{ONLY}\nimport embodied_iqa.cli.gate.proxying")
+
+
+def _images(height: int, width: int) -> list[np.ndarray]:
+    random = np.random.default_rng(39)
+    noise = random.integers(0, 256, (height, width, 3), dtype=np.uint8)
+    blocks = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    smooth = cv2.resize(blocks, (width, height), interpolation=cv2.INTER_CUBIC)
+    return [noise, smooth, np.full_like(noise, 255), np.where(noise > 250, 255, smooth).astype(np.uint8)]
+
+
+@pytest.mark.parametrize("size", [(16, 16), (17, 33), (48, 64), (224, 224), (225, 319), (480, 640)])
+def test_statistics_without_opencv_are_those_with_it(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for image in _images(*size):
+        expected = dataclasses.asdict(image_statistics.measure(image))
+        with monkeypatch.context() as patch:
+            patch.setattr(image_statistics, "cv2", portable_opencv)
+            assert dataclasses.asdict(image_statistics.measure(image)) == pytest.approx(expected, rel=1e-12)
