@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
+from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, reports
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.imaging.images.frame import View, parse_view
-from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
+from embodied_iqa.quality.gate.calibration import Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.image_statistics import ImageStatistics, measure
+from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
@@ -30,7 +28,6 @@ from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
 from embodied_iqa.world.simulation.camera import CameraModel
 
-_CLEAN = ""
 _SIZE = re.compile(r"(\d+)x(\d+)")
 
 
@@ -42,27 +39,39 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
         )
     margins = _margins(arguments)
     kept = load_gate_file(arguments.output) if arguments.keep and arguments.output.exists() else None
-    groups: dict[tuple[View, int, int], dict[str, list[ImageStatistics]]] = {}
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
-    for view, rgb in _frames(arguments):
-        height_px, width_px, _ = rgb.shape
-        group = groups.setdefault((view, width_px, height_px), {_CLEAN: []})
-        for name, image in (*disturbed(rgb, len(group[_CLEAN]), tolerances), (_CLEAN, rgb)):
-            group.setdefault(name, []).append(measure(image))
+    groups = _measured(_frames(arguments), tolerances)
     provenance = _provenance(arguments)
-    new = []
-    for (view, _, _), group in groups.items():
-        clean = group.pop(_CLEAN)
-        new.append(calibrate(view, clean, provenance, margins, group))
+    new = [
+        (calibrate(view, group.clean, provenance, margins, group.tolerated), group)
+        for (view, _, _), group in groups.items()
+    ]
     old = kept.cameras if kept is not None else ()
     stays = [one for one in old if (one.view, one.width_px, one.height_px) not in groups]
-    save_calibrations([*stays, *new], arguments.output, kept.fitted if kept is not None else ())
-    _report(arguments, new)
+    cameras = [*stays, *(calibration for calibration, _ in new)]
+    save_calibrations(cameras, arguments.output, kept.fitted if kept is not None else ())
+    again = None if arguments.sim else _frames(arguments)
+    worst = arguments.output.with_name(f"{arguments.output.stem}-worst")
+    _report(arguments, reports(new, again, worst, margins))
     return 0
 
 
-def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.uint8]]]:
+def _measured(
+    frames: Iterable[Named], tolerances: tuple[Tolerance, ...]
+) -> dict[tuple[View, int, int], CleanGroup]:
+    """Return the statistics of clean images by camera and size, and those with tolerated disturbances."""
+    groups: dict[tuple[View, int, int], CleanGroup] = {}
+    for view, name, rgb in frames:
+        height_px, width_px, _ = rgb.shape
+        group = groups.setdefault((view, width_px, height_px), CleanGroup())
+        for disturbance, image in disturbed(rgb, len(group.clean), tolerances):
+            group.tolerated.setdefault(disturbance, []).append(measure(image))
+        group.clean.append(measure(rgb))
+        group.names.append(name)
+    return groups
 
+
+def _frames(arguments: argparse.Namespace) -> Iterator[Named]:
     views = _views(arguments)
     if arguments.sim:
         from embodied_iqa.quality.gate import simulated_frames as simulated
@@ -73,12 +82,13 @@ def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.ui
         model = CameraModel(arguments.camera_model)
         taken = simulated.simulated_frames(views, sizes, arguments.scenes, arguments.seed, model)
         with closing(taken) as frames:
-            yield from track(frames, "simulated frames", total)
+            for number, (view, rgb) in enumerate(track(frames, "simulated frames", total)):
+                yield view, f"simulated {number}", rgb
         return
 
     stored = CameraFrames(arguments.source, views, _topics(arguments))
     for frame in track(stored, arguments.source.name):
-        yield frame.view, frame.rgb
+        yield frame.view, frame.name, frame.rgb
 
 
 def _provenance(arguments: argparse.Namespace) -> str:
@@ -90,17 +100,13 @@ def _provenance(arguments: argparse.Namespace) -> str:
     return f"{open_frames(arguments.source).kind} {arguments.source.resolve().name}"
 
 
-def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) -> None:
+def _report(arguments: argparse.Namespace, found: list[CleanReport]) -> None:
     if arguments.json:
-        cameras = [
-            {"view": c.view, "width_px": c.width_px, "height_px": c.height_px, "frames": c.n_frames}
-            for c in calibrations
-        ]
-        print_json({"output": str(arguments.output), "cameras": cameras})
+        print_json({"output": str(arguments.output), "cameras": [one.values() for one in found]})
         return
     print(arguments.output)
-    for c in calibrations:
-        print(f"  {c.view:5s} {c.width_px}x{c.height_px} from {c.n_frames} frames")
+    for one in found:
+        print("\n".join(one.lines()))
     next_command("gate", "check", "OTHER_IMAGES", "--calibration", arguments.output)
 
 

@@ -132,6 +132,18 @@ class GateCalibration:
         """
         return any(self._strengths(frame, disturbed) for disturbed in self.tolerated.values())
 
+    def excess(self, frame: ImageStatistics) -> float:
+        """Return how far an image is beyond its worst bounds: 0 at a soft one, 1 at a hard one."""
+        places = [0.0]
+        for statistic, bounds in self.bounds.items():
+            scale = _SCALES[statistic]
+            value, *ends = map(scale.of, (frame.value(statistic), bounds.soft_low, bounds.soft_high))
+            hard = map(scale.of, (bounds.hard_low, bounds.hard_high))
+            for sign, soft, far in zip((-1.0, 1.0), ends, hard, strict=True):
+                if math.isfinite(soft):
+                    places.append(sign * (value - soft) / max(sign * (far - soft), _TINY))
+        return max(places)
+
     def nearest(self, frame: ImageStatistics) -> str:
         """Return in words the statistic that is nearest to a soft bound, in floors of its spread."""
         places = []

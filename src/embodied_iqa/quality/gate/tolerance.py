@@ -64,5 +64,10 @@ def disturbed(
     """
     for number in range(_A_FRAME * index, _A_FRAME * (index + 1)) if tolerances else ():
         one = tolerances[number % len(tolerances)]
-        random = np.random.default_rng(index)
-        yield one.name, _distortions.distort(rgb, one.distortion_id, one.level, random)
+        yield one.name, disturbed_by(rgb, index, one)
+
+
+def disturbed_by(rgb: NDArray[np.uint8], index: int, one: Tolerance) -> NDArray[np.uint8]:
+    """Return an image with one disturbance; for the arguments see `disturbed`."""
+    random = np.random.default_rng(index)
+    return np.asarray(_distortions.distort(rgb, one.distortion_id, one.level, random), np.uint8)

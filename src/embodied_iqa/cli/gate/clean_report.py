@@ -1,0 +1,178 @@
+"""What `gate calibrate` says about the clean images: how many pass, the ten worst, a tolerance that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.files import require_writable
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.calibration import GateCalibration, Margins
+from embodied_iqa.quality.gate.clean_review import SAMPLE, CleanReview, Suggestion, review, suggested
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics
+
+Image = NDArray[np.uint8]
+Named = tuple[View, str, Image]
+"""Camera, name and pixels of a clean image."""
+
+
+@dataclass(slots=True)
+class CleanGroup:
+    """Clean images of one camera and size.
+
+    Attributes:
+        names: Of the images.
+        clean: Their statistics.
+        tolerated: Statistics of images with each disturbance that shall pass.
+    """
+
+    names: list[str] = field(default_factory=list)
+    clean: list[ImageStatistics] = field(default_factory=list)
+    tolerated: dict[str, list[ImageStatistics]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanReport:
+    """A camera and size in the report.
+
+    Attributes:
+        found: The review.
+        names: Of all images.
+        files: Of the worst images, in their order; empty where none are written.
+        suggestion: A tolerance that helps.
+    """
+
+    found: CleanReview
+    names: Sequence[str]
+    files: tuple[Path, ...] = ()
+    suggestion: Suggestion | None = None
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        made = self.found.calibration
+        size = f"{made.width_px}x{made.height_px}"
+        lines = [f"  {made.view:5s} {size} from {made.n_frames} frames, of which {self.found.passed} pass"]
+        for one, file in zip(self.found.worst, self.files or [None] * len(self.found.worst), strict=True):
+            shown = f"  [{file}]" if file else ""
+            verdict = one.verdict.name.lower()
+            lines.append(f"    {verdict:6s} {self.names[one.index]}  {one.reason}{shown}")
+        if self.suggestion is not None:
+            words, count = _words(self.suggestion), self.suggestion.passed
+            lines.append(
+                f"    if such images are normal: {words}, with which {count} of {made.n_frames} pass"
+            )
+        return lines
+
+    def values(self) -> dict[str, Any]:
+        """Return the report for programs."""
+        made = self.found.calibration
+        worst = [
+            {
+                "name": self.names[one.index],
+                "verdict": one.verdict.name.lower(),
+                "reason": one.reason,
+                "image": str(self.files[place]) if self.files else None,
+            }
+            for place, one in enumerate(self.found.worst)
+        ]
+        return {
+            "view": made.view,
+            "width_px": made.width_px,
+            "height_px": made.height_px,
+            "frames": made.n_frames,
+            "passed": self.found.passed,
+            "worst": worst,
+            "tolerate": _words(self.suggestion).split()[1] if self.suggestion else None,
+        }
+
+
+def reports(
+    made: Sequence[tuple[GateCalibration, CleanGroup]],
+    again: Iterable[Named] | None,
+    folder: Path,
+    margins: Margins,
+) -> list[CleanReport]:
+    """Return the report of each calibration.
+
+    Args:
+        made: Calibrations and the images that they are made of.
+        again: The images once more; None where they are not looked at again.
+        folder: Where the worst images are written, if there are any.
+        margins: Of the calibrations.
+    """
+    found = [(review(calibration, group.clean), group) for calibration, group in made]
+    if again is None or not any(one.failing for one, _ in found):
+        return [CleanReport(one, group.names) for one, group in found]
+    images = _wanted(again, [(one, group) for one, group in found if one.failing])
+    return [_report(one, group, images, folder, margins) for one, group in found]
+
+
+def _report(
+    found: CleanReview,
+    group: CleanGroup,
+    images: dict[tuple[Any, ...], Image],
+    folder: Path,
+    margins: Margins,
+) -> CleanReport:
+    if not found.failing:
+        return CleanReport(found, group.names)
+    key = _key(found.calibration)
+    sample = [images[(*key, index)] for index in _sample(len(group.clean))]
+    files = _written(found, [images[(*key, one.index)] for one in found.worst], folder)
+    return CleanReport(found, group.names, files, suggested(found, group.clean, sample, margins))
+
+
+def _key(calibration: GateCalibration) -> tuple[View, int, int]:
+    return calibration.view, calibration.width_px, calibration.height_px
+
+
+def _sample(count: int) -> list[int]:
+    """Return the places of a few images, spread over all of them."""
+    return sorted({round(place) for place in np.linspace(0, count - 1, min(SAMPLE, count))})
+
+
+def _wanted(
+    again: Iterable[Named], found: Sequence[tuple[CleanReview, CleanGroup]]
+) -> dict[tuple[Any, ...], Image]:
+    """Return the worst images and the samples, by camera, size and place."""
+    wanted = {
+        (*_key(one.calibration), index)
+        for one, group in found
+        for index in (*(each.index for each in one.worst), *_sample(len(group.clean)))
+    }
+    images: dict[tuple[Any, ...], Image] = {}
+    counts: dict[tuple[View, int, int], int] = {}
+    for view, _, rgb in again:
+        key = (view, rgb.shape[1], rgb.shape[0])
+        place = (*key, counts.get(key, 0))
+        counts[key] = place[-1] + 1
+        if place in wanted:
+            images[place] = rgb.copy()
+        if len(images) == len(wanted):
+            break
+    return images
+
+
+def _written(found: CleanReview, images: Sequence[Image], folder: Path) -> tuple[Path, ...]:
+    from embodied_iqa.imaging.images.codecs import write_image
+
+    view, width, height = _key(found.calibration)
+    stem = f"{view}-{width}x{height}"
+    require_writable(folder.parent)
+    folder.mkdir(exist_ok=True)
+    for stale in folder.glob(f"{stem}-[0-9][0-9].png"):
+        stale.unlink()
+    files = tuple(folder / f"{stem}-{number:02d}.png" for number in range(1, len(images) + 1))
+    for file, image in zip(files, images, strict=True):
+        write_image(file, image)
+    return files
+
+
+def _words(suggestion: Suggestion) -> str:
+    tolerance = suggestion.tolerance
+    return f"--tolerate {tolerance.distortion_id}:{tolerance.level}"
