@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.cli.gate.live_source import configure_live
 from embodied_iqa.cli.gate.proxy_options import configure_proxy
 from embodied_iqa.cli.parser import Parser, perform
 from embodied_iqa.cli.plan_options import at_least
@@ -26,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
     _configure_calibrate(calibrate)
+    configure_live(calibrate)
     check = actions.add_parser("check", help="judge the images of a folder or recording")
     check.add_argument(
         "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"

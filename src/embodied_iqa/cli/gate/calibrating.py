@@ -13,6 +13,7 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, reports
+from embodied_iqa.cli.gate.live_source import live_folder
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.imaging.images.frame import View, parse_view
@@ -33,10 +34,21 @@ _SIZE = re.compile(r"(\d+)x(\d+)")
 
 def calibrate_cameras(arguments: argparse.Namespace) -> int:
     """Calibrate; return the exit code."""
-    if arguments.sim == (arguments.source is not None):
+    if [arguments.sim, arguments.live, arguments.source is not None].count(True) != 1:
         raise UsageError(
-            "clean frames come from one source", expected="either a folder, .mcap or data set, or --sim"
+            "clean frames come from one source",
+            expected="either a folder, .mcap or data set, or --sim, or --live",
         )
+    if arguments.camera and not arguments.live:
+        raise UsageError("--camera is for --live")
+    if not arguments.live:
+        return _calibrate(arguments)
+    with live_folder(arguments, _topics(arguments)) as folder:
+        stored = {"source": folder, "topic": None, "live_topics": arguments.topic}
+        return _calibrate(argparse.Namespace(**vars(arguments) | stored))
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
     margins = _margins(arguments)
     kept = load_gate_file(arguments.output) if arguments.keep and arguments.output.exists() else None
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
@@ -97,6 +109,8 @@ def _provenance(arguments: argparse.Namespace) -> str:
         taken = "" if ideal else f"camera model {arguments.camera_model}, "
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
         return f"simulated: {taken}{scenes}, experts at work and random poses"
+    if arguments.live:
+        return f"live, {', '.join([*(arguments.live_topics or ()), *arguments.camera])}"
     return f"{open_frames(arguments.source).kind} {arguments.source.resolve().name}"
 
 

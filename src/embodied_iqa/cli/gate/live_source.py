@@ -1,0 +1,71 @@
+"""`embodied-iqa gate calibrate --live`: clean images of topics or cameras that run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.quality.gate.live_collecting import LivePlan, LiveSource, OpenCvCameras, collect
+
+
+def configure_live(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    live = "collect images of running cameras: of --topic or --camera; Ctrl-C ends sooner"
+    add("--live", action="store_true", help=live)
+    device = "with --live: number, device or URL of a camera that OpenCV opens; repeatable"
+    add("--camera", action="append", default=[], metavar="VIEW=DEVICE", help=device)
+    add("--seconds", type=float, default=180.0, metavar="S", help="with --live: how long (default: 180)")
+
+
+@contextmanager
+def live_folder(arguments: argparse.Namespace, topics: Mapping[str, View]) -> Iterator[Path]:
+    """Collect images; give the folder with them in the block.
+
+    Raises:
+        UserError: No camera, or one gives no image.
+    """
+    plan = LivePlan(arguments.seconds)
+    with tempfile.TemporaryDirectory(prefix="embodied-iqa-live-") as name, ProgressBars() as bars:
+        folder = Path(name)
+
+        def show(seconds: float, images: Mapping[View, int]) -> None:
+            counts = ", ".join(f"{view} {count}" for view, count in images.items())
+            bars.update("collecting [s]", min(seconds, plan.seconds), plan.seconds, note=counts)
+
+        with _source(arguments, topics) as source:
+            found = collect(source, folder, plan, show)
+        if found.ended:
+            print(f"gate calibrate: {found.ended}; calibrating from what there is", file=sys.stderr)
+        yield folder
+
+
+def _source(arguments: argparse.Namespace, topics: Mapping[str, View]) -> AbstractContextManager[LiveSource]:
+    cameras = dict(map(_camera, arguments.camera))
+    if bool(cameras) == bool(topics):
+        raise UsageError(
+            "--live is of topics or of cameras", expected="--topic VIEW=TOPIC or --camera VIEW=DEVICE"
+        )
+    if cameras:
+        return OpenCvCameras(cameras)
+    from embodied_iqa.live.ros import environment
+
+    environment.prepare_environment()
+    environment.require_ros()
+    from embodied_iqa.live.cell.image_topics import topic_images
+
+    return topic_images(topics)
+
+
+def _camera(text: str) -> tuple[View, str]:
+    view, separator, device = text.partition("=")
+    if not separator or not device:
+        raise UsageError("wrong --camera", expected="VIEW=DEVICE, such as top=0", got=text)
+    return parse_view(view), device

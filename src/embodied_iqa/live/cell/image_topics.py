@@ -1,0 +1,74 @@
+"""Images of other people's topics, for who only looks at them: no graph of ours runs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import CompressedImage, Image
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import StampedImage, compressed_from_cdr, image_from_cdr
+from embodied_iqa.live.cell.clean_recording import cell_node
+from embodied_iqa.live.ros.qos import NEWEST_SENSOR
+from embodied_iqa.quality.gate.live_collecting import LiveImage
+
+
+class TopicImages:
+    """Images of topics, the newest of each, as a `LiveSource`.
+
+    Args:
+        node: Subscribes.
+        executor: Spins the node.
+        topics: Topic to camera; one that ends in ``/compressed`` is of compressed images.
+    """
+
+    def __init__(self, node: Node, executor: SingleThreadedExecutor, topics: Mapping[str, View]) -> None:
+        self._executor = executor
+        self.views = tuple(topics.values())
+        self._came: deque[LiveImage] = deque()
+        self._problem = ""
+        for topic, view in topics.items():
+            is_compressed = topic.endswith("/compressed")
+            kind = CompressedImage if is_compressed else Image
+            take = self._taker(topic, view, compressed_from_cdr if is_compressed else image_from_cdr)
+            node.create_subscription(kind, topic, take, NEWEST_SENSOR, raw=True)
+
+    def next(self, wait_s: float) -> LiveImage | None:
+        """Return the next image; None where none came in this time.
+
+        Raises:
+            InputError: An image cannot be read.
+        """
+        if not self._came:
+            self._executor.spin_once(timeout_sec=wait_s)
+        if self._problem:
+            raise InputError(self._problem)
+        return self._came.popleft() if self._came else None
+
+    def _taker(
+        self, topic: str, view: View, read: Callable[[bytes], StampedImage]
+    ) -> Callable[[bytes], None]:
+        def take(cdr: bytes) -> None:
+            try:
+                self._came.append(LiveImage(view, read(cdr).rgb))
+            except InputError as error:
+                self._problem = f"{topic}: {error}"
+
+        return take
+
+
+@contextmanager
+def topic_images(topics: Mapping[str, View]) -> Iterator[TopicImages]:
+    """Give the images of topics in a block; Ctrl-C is left to Python."""
+    with cell_node("gate_calibration", "") as node:
+        executor = SingleThreadedExecutor(context=node.context)
+        try:
+            executor.add_node(node)
+            yield TopicImages(node, executor, topics)
+        finally:
+            executor.shutdown(0.0)
