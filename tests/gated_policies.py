@@ -70,6 +70,23 @@ def observation(top: int = 100, wrist: int = 101) -> dict[str, Any]:
     }
 
 
+def damaged(message: bytes, random: np.random.Generator) -> bytes:
+    """Change some bytes, most of them outside of the pixels, cut, or repeat a part."""
+    data = bytearray(message)
+    for _ in range(random.integers(1, 4)):
+        place = int(random.integers(len(data)))
+        match random.integers(4):
+            case 0:
+                data[place] = int(random.integers(256))
+            case 1:
+                data[int(random.integers(min(100, len(data))))] ^= 1 << int(random.integers(8))
+            case 2:
+                del data[place : place + int(random.integers(1, 200))]
+            case _:
+                data[place:place] = data[: int(random.integers(1, 200))]
+    return bytes(data)
+
+
 @contextmanager
 def openvla_proxying(
     made: GateSetting, policy_port: int, *, answer_s: float = PATIENCE_S, **limits: Any

@@ -18,7 +18,17 @@ from embodied_iqa.quality.gate.proxy.gated_policy import GATE, GatedPolicy, Prox
 from embodied_iqa.quality.gate.proxy.hold_answers import HeldError, HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
-from gated_policies import CAMERAS, KEY, WRIST, calibrations, covered, observation, rules, scene_image
+from gated_policies import (
+    CAMERAS,
+    KEY,
+    WRIST,
+    calibrations,
+    covered,
+    damaged,
+    observation,
+    rules,
+    scene_image,
+)
 from manual_clock import ManualClock
 
 
@@ -242,7 +252,7 @@ def test_two_thousand_hostile_observations_release_no_action_without_a_pass():
     whole = [pack(observation()), pack(bad()), pack({**observation(), "extra": {"a": scene_image(3)}})]
     for number in range(2000):
         try:
-            seen = unpack(_damaged(whole[number % 3], random), 1 << 20)
+            seen = unpack(damaged(whole[number % 3], random), 1 << 20)
         except ProtocolError:
             refused += 1
             continue
@@ -261,23 +271,6 @@ def test_two_thousand_hostile_observations_release_no_action_without_a_pass():
         assert answer[GATE]["verdict"] == "PASS"
         passed += 1
     assert passed > 20 < refused, "both happen"
-
-
-def _damaged(message: bytes, random: np.random.Generator) -> bytes:
-    """Change some bytes, most of them outside of the pixels, cut, or repeat a part."""
-    data = bytearray(message)
-    for _ in range(random.integers(1, 4)):
-        place = int(random.integers(len(data)))
-        match random.integers(4):
-            case 0:
-                data[place] = int(random.integers(256))
-            case 1:
-                data[int(random.integers(min(100, len(data))))] ^= 1 << int(random.integers(8))
-            case 2:
-                del data[place : place + int(random.integers(1, 200))]
-            case _:
-                data[place:place] = data[: int(random.integers(1, 200))]
-    return bytes(data)
 
 
 @pytest.mark.parametrize(
