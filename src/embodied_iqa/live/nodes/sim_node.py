@@ -64,6 +64,7 @@ class SimNode(BaseNode[SimParameters]):
         self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE)
         self.create_service(ResetWorld, "sim/reset", self._reset)
         self.create_service(SetBool, "sim/run", self._run)
+        self._publish_status()  # cameras load the scene while the other nodes start
 
     @property
     def now_ns(self) -> int:

@@ -280,6 +280,8 @@ def main_of(
         sockets_only: The node closes a control loop: no other process may block it, see `use_sockets_only`.
     """
     prepare_environment(sockets_only=sockets_only)
+    gc.freeze()  # what is imported stays: to look through all of it again and again would delay callbacks
+    gc.enable()
     node = runner = None
     try:
         for path in parameter_files(sys.argv):
