@@ -48,7 +48,7 @@ def test_an_answer_of_an_earlier_run_does_not_end_a_later_one() -> None:
             reason = cell.trial.driver.state.results[index].reason
             assert (reason == "answered and decided") == (len(own) == 2), (index, reason, start_ns, end_ns)
 
-    interleavings(ends_on_its_own, count=80)
+    interleavings(ends_on_its_own, range(80))
 
 
 def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing() -> None:
@@ -61,7 +61,7 @@ def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing() -> None:
         assert published == sorted(set(published))
         assert set(cell.journal.accepted) <= set(published)
 
-    interleavings(in_order, count=80)
+    interleavings(in_order, range(80))
 
 
 def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
@@ -74,7 +74,7 @@ def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
         assert max(Counter(cell.journal.accepted).values(), default=0) <= 1
         assert cell.journal.accepted == sorted(cell.journal.accepted)
 
-    interleavings(once, count=80)
+    interleavings(once, range(80))
 
 
 def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
@@ -91,7 +91,7 @@ def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
         steps, executed = cell.policy.vla.steps, len(cell.journal.completed)
         assert max(steps, default=0) <= executed, (steps, executed)
 
-    interleavings(counts, count=80)
+    interleavings(counts, range(80))
 
 
 class Blinking(ScriptedVla):
@@ -124,7 +124,7 @@ def test_a_policy_that_sees_no_target_while_the_gate_holds_goes_on_when_it_opens
         assert not cell.journal.broken, cell.journal.broken
         assert cell.trial.driver.state.results[0].outcome == "success"
 
-    interleavings(goes_on, count=80)
+    interleavings(goes_on, range(80))
 
 
 def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() -> None:
@@ -147,7 +147,7 @@ def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() ->
         stopped = [reason for _, mode, reason in cell.journal.modes if mode is ArmMode.STOPPED]
         assert stopped
 
-    interleavings(stops, count=80)
+    interleavings(stops, range(80))
 
 
 def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused() -> None:
@@ -172,7 +172,7 @@ def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused() -> Non
         words = ("not leased", "old", "before the arm was armed", "in the future", "not judged")
         assert all(any(word in reason for word in words) for reason in cell.journal.refused)
 
-    interleavings(refuses, count=80)
+    interleavings(refuses, range(80))
 
 
 def _shifted(record: ChunkRecord, age_ns: int) -> ChunkRecord:

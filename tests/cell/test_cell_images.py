@@ -34,4 +34,4 @@ def test_a_thawed_gate_catches_up(*, lockstep: bool, most_judged: int, late: int
         assert sum(gate.counts.values()) - judged == most_judged
         assert gate.late.total == late
 
-    interleavings(catches_up, count=40)
+    interleavings(catches_up, range(40))

@@ -9,7 +9,7 @@ import pytest
 from cell_journal import BRAKE_NS, OVERRUN_NS
 from cell_senses import BRIGHT, DARK
 from event_queue import MS_NS, SECOND_NS, Actor
-from virtual_cell import CellOptions, VirtualCell, interleavings, to_and_fro, with_plan
+from virtual_cell import CellOptions, VirtualCell, every_interleaving, interleavings, to_and_fro, with_plan
 
 from embodied_iqa.arm.robot.messages import ArmMode, StopCause
 
@@ -78,7 +78,8 @@ def with_lockstep(*, lockstep: bool) -> CellOptions:
     return CellOptions(plan=OPTIONS.plan, increments=OPTIONS.increments, lockstep=lockstep)
 
 
-def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on() -> None:
+@every_interleaving
+def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on(seeds: range) -> None:
     def play(seed: int) -> None:
         moving = Moving(seed)
         actor = moving.some_of("gate_node", "camera_node", "distortion_node")
@@ -90,10 +91,11 @@ def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on() -> None:
         assert not moving.cell.journal.broken, moving.cell.journal.broken
         assert not moving.cell.journal.stops
 
-    interleavings(play)
+    interleavings(play, seeds)
 
 
-def test_what_the_gate_holds_stops_the_arm_until_the_images_recover() -> None:
+@every_interleaving
+def test_what_the_gate_holds_stops_the_arm_until_the_images_recover(seeds: range) -> None:
     def play(seed: int) -> None:
         moving = Moving(seed)
         cell = moving.cell
@@ -108,21 +110,25 @@ def test_what_the_gate_holds_stops_the_arm_until_the_images_recover() -> None:
         moving.until(moving.is_moving, "the arm goes on")
         assert not cell.journal.broken, cell.journal.broken
 
-    interleavings(play)
+    interleavings(play, seeds)
 
 
-def test_without_images_or_verdicts_the_arm_holds_for_good() -> None:
+@every_interleaving
+def test_without_images_or_verdicts_the_arm_holds_for_good(seeds: range) -> None:
     def play(seed: int) -> None:
         moving = Moving(seed)
         moving.some_of("gate_node", "camera_node", "distortion_node").kill()
         moving.play(FAULT_NS)
         moving.assert_holds()
 
-    interleavings(play)
+    interleavings(play, seeds)
 
 
 @pytest.mark.parametrize("topics", [("/gate/lease",), ("every topic",)], ids=["leases are late", "blocked"])
-def test_traffic_that_does_not_arrive_stops_the_arm_until_it_does(topics: tuple[str, ...]) -> None:
+@every_interleaving
+def test_traffic_that_does_not_arrive_stops_the_arm_until_it_does(
+    topics: tuple[str, ...], seeds: range
+) -> None:
     def play(seed: int) -> None:
         moving = Moving(seed, lockstep=False)
         links = moving.cell.links
@@ -137,7 +143,7 @@ def test_traffic_that_does_not_arrive_stops_the_arm_until_it_does(topics: tuple[
         moving.until(moving.is_moving, "the arm goes on")
         assert not moving.cell.journal.broken, moving.cell.journal.broken
 
-    interleavings(play)
+    interleavings(play, seeds)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +151,10 @@ def test_traffic_that_does_not_arrive_stops_the_arm_until_it_does(topics: tuple[
     [("arm_node",), ("camera_node", "distortion_node", "gate_node", "arm_node", "ur_worker")],
     ids=["arm_node", "all above the robot"],
 )
-def test_the_robots_own_watchdog_stops_an_arm_that_nobody_drives(frozen: tuple[str, ...]) -> None:
+@every_interleaving
+def test_the_robots_own_watchdog_stops_an_arm_that_nobody_drives(
+    frozen: tuple[str, ...], seeds: range
+) -> None:
     def play(seed: int) -> None:
         moving = Moving(seed)
         cell = moving.cell
@@ -164,10 +173,11 @@ def test_the_robots_own_watchdog_stops_an_arm_that_nobody_drives(frozen: tuple[s
         moving.assert_stands(moving.began_ns + 3 * cell.journal.tick_ns)
         assert "broke down" in cell.trial.finish.message
 
-    interleavings(play)
+    interleavings(play, seeds)
 
 
-def test_a_worker_that_freezes_is_a_lost_arm_and_stays_stopped() -> None:
+@every_interleaving
+def test_a_worker_that_freezes_is_a_lost_arm_and_stays_stopped(seeds: range) -> None:
     def play(seed: int) -> None:
         moving = Moving(seed)
         cell = moving.cell
@@ -179,10 +189,11 @@ def test_a_worker_that_freezes_is_a_lost_arm_and_stays_stopped() -> None:
         assert cell.journal.last_motion_ns(moving.began_ns + 3 * cell.journal.tick_ns, 2**63) is None
         assert not cell.journal.broken, cell.journal.broken
 
-    interleavings(play)
+    interleavings(play, seeds)
 
 
-def test_an_arm_node_that_dies_leaves_a_robot_that_stands() -> None:
+@every_interleaving
+def test_an_arm_node_that_dies_leaves_a_robot_that_stands(seeds: range) -> None:
     def play(seed: int) -> None:
         moving = Moving(seed)
         cell = moving.cell
@@ -192,4 +203,4 @@ def test_an_arm_node_that_dies_leaves_a_robot_that_stands() -> None:
         assert not cell.world.robot.is_playing
         assert "watchdog" in cell.world.robot.messages[-1]
 
-    interleavings(play)
+    interleavings(play, seeds)

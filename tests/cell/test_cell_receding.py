@@ -56,9 +56,9 @@ def test_the_arm_goes_on_from_chunk_to_chunk_in_every_interleaving() -> None:
         assert moving.count("idle") <= 2, "it stands before and after, not between"
         assert speeds_mps(cell).min() >= 0.8 * SPEED_MPS
 
-    interleavings(partial(goes_on, options=CHUNKS), count=COUNT)
-    interleavings(partial(goes_on, options=SINGLE), count=COUNT)
-    interleavings(partial(goes_on, options=AVERAGED), count=COUNT)
+    interleavings(partial(goes_on, options=CHUNKS), range(COUNT))
+    interleavings(partial(goes_on, options=SINGLE), range(COUNT))
+    interleavings(partial(goes_on, options=AVERAGED), range(COUNT))
 
 
 def test_a_raw_question_that_would_take_too_long_is_skipped_and_does_not_delay_the_arm() -> None:
@@ -88,8 +88,8 @@ def test_frozen_processes_lost_and_late_messages_leave_every_rule_intact() -> No
         link.duplicate, link.shuffles = 0.5, True
 
     for fault in (freezes, drops, delays, shuffles):
-        interleavings(partial(play, fault=fault, options=CHUNKS), count=COUNT // 2)
-        interleavings(partial(play, fault=fault, options=SINGLE), count=COUNT // 2)
+        interleavings(partial(play, fault=fault, options=CHUNKS), range(COUNT // 2))
+        interleavings(partial(play, fault=fault, options=SINGLE), range(COUNT // 2))
 
 
 def test_a_chunk_that_comes_after_its_last_step_is_refused_and_counted() -> None:

@@ -31,12 +31,12 @@ def test_a_failure_names_its_seed_and_the_seed_is_played_alone(monkeypatch: pyte
         assert seed != 3, "the finding"
 
     with pytest.raises(AssertionError, match="the finding") as caught:
-        interleavings(fails_at_three)
+        interleavings(fails_at_three, range(9))
     assert tried == [0, 1, 2, 3]
     assert any("CELL_SEED=3 " in note for note in caught.value.__notes__)
     monkeypatch.setenv("CELL_SEED", "3")
     with pytest.raises(AssertionError):
-        interleavings(fails_at_three)
+        interleavings(fails_at_three, range(9))
     assert tried == [0, 1, 2, 3, 3]
 
 

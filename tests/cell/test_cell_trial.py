@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from event_queue import MS_NS, Actor, Link
-from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
+from virtual_cell import CellOptions, VirtualCell, every_interleaving, interleavings, with_plan
 
 BEGINS_NS, LASTS_NS = 200 * MS_NS, 1400 * MS_NS
 """Of the trial without a fault."""
@@ -56,52 +56,58 @@ def test_without_a_fault_every_interleaving_gives_the_same_results() -> None:
         outcomes = [result.outcome for result in cell.trial.driver.state.results]
         assert outcomes == ["success", "held_by_the_gate"]
 
-    interleavings(same, count=40)
+    interleavings(same, range(40))
 
 
-def test_a_process_that_freezes_for_a_while() -> None:
+@every_interleaving
+def test_a_process_that_freezes_for_a_while(seeds: range) -> None:
     def freezes(cell: VirtualCell) -> None:
         victim = some_actor(cell, *VICTIMS, *OBSERVERS, "trial_node")
         victim.freeze()
         cell.queue.after(cell.queue.random.randrange(100, 2000) * MS_NS, victim.thaw)
 
-    interleavings(partial(play, fault=freezes))
+    interleavings(partial(play, fault=freezes), seeds)
 
 
-def test_a_process_that_dies() -> None:
-    interleavings(partial(play, fault=lambda cell: some_actor(cell, *VICTIMS, *OBSERVERS).kill()))
+@every_interleaving
+def test_a_process_that_dies(seeds: range) -> None:
+    interleavings(partial(play, fault=lambda cell: some_actor(cell, *VICTIMS, *OBSERVERS).kill()), seeds)
 
 
-def test_a_topic_that_falls_silent_for_a_while_or_for_good() -> None:
+@every_interleaving
+def test_a_topic_that_falls_silent_for_a_while_or_for_good(seeds: range) -> None:
     def blocks(cell: VirtualCell) -> None:
         link = some_link(cell)
         link.is_blocked = True
         if cell.queue.random.random() < 0.5:
             cell.queue.after(cell.queue.random.randrange(50, 800) * MS_NS, link.unblock)
 
-    interleavings(partial(play, fault=blocks))
+    interleavings(partial(play, fault=blocks), seeds)
 
 
-def test_messages_that_come_late() -> None:
+@every_interleaving
+def test_messages_that_come_late(seeds: range) -> None:
     def delays(cell: VirtualCell) -> None:
         some_link(cell).delay_ns = cell.queue.random.randrange(20, 400) * MS_NS
 
-    interleavings(partial(play, fault=delays))
+    interleavings(partial(play, fault=delays), seeds)
 
 
-def test_messages_that_are_lost() -> None:
+@every_interleaving
+def test_messages_that_are_lost(seeds: range) -> None:
     def drops(cell: VirtualCell) -> None:
         some_link(cell).drop = 0.4
 
-    interleavings(partial(play, fault=drops))
+    interleavings(partial(play, fault=drops), seeds)
 
 
-def test_messages_that_come_twice_or_overtake_each_other() -> None:
+@every_interleaving
+def test_messages_that_come_twice_or_overtake_each_other(seeds: range) -> None:
     def shuffles(cell: VirtualCell) -> None:
         link = some_link(cell)
         link.duplicate, link.shuffles = 0.5, True
 
-    interleavings(partial(play, fault=shuffles))
+    interleavings(partial(play, fault=shuffles), seeds)
 
 
 def test_a_real_arm_whose_images_or_verdicts_end() -> None:
@@ -117,4 +123,4 @@ def test_a_real_arm_whose_images_or_verdicts_end() -> None:
         assert cell.trial.finish is not None
         assert "no state of the world" in cell.trial.finish.message or cell.trial.finish.ok
 
-    interleavings(play_on_a_real_arm, count=80)
+    interleavings(play_on_a_real_arm, range(80))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 import numpy as np
+import pytest
 from cell_journal import Journal
 from cell_robot import Arm, Worker, World, services_of
 from cell_senses import Camera, Distortion, Gate, KnownImages, Policy, Recorder, ScriptedVla, Vlm
@@ -27,6 +28,17 @@ from embodied_iqa.runs.offline.headless.policy import goal_of
 from embodied_iqa.runs.trial.protocol import TrialPlan
 
 INTERLEAVINGS = 200
+"""Of a fault. The first ones are played by every run of the tests, the others by `make stress`."""
+FIRST = 80
+
+every_interleaving = pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(FIRST), id="first"),
+        pytest.param(range(FIRST, INTERLEAVINGS), id="others", marks=pytest.mark.stress),
+    ],
+)
+"""Gives a test `seeds` for `interleavings`."""
 LONGEST_NS = 60 * SECOND_NS
 PLAN = TrialPlan(
     task="move to and fro",
@@ -141,16 +153,18 @@ class VirtualCell:
         self.queue.after(200 * MS_NS, self.trial.begin)
 
 
-def interleavings(test: Callable[[int], object], count: int = INTERLEAVINGS) -> None:
-    """Play a test with as many seeds; a failure names its seed.
+def interleavings(test: Callable[[int], object], seeds: Iterable[int]) -> None:
+    """Play a test with each of the seeds; a failure names its seed.
 
     ``CELL_SEED=17`` plays one seed alone, ``CELL_COUNT=5000`` as many of each test.
     """
-    only, count = os.environ.get("CELL_SEED"), int(os.environ.get("CELL_COUNT", count))
+    only, count = os.environ.get("CELL_SEED"), os.environ.get("CELL_COUNT")
+    if only is not None or count is not None:
+        seeds = [int(only)] if only is not None else range(int(count or 0))
     gc.disable()  # each cell is one large cycle: collected now and then, without all that was there before
     gc.freeze()
     try:
-        for played, seed in enumerate(range(count) if only is None else [int(only)], start=1):
+        for played, seed in enumerate(seeds, start=1):
             try:
                 test(seed)
             except BaseException as error:

@@ -15,7 +15,7 @@ from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.kinematics import choose, pose_to_transform
 from embodied_iqa.imaging.images.frame import View
 
-CHUNKS = int(os.environ.get("EMBODIED_IQA_FUZZ_CHUNKS", "100000"))
+CHUNKS = int(os.environ.get("EMBODIED_IQA_FUZZ_CHUNKS", "20000"))
 """A million takes some minutes: see CONTRIBUTING.md."""
 PLANNED_EVERY = 100
 """One chunk in so many is small enough to be planned; the others have to be refused."""
@@ -119,11 +119,12 @@ class _Recorder:
         return output
 
 
-def test_no_command_leaves_the_limits():
+@pytest.mark.parametrize("chunks", [CHUNKS, pytest.param(5 * CHUNKS, marks=pytest.mark.stress)])
+def test_no_command_leaves_the_limits(chunks: int):
     rng = np.random.default_rng(11)
     armed = [_armed(q) for q in STARTS]
     recorder, accepted = _Recorder(), 0
-    for index in range(CHUNKS):
+    for index in range(chunks):
         state = armed[index % len(armed)]
         if index % PLANNED_EVERY:
             output = recorder.attack(rng, state, _hostile(rng), 1)
@@ -131,7 +132,7 @@ def test_no_command_leaves_the_limits():
         else:
             ticks = 150 if index % (10 * PLANNED_EVERY) == 0 else TICKS
             accepted += recorder.attack(rng, state, _sly(rng), ticks).status.sequence == 1
-    assert accepted > CHUNKS / PLANNED_EVERY / 10
+    assert accepted > chunks / PLANNED_EVERY / 10
     assert len(recorder.windows) > accepted / 2
     _assert_within_limits(recorder.windows)
 
