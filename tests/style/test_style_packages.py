@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -45,6 +46,22 @@ def test_setup_agrees_with_the_manifest() -> None:
     assert _setup("--version") == embodied_iqa.__version__
     assert _setup("--name") == _text(ROOT / "package.xml", "name") == PACKAGE.name
     assert _setup("--license") == _text(ROOT / "package.xml", "license")
+
+
+def test_what_is_not_in_ros_has_a_rosdep_key_or_is_named_in_the_guide() -> None:
+    """A requirement of the core without either is missing where only rosdep installs."""
+    manifest = ET.parse(ROOT / "package.xml").getroot()
+    keys = {
+        (one.text or "").removeprefix("python3-").removesuffix("-pip") for one in manifest.iter("exec_depend")
+    }
+    guide = (ROOT / "docs" / "ros-installation.md").read_text(encoding="utf-8").replace("\n", " ")
+    named = re.search(r"`rosdep` has no keys for (.*?), and its versions", guide)
+    assert named is not None
+    without = {word.lower() for word in re.split(r", | and ", named[1])}
+    lines = (ROOT / "requirements" / "core.txt").read_text(encoding="utf-8").splitlines()
+    core = {line.partition("==")[0].lower() for line in lines if "==" in line}
+    renamed = {"pyyaml": "yaml", "opencv-python-headless": "opencv"}
+    assert {name for name in core if renamed.get(name, name) not in keys} == without
 
 
 def test_changelog_knows_the_version() -> None:
