@@ -21,7 +21,7 @@ from embodied_iqa.cli.parser import Parser
 from embodied_iqa.data.database import schema
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.imaging.distortions import catalogue, miqd_catalogue
-from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS
 from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameter_files import read_sections
@@ -155,7 +155,7 @@ def test_launch_arguments_exist(page: str, words: tuple[str, ...]) -> None:
     files = {
         "trial.launch.py": TRIAL_ARGUMENTS,
         "rescore.launch.py": RESCORE_ARGUMENTS,
-        "gate.launch.py": GATE_ARGUMENTS,
+        "gate.launch.py": GATE_LAUNCH_ARGUMENTS,
     }
     if words[:2] == ("launch", "embodied_iqa"):  # files of other packages are theirs
         known = {argument.name for argument in files[words[2]]}

@@ -41,3 +41,11 @@ GATE_ARGUMENTS: Final = (
     LaunchArgument("name", "gate", "name of the node; its topics are below it"),
     LaunchArgument("namespace", "", "namespace of the node"),
 )
+GATE_LAUNCH_ARGUMENTS: Final = (
+    *GATE_ARGUMENTS,
+    LaunchArgument(
+        "ends_launch",
+        "true",
+        "whether a gate that fails ends the launch with exit code 1; false: only itself",
+    ),
+)

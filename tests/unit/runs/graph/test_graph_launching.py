@@ -18,7 +18,7 @@ from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import Command
-from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS
 from embodied_iqa.runs.graph.launching import (
     RESCORE_ARGUMENTS,
     TRIAL_ARGUMENTS,
@@ -283,9 +283,11 @@ def test_a_wrong_word_for_an_including_file_is_refused(
 def test_the_gate_beside_a_stack_of_others_is_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
     file = runpy.run_path(str(shared_file("launch/gate.launch.py")))
     *declared, function = file["generate_launch_description"]().args[0]
-    assert [action.args[0] for action in declared] == [argument.name for argument in GATE_ARGUMENTS]
+    assert [action.args[0] for action in declared] == [argument.name for argument in GATE_LAUNCH_ARGUMENTS]
     chosen = {"image": "/camera/color/image_raw", "name": "eyes", "namespace": "cell1", "config": "my.yaml"}
-    monkeypatch.setattr(Substitution, "values", {one.name: one.default for one in GATE_ARGUMENTS} | chosen)
+    monkeypatch.setattr(
+        Substitution, "values", {one.name: one.default for one in GATE_LAUNCH_ARGUMENTS} | chosen
+    )
     (node,) = function.kwargs["function"](SimpleNamespace())
     named = {word: node.kwargs[word] for word in ("executable", "name", "namespace", "parameters")}
     assert named == {
@@ -294,6 +296,16 @@ def test_the_gate_beside_a_stack_of_others_is_one_node(monkeypatch: pytest.Monke
         "namespace": "cell1",
         "parameters": ["my.yaml", {"topic.image": "/camera/color/image_raw"}],
     }
-    Substitution.values |= {"mode": "sharp"}
-    with pytest.raises(UsageError, match="sharp"):
-        function.kwargs["function"](SimpleNamespace())
+    running, ending = SimpleNamespace(is_shutdown=False), SimpleNamespace(is_shutdown=True)
+    failed = SimpleNamespace(process_name="eyes-1", returncode=1)
+    with pytest.raises(InputError, match="eyes-1 failed with exit code 1"):
+        node.kwargs["on_exit"](failed, running)
+    for event, context in ((failed, ending), (SimpleNamespace(process_name="x", returncode=0), running)):
+        assert not node.kwargs["on_exit"](event, context)
+    Substitution.values |= {"ends_launch": "false"}
+    (included,) = function.kwargs["function"](SimpleNamespace())
+    assert not included.kwargs["on_exit"](failed, running), "the launch of others goes on"
+    for wrong in ({"ends_launch": "perhaps"}, {"ends_launch": "true", "mode": "sharp"}):
+        Substitution.values |= wrong
+        with pytest.raises(UsageError, match=r"perhaps|sharp"):
+            function.kwargs["function"](SimpleNamespace())
