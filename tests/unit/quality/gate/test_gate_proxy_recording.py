@@ -20,7 +20,7 @@ from embodied_iqa.quality.gate.proxy.hold_answers import HeldError
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.recording import VERDICT_TOPIC, ProxyRecorder
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.quality.gate.stored_frames import open_frames
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from gated_policies import KEY, WRIST, calibrations, covered, observation, rules, scene_image
 from manual_clock import PATIENCE_S, ManualClock
 
@@ -56,7 +56,7 @@ def test_images_are_recorded_as_they_were_judged_with_verdict_reason_and_time(tm
         recorded.gated.respond({WRIST: b"no image"})
     status = recorded.recorder.close()
     assert (status.written, status.total_lost) == (7, 0)
-    frames = list(open_frames(path, (), {}))
+    frames = list(CameraFrames(path, (), {}))
     assert [
         (one.view, np.array_equal(one.rgb, image))
         for one, image in zip(
