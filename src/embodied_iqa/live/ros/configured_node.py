@@ -71,6 +71,8 @@ class ConfiguredNode(Node, Generic[ConfigT]):
         return build(type(self.config), {**values_of(self.config), **new}, "the request")
 
     def _check_change(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        if self.changeable.isdisjoint(one.name for one in parameters):  # such as a QoS that is being declared
+            return SetParametersResult(successful=True)
         try:
             reason = self.why_not(self._wanted(parameters))
         except UserError as error:
