@@ -18,6 +18,10 @@ from live_process import TRIAL_S, running_program
 
 WORDS = [
     "experiment",
+    "--set",
+    "camera_node.width_px=320",
+    "--set",
+    "camera_node.height_px=240",
     "--subjects",
     "classical-vla",
     "--task",
@@ -28,6 +32,7 @@ WORDS = [
     "5",
     "--out",
 ]
+"""Small images: drawing them is most of a run."""
 
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}

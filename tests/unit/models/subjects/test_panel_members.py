@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -39,6 +40,8 @@ LARGEST_PANEL_BYTES = 25_000_000
 SHIPPED = members_in()
 VLAS, VLMS = (tuple(name for name in SHIPPED if name in role) for role in (VLA_NAMES, VLM_NAMES))
 SCENES = 30
+ASKED = 12
+"""Scenes of the questions: each is answered three times."""
 SEED = 77_003
 Stages = list[tuple[str, dict[View, Frame], np.ndarray, object, object]]
 
@@ -84,14 +87,15 @@ def test_every_member_has_a_card_and_constants(name: str) -> None:
 @pytest.mark.parametrize("name", VLAS)
 def test_a_vla_acts_once_then_is_done(name: str, stages: Stages) -> None:
     vla = make_vla(parse_vla(name))
-    acting = [stage for stage in stages if vla.act(_observation(stage)).status is ChunkStatus.ACT]
-    assert acting
-    first, again = vla.act(_observation(acting[0])), make_vla(parse_vla(name)).act(_observation(acting[0]))
+    acting = next(
+        _observation(stage) for stage in stages if vla.act(_observation(stage)).status is ChunkStatus.ACT
+    )
+    first, again = vla.act(acting), make_vla(parse_vla(name)).act(acting)
     np.testing.assert_array_equal(first.increments, again.increments)
     poses = chain_increments(HOME_POSE, first.increments)
     assert (np.abs(poses[:, :3, 3]) < 1.0).all()
     assert ((first.increments[:, 6] >= 0) & (first.increments[:, 6] <= 1)).all()
-    assert vla.act(_observation(acting[0], step=1)).status is ChunkStatus.DONE
+    assert vla.act(replace(acting, step=1)).status is ChunkStatus.DONE
 
 
 def test_a_vla_names_the_view_that_it_misses(stages: Stages) -> None:
@@ -122,12 +126,12 @@ def test_answers_change_with_the_image_and_are_repeatable(name: str, stages: Sta
     vlm = LearnedVlm(MODELS, name)
     view = vlm.info.views[0]
     changed = 0
-    for index, (task, frames, *_) in enumerate(stages):
+    for index, (task, frames, *_) in enumerate(stages[:ASKED]):
         answer = vlm.answer(frames[view], task)
         assert 5 <= len(answer.split()) <= 20
         assert vlm.answer(frames[view], task) == answer
         changed += vlm.answer(stages[index - 1][1][view], task) != answer
-    assert changed >= SCENES // 2
+    assert changed >= ASKED // 2
 
 
 @pytest.mark.parametrize("name", VLMS)

@@ -79,7 +79,7 @@ def test_calibrating_measures_writes_and_repeats(tmp_path: Path, capsys: pytest.
             "calibrate",
             name,
             "--scenes",
-            "3",
+            "2",
             "--seed",
             "1",
             "--out",
@@ -90,7 +90,7 @@ def test_calibrating_measures_writes_and_repeats(tmp_path: Path, capsys: pytest.
         assert json.loads(capsys.readouterr().out)["subject"] == name
     assert paths[0].read_text() == paths[1].read_text()
     scale_m = load_constants(paths[0]).d_max_m
-    scenes = reference_scenes(3, 1)
+    scenes = reference_scenes(2, 1)
     chunks = [
         chunk for scene in scenes for chunk in reference_chunks(make_vla(parse_vla("classical-vla")), scene)
     ]

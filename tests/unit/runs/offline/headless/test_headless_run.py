@@ -161,7 +161,7 @@ def test_colours_that_are_gone_fail_without_motion_and_are_scored_by_distance(
 
 def test_the_gate_lets_good_images_move_the_arm_and_bad_ones_not() -> None:
     """With the shipped ranges, at the size that they are of."""
-    gated = settings(GateMode.ON, **LARGE)
+    gated = settings(GateMode.ON, **LARGE, **ONE)
     with cell_of(gated) as large:
         good, dark = run(large, None, gated), run(large, DARK, gated)
     assert good.outcome is Outcome.SUCCESS
@@ -242,7 +242,8 @@ class Blindfold:
 
 
 def test_where_the_gate_holds_its_camera_the_other_policy_decides(cell: Cell) -> None:
-    how = settings(GateMode.ON, camera_node__views=[View.TOP, View.SIDE])
+    both_views = {"camera_node__views": [View.TOP, View.SIDE]}
+    how = settings(GateMode.ON, trial_node__hold_limit_s=1.0, **both_views)
     dirty = replace(cell, judge=Blindfold())
     alone = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query"))), how=how)
     both = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query or panel-vla-side"))), how=how)
