@@ -36,8 +36,12 @@ class Leases:
     def take(self, lease: GateLease, ros_ns: int, steady_ns: int) -> None:
         """Keep a lease if its image is the newest of its camera."""
         stamp_ns = ns_of(lease.header.stamp)
-        if lease.of_decision or lease.view not in self.newest or stamp_ns > ros_ns:
+        if lease.of_decision or lease.view not in self.newest:
             return
+        if stamp_ns > ros_ns:  # of an image in the future: no permission, but a verdict to stop counts now
+            if lease.verdict == GateLease.VERDICT_PASS:
+                return
+            stamp_ns = ros_ns
         before = self.newest[lease.view]
         if before is not None and before[0] > ros_ns:
             before = None  # the clock was set back

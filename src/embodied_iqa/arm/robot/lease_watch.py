@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from embodied_iqa.arm.lease_options import LeaseOptions
-from embodied_iqa.arm.robot.leases import Permission, judge_lease
+from embodied_iqa.arm.robot.leases import Permission, counted, judge_lease
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import View
 
@@ -64,11 +64,13 @@ class LeaseWatch:
         """Return the watch after the arrival of a lease.
 
         The newest frame counts, and of two leases of one frame the more severe, or else what both permit: to
-        send a lease again does not prolong it. A lease from the future changes nothing; a kept one that is in
-        the future, because the clock was set back, is dropped.
+        send a lease again does not prolong it. For a lease from the future see `counted`; a kept one that is
+        in the future, because the clock was set back, is dropped.
         """
-        if lease.frame_stamp_ns > now.ros_ns:
+        found = counted(lease, now.ros_ns)
+        if found is None:
             return self
+        lease = found
         if lease.decision is not None:
             return self._with_decision(lease, now)
         expires_ns = min(lease.expires_ns, now.ros_ns + self.options.longest_ns)

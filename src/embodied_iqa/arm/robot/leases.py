@@ -38,7 +38,7 @@ class LeaseBook:
     leases: tuple[GateLease, ...] = ()
 
     def with_leases(self, arrived: Iterable[GateLease], now_ns: int, options: LeaseOptions) -> LeaseBook:
-        """Return a book with the new leases added; leases from the future, new or stored, are dropped.
+        """Return a book with the new leases added, see `counted`; stored ones of the future are dropped.
 
         Args:
             arrived: The new leases.
@@ -48,8 +48,8 @@ class LeaseBook:
         latest_ns = now_ns + options.longest_ns
         fresh = [
             replace(lease, expires_ns=min(lease.expires_ns, latest_ns))
-            for lease in arrived
-            if lease.frame_stamp_ns <= now_ns
+            for lease in (counted(one, now_ns) for one in arrived)
+            if lease is not None
         ]
         if not fresh:
             return self
@@ -78,6 +78,19 @@ class LeaseBook:
             if (lease.view, lease.frame_stamp_ns, lease.decision) == wanted:
                 return lease
         return None
+
+
+def counted(lease: GateLease, now_ns: int) -> GateLease | None:
+    """Return a lease as it counts at its arrival; None where it does not count.
+
+    Of a frame in the future, by a clock that is not ours, a PASS permits nothing. A verdict to stop counts as
+    one of now: without it, an older PASS would last to its end.
+    """
+    if lease.frame_stamp_ns <= now_ns:
+        return lease
+    if lease.verdict is Verdict.PASS or lease.decision is not None:
+        return None
+    return replace(lease, frame_stamp_ns=now_ns)
 
 
 def judge_lease(lease: GateLease, now_ns: int) -> Permission:

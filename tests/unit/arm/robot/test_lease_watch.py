@@ -97,6 +97,14 @@ def test_after_the_clock_was_set_back_nothing_moves_until_a_new_frame_passes() -
     assert again.permission((View.TOP,), at(510, 1020)).verdict is Verdict.PASS
 
 
+def test_a_verdict_to_stop_that_is_ahead_of_the_clock_counts_at_once() -> None:
+    made = watch(lease(100), now=at(110))
+    held = made.with_lease(lease(140, verdict=Verdict.REJECT), at(130))
+    assert held.permission((View.TOP,), at(130)).verdict is Verdict.REJECT
+    again = held.with_lease(lease(160), at(165))
+    assert again.permission((View.TOP,), at(165)).verdict is Verdict.PASS
+
+
 def test_a_motion_needs_a_verdict_of_its_own_where_the_lease_says_so() -> None:
     made = watch(lease(100, needs_decision=True))
     assert (

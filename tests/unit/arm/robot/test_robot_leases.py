@@ -52,6 +52,22 @@ def test_leases_from_the_future_and_forgotten_ones_do_not_count():
     assert book.of_frame(View.WRIST, 500 * MS) is None
 
 
+@pytest.mark.parametrize("verdict", [Verdict.HOLD, Verdict.REJECT])
+def test_a_verdict_to_stop_that_is_ahead_of_the_clock_counts_at_once(verdict: Verdict):
+    book = LeaseBook().with_leases([_lease(100, Verdict.PASS, 300)], 110 * MS, TIMES)
+    book = book.with_leases([_lease(135, verdict, 335)], 130 * MS, TIMES)
+    assert book.permission(View.WRIST, 130 * MS).verdict is verdict, "an older PASS does not outlast it"
+    assert book.of_frame(View.WRIST, 135 * MS) is None, "a goal on that frame is not permitted either"
+    book = book.with_leases([_lease(129, Verdict.PASS, 329)], 131 * MS, TIMES)
+    assert book.permission(View.WRIST, 131 * MS).verdict is verdict, "an older frame does not lift it"
+    book = book.with_leases([_lease(160, Verdict.PASS, 360)], 165 * MS, TIMES)
+    assert book.permission(View.WRIST, 165 * MS).verdict is Verdict.PASS
+    decided = replace(_lease(200, Verdict.REJECT, 400), decision=3)
+    assert book.with_leases([decided], 170 * MS, TIMES) == book, (
+        "a decision on that frame has no lease anyway"
+    )
+
+
 def test_after_a_clock_was_set_back_a_stored_lease_allows_nothing_and_is_forgotten():
     options = LeaseOptions()
     book = LeaseBook().with_leases([_lease(5_000, Verdict.PASS, 5_120)], 5_010 * MS, options)
