@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs.msg import GateLease, ImageQuality
 from embodied_iqa_msgs.srv import JudgeImage
 from lifecycle_msgs.msg import Transition
@@ -179,6 +179,22 @@ def test_one_image_is_judged_alone(stack: Stack) -> None:
         False,
         "the request names no camera; available: top, wrist",
     )
+
+
+def test_diagnostics_warn_of_an_inactive_gate_and_of_a_second_one(stack: Stack) -> None:
+    def warned(words: str) -> bool:
+        seen = [one for report in stack.reports.messages[before:] for one in report.status]
+        return any(words in one.message for one in seen if one.level == DiagnosticStatus.WARN)
+
+    before = len(stack.reports)
+    stack.change(Transition.TRANSITION_DEACTIVATE)
+    stack.graph.wait(lambda: warned("not active: no lease, so nothing may move"), "a warning: not active")
+    stack.change(Transition.TRANSITION_ACTIVATE)
+    assert not warned("publishers")
+    second = stack.graph.node.create_publisher(GateLease, f"{GATE}/lease", STATE)
+    words = f"2 publishers of {GATE}/lease: expected one gate"
+    stack.graph.wait(lambda: warned(words), "a warning: a second gate")
+    stack.graph.node.destroy_publisher(second)
 
 
 def test_diagnostics_name_the_gate_and_count(stack: Stack) -> None:

@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_from_cdr, image_to_cdr
 from embodied_iqa.live.ros.conversion import decision_of, lease_to_msg, optical_frame, quality_to_msg
 from embodied_iqa.live.ros.frames import REPAIRED
-from embodied_iqa.live.ros.gate_report import GateReport
+from embodied_iqa.live.ros.gate_report import GateReport, why_not_gating
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE, adjustable, image_input
@@ -75,7 +75,8 @@ class GateNode(ManagedNode[GateParameters]):
             values["decisions dropped"] = self._decisions.dropped
             values |= {f"decisions {verdict.name.lower()}": count for verdict, count in self._decided.items()}
         options = self.config.judge
-        return self._verdicts.health(f"mode {options.mode}, judge {options.kind}", values)
+        message = f"mode {options.mode}, judge {options.kind}"
+        return self._verdicts.health(message, values, why_not_gating(self, self._lease_publisher.topic_name))
 
     def _judge(self, view: View, cdr: bytes) -> None:
         if not self.active:

@@ -21,7 +21,7 @@ from embodied_iqa.imaging.images.image_cdr import frame_from_cdr, image_to_cdr
 from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
 from embodied_iqa.live.ros.asked_image import asked_image, asked_view
 from embodied_iqa.live.ros.conversion import lease_to_msg, ns_of, quality_to_msg
-from embodied_iqa.live.ros.gate_report import GateReport
+from embodied_iqa.live.ros.gate_report import GateReport, why_not_gating
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
@@ -119,8 +119,9 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
                 self._judge_next(view, b"")  # reports a silent camera
             values |= {f"{view} {name}": count for name, count in camera.counts().items()}
         message = f"mode {self._options.mode}, judge {self._options.kind}"
-        lost = "; ".join(self._lost.values())
-        return self._verdicts.health(message, values, lost or ("" if self._file.cameras else _UNCALIBRATED))
+        uncalibrated = "" if self._file.cameras else _UNCALIBRATED
+        wrong = [why_not_gating(self, self._lease_publisher.topic_name), *self._lost.values(), uncalibrated]
+        return self._verdicts.health(message, values, "; ".join(filter(None, wrong)))
 
     def _camera(self, view: View) -> TopicCamera:
         wanted, late = self.config.topic, self._late[view]

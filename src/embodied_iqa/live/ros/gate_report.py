@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Final, Self
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.live.ros.node import Health
+from embodied_iqa.live.ros.node import Health, ManagedNode
 from embodied_iqa.quality.gate.calibration_file import GateFile
 from embodied_iqa.quality.gate.drift import DriftWatch
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import JudgeChoice
+
+_INACTIVE: Final = "not active: no lease, so nothing may move"
+
+
+def why_not_gating(node: ManagedNode[Any], topic: str) -> str:
+    """Return why a gate does not do its work, or not it alone; empty where all is well.
+
+    Args:
+        node: The gate.
+        topic: Of its leases, after remapping: a second gate there would permit what the first one holds.
+    """
+    gates = node.count_publishers(topic)
+    doubled = f"{gates} publishers of {topic}: expected one gate" if gates > 1 else ""
+    return "; ".join(filter(None, ("" if node.active else _INACTIVE, doubled)))
 
 
 class GateReport:
