@@ -79,7 +79,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
     add("--out", type=Path, metavar="PATH", help="output")
-    add("--format", choices=("png", "webp"), help="lossless format of the images (default png)")
+    forms = "lossless format of the images (default png), or lerobot: a data set for a data set"
+    add("--format", choices=("png", "webp", "lerobot"), help=forms)
     add("--steps", type=int, metavar="N", help="points of a calibration curve, or training steps")
     add("--reference", type=Path, metavar="FILE", help="the image to draw the sheet from")
     add("--references", type=Path, metavar="DIR", help="images for calibration or training")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.frames.any_frames import open_frames
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not hasattr(arguments, "out"):
         raise UsageError("distorting needs a folder to write to", expected="--out DIR")
     wanted = _wanted(arguments)
+    if getattr(arguments, "format", "") == LEROBOT:
+        return copy_dataset(arguments, [(one.id, one.level) for one in wanted])
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
     options = BatchOptions(arguments.out, image_format, _region(arguments))
     workers, frames = _workers(arguments), open_frames(Path(arguments.input))

@@ -62,6 +62,7 @@ class LeRobotDataset:
     Attributes:
         path: The folder.
         info: Version, rate, cameras.
+        tasks: By number.
         episodes: By number.
 
     Raises:
@@ -71,7 +72,7 @@ class LeRobotDataset:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.info = read_info(path)
-        self._tasks = read_tasks(path, self.info)
+        self.tasks = read_tasks(path, self.info)
         self.episodes = read_episodes(path, self.info)
 
     @property
@@ -132,7 +133,7 @@ class LeRobotDataset:
         Raises:
             InputError: No such episode, or a file is damaged.
         """
-        for file, group in self._files(episodes):
+        for file, group in self.data_files(episodes):
             for _, step, _ in file.steps(group):
                 yield step
 
@@ -154,7 +155,7 @@ class LeRobotDataset:
         cameras = self.cameras(keys)
         stored = [camera.key for camera in cameras if not camera.is_video]
         with _Videos(self.path) as videos:
-            for file, group in self._files(episodes):
+            for file, group in self.data_files(episodes):
                 try:
                     for episode, step, cells in file.steps(group, stored):
                         for camera in cameras:
@@ -168,7 +169,12 @@ class LeRobotDataset:
                         f"episodes {numbers}" if len(group) > 1 else f"episode {numbers}", error
                     )
 
-    def _files(self, episodes: Collection[int] | None) -> Iterator[tuple[DataFile, list[Episode]]]:
+    def data_files(self, episodes: Collection[int] | None = None) -> Iterator[tuple[DataFile, list[Episode]]]:
+        """Iterate over the Parquet files of episodes, by default all, each with its episodes.
+
+        Raises:
+            InputError: No such episode.
+        """
         known = {episode.index for episode in self.episodes}
         unknown = sorted(set(episodes or ()) - known)
         if unknown:
@@ -177,7 +183,7 @@ class LeRobotDataset:
             )
         wanted = [one for one in self.episodes if episodes is None or one.index in episodes]
         for name, group in groupby(wanted, lambda episode: episode.data_file):
-            yield DataFile(self.path / name, self.info, self._tasks), list(group)
+            yield DataFile(self.path / name, self.info, self.tasks), list(group)
 
     def _stored(self, camera: DatasetCamera, step: Step, cell: Any) -> DatasetImage | UnreadableImage:
         place = f"{camera.key}, episode {step.episode}, step {step.index}"

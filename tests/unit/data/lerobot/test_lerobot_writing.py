@@ -1,0 +1,165 @@
+"""Copies of LeRobot data sets: the bits of everything but images, and statistics of what is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot.writing import DatasetCopy
+from embodied_iqa.imaging.images.codecs import read_image
+from lerobot_samples import LENGTHS, TASKS, TOP, WRIST, Layout, edit_info, write_dataset
+
+FORMAT = {
+    "info": {
+        *("codebase_version", "robot_type", "total_episodes", "total_frames", "total_tasks", "chunks_size"),
+        *("data_files_size_in_mb", "video_files_size_in_mb", "fps", "splits", "data_path", "video_path"),
+        "features",
+    },
+    "episodes": {
+        *("episode_index", "tasks", "length", "dataset_from_index", "dataset_to_index"),
+        *("data/chunk_index", "data/file_index", "meta/episodes/chunk_index", "meta/episodes/file_index"),
+    },
+    "statistics": {"min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99"},
+    "rows": {"timestamp", "frame_index", "episode_index", "index", "task_index"},
+}
+"""What version 3.0 of the format asks for, as version 0.4 of the `lerobot` library reads it."""
+
+
+def images_of(folder: Path) -> list[DatasetImage]:
+    found = list(LeRobotDataset(folder).images())
+    assert all(isinstance(one, DatasetImage) for one in found)
+    return [one for one in found if isinstance(one, DatasetImage)]
+
+
+def numbers_of(folder: Path) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {}
+    for path in sorted(folder.glob("data/*/*.parquet")):
+        table = pq.read_table(path, partitioning=None)
+        for name in table.column_names:
+            if "images" not in name:
+                columns.setdefault(name, []).extend(table[name].to_pylist())
+    return columns
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [Layout("v2.1"), Layout("v2.1", beside=True), Layout("v2.1", "libx264"), Layout("v3.0", "libx264")],
+)
+def test_a_copy_has_the_images_and_the_bits_of_all_numbers(tmp_path: Path, layout: Layout) -> None:
+    source, out = write_dataset(tmp_path / "set", layout), tmp_path / "copy"
+    DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    before, after = images_of(source), images_of(out)
+    assert [(one.name, one.step) for one in before] == [(one.name, one.step) for one in after]
+    assert all(np.array_equal(a.rgb, b.rgb) for a, b in zip(before, after, strict=True))
+    assert numbers_of(source) == numbers_of(out)
+    for old, new in zip(sorted(source.glob("data/*/*")), sorted(out.glob("data/*/*.parquet")), strict=True):
+        kinds = {field.name: field.type for field in pq.read_schema(old) if "images" not in field.name}
+        assert kinds == {
+            field.name: field.type for field in pq.read_schema(new) if "images" not in field.name
+        }
+
+
+def test_a_copy_has_the_layout_of_version_3(tmp_path: Path) -> None:
+    source, out = write_dataset(tmp_path / "set", Layout("v2.1", "libx264")), tmp_path / "copy"
+    DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    info = json.loads((out / "meta/info.json").read_text())
+    assert info.keys() == FORMAT["info"]
+    assert (info["codebase_version"], info["total_frames"], info["video_path"]) == (
+        "v3.0",
+        sum(LENGTHS),
+        None,
+    )
+    assert {key: info["features"][key]["dtype"] for key in (TOP, WRIST)} == {TOP: "image", WRIST: "image"}
+    assert info["features"].keys() >= FORMAT["rows"]
+    episodes = pq.read_table(out / "meta/episodes/chunk-000/file-000.parquet", partitioning=None).to_pylist()
+    assert all(row.keys() >= FORMAT["episodes"] for row in episodes)
+    assert [(row["dataset_from_index"], row["dataset_to_index"]) for row in episodes] == [
+        (0, 5),
+        (5, 14),
+        (14, 22),
+    ]
+    tasks = pq.read_table(out / "meta/tasks.parquet", partitioning=None)
+    note = json.loads(tasks.schema.metadata[b"pandas"])
+    assert tasks[note["index_columns"][0]].to_pylist() == list(TASKS)
+    assert tasks["task_index"].to_pylist() == [0, 1]
+    statistics = json.loads((out / "meta/stats.json").read_text())
+    assert statistics.keys() >= {TOP, WRIST, "action", "observation.state", *FORMAT["rows"]}
+    assert all(one.keys() == FORMAT["statistics"] for one in statistics.values())
+
+
+def test_statistics_are_those_of_the_images_that_were_written(tmp_path: Path) -> None:
+    source, out = write_dataset(tmp_path / "set", Layout("v3.0")), tmp_path / "dark"
+    DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb // 2).write()
+    pixels = np.stack([one.rgb for one in images_of(out)]) / 255
+    statistics = json.loads((out / "meta/stats.json").read_text())
+    found = {name: np.array(values) for name, values in statistics[TOP].items()}
+    assert found["mean"].shape == (3, 1, 1)
+    assert np.allclose(found["mean"].ravel(), pixels.mean(axis=(0, 1, 2)))
+    assert np.allclose(found["std"].ravel(), pixels.std(axis=(0, 1, 2)))
+    assert np.array_equal(found["min"].ravel(), pixels.min(axis=(0, 1, 2)))
+    assert np.array_equal(found["max"].ravel(), pixels.max(axis=(0, 1, 2)))
+    assert np.allclose(found["q50"].ravel(), np.median(pixels, axis=(0, 1, 2)), atol=1 / 255)
+    assert found["count"].tolist() == [sum(LENGTHS)]
+    actions = np.array(numbers_of(out)["action"])
+    assert np.allclose(statistics["action"]["mean"], actions.mean(axis=0))
+    assert np.allclose(statistics["action"]["q90"], np.quantile(actions, 0.9, axis=0))
+
+
+def test_the_command_makes_the_pixels_of_distort(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_dataset(tmp_path / "set", Layout("v3.0", "libx264"))
+    words = ["distort", str(source), "--type", "12:3", "--seed", "4", "--out"]
+    assert main([*words, str(tmp_path / "files"), "--workers", "1"]) == 0
+    out = tmp_path / "copy"
+    assert main([*words, str(out), "--format", "lerobot", "--topic", TOP]) == 0
+    assert "3 episodes, 22 steps" in capsys.readouterr().out
+    clean = {one.name: one.rgb for one in images_of(source)}
+    for one in images_of(out):
+        expected = read_image(tmp_path / f"files/12_3/{one.name}.png") if one.key == TOP else clean[one.name]
+        assert np.array_equal(one.rgb, expected), one.name
+    assert numbers_of(source) == numbers_of(out)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--type", "12:3", "--type", "19:5"), "a data set has one distortion"),
+        (("--type", "12"), "a data set has one distortion"),
+        (("--type", "12:3", "--workers", "2"), "--workers"),
+        (("--type", "12:3", "--topic", "nose"), "no such camera"),
+    ],
+)
+def test_wrong_words_write_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
+    assert main(["distort", str(source), *words, "--format", "lerobot", "--out", str(out)]) in {1, 2}
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    source, out = write_dataset(tmp_path / "set", Layout("v2.1", beside=True)), tmp_path / "copy"
+    (source / f"images/{TOP}/episode_000001/frame_000004.png").unlink()
+    with pytest.raises(InputError, match="episode 1, step 4 is missing"):
+        DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    assert not out.exists()
+    out.mkdir()
+    (out / "mine").touch()
+    with pytest.raises(InputError, match="is not empty"):
+        DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb)
+    assert (out / "mine").exists()
+
+
+def test_a_rate_that_is_no_whole_number_stays(tmp_path: Path) -> None:
+    source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
+    edit_info(source, fps=10.0)
+    DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    assert json.loads((out / "meta/info.json").read_text())["fps"] == 10.0
