@@ -21,9 +21,12 @@ class Node(BaseNode[GateParameters]):
 
     def __init__(self) -> None:
         super().__init__("gate_node", GateParameters)
+        self.declare_parameter("of_a_topic", 1)  # as overrides of topics are: before the node is complete
+        self.asked = 0
         self.changes: list[tuple[GateMode, int]] = []
 
     def why_not(self, wanted: GateParameters) -> str:
+        self.asked += 1
         return "it would be off" if wanted.judge.mode is GateMode.OFF else ""
 
     def changed(self) -> None:
