@@ -27,6 +27,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
     add("--port", type=int, default=8600, metavar="N", help="TCP port, 0 for any free one (default 8600)")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the browsers")
+    add(
+        "--gate",
+        default="",
+        metavar="URL",
+        help="show a gate proxy live at /gate, such as http://127.0.0.1:8001",
+    )
+    add(
+        "--gate-token-env",
+        default="",
+        metavar="NAME",
+        help="environment variable with the token of the proxy",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,7 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     runs = Path("runs")
     folders = arguments.folders or [runs if runs.is_dir() else Path()]
-    server.serve(studio.of(folders, token), arguments.host, arguments.port, _say)
+    shown = studio.of(folders, token)
+    if arguments.gate:
+        place = load("embodied_iqa.pages.studio.watch.gate_page:GatePlace", install=_INSTALL)
+        shown.gate = place.of(arguments.gate, token_from(arguments.gate_token_env))
+    server.serve(shown, arguments.host, arguments.port, _say)
     return 0
 
 

@@ -23,8 +23,9 @@ from embodied_iqa.models.subjects.wire.tokens import token_from
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import make_judge
-from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions, observation_rules
+from embodied_iqa.quality.gate.proxy.gated_policy import Answered, ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
+from embodied_iqa.quality.gate.proxy.live_view import GateLive
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
@@ -67,14 +68,20 @@ def proxy(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[GateSetting]:
-    """Give the setting whose observations are recorded in the block, if that is wanted."""
+    """Give the setting whose observations are shown, and in the block recorded, if that is wanted."""
+    live = GateLive()
     if arguments.record is None:
-        yield setting
+        yield replace(setting, witness=live.look, live=live.snapshot)
         return
     make = load(_RECORDER, "pip install 'embodied_iqa[gate,record]'")
     recorder = make(arguments.record, setting.options, arguments.record_mib << 20)
+
+    def watch(answered: Answered) -> None:
+        live.look(answered)
+        recorder.record(answered)
+
     try:
-        yield replace(setting, witness=recorder.record)
+        yield replace(setting, witness=watch, live=live.snapshot)
     finally:
         status = recorder.close()
         lost = f", {status.total_lost} lost: {status.error or 'the disk was too slow'}"

@@ -29,9 +29,9 @@ from embodied_iqa.pages.studio.people import (
     spot_page,
     verify_page,
 )
-from embodied_iqa.pages.studio.watch import live_page, run_page
+from embodied_iqa.pages.studio.watch import gate_page, live_page, run_page
 
-_LOOK: Final = (home, table_page, pair_page, images_page, board_page, run_page, live_page)
+_LOOK: Final = (home, table_page, pair_page, images_page, board_page, run_page, live_page, gate_page)
 _WORK: Final = (person, annotate_page, verify_page, spot_page, agreement_page, edits_page, judge_page)
 PAGES: Final[tuple[ModuleType, ...]] = (*_LOOK, *_WORK)
 """Modules with pages, each with ``routes(studio) -> list[Route]``."""
@@ -39,7 +39,7 @@ PAGES: Final[tuple[ModuleType, ...]] = (*_LOOK, *_WORK)
 _STYLE: Final = "text/css; charset=utf-8"
 _SCRIPT: Final = "text/javascript; charset=utf-8"
 _ASSETS: Final = {"studio.css": _STYLE, "people.css": _STYLE} | dict.fromkeys(
-    ("studio.js", "watch.js", "live.js", "people.js"), _SCRIPT
+    ("studio.js", "watch.js", "live.js", "gate.js", "people.js"), _SCRIPT
 )
 
 

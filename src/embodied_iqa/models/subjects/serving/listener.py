@@ -8,7 +8,7 @@ import hmac
 import http
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -76,6 +76,7 @@ class Listener:
         options: Where, and the limits.
         converse: Talks with a client that was admitted; ends when the client leaves.
         is_healthy: Whether questions are answered, for the health check.
+        pages: Texts that clients with the token may GET, by path; made in a thread.
     """
 
     def __init__(
@@ -83,10 +84,12 @@ class Listener:
         options: ServingOptions,
         converse: Callable[[ServerConnection], Coroutine[Any, Any, None]],
         is_healthy: Callable[[], bool],
+        pages: Mapping[str, Callable[[], str]] | None = None,
     ) -> None:
         self._options = options
         self._converse = converse
         self._is_healthy = is_healthy
+        self._pages = pages or {}
         self._clients: Admission[ServerConnection] = Admission(
             options.most_connections, options.most_per_address, options.idle_s
         )
@@ -136,7 +139,7 @@ class Listener:
         with contextlib.suppress(ConnectionClosed):
             await self._converse(connection)
 
-    def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
+    async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer health checks; refuse clients without a token or beyond the limit; None admits."""
         if request.path == HEALTH_PATH:
             healthy = self._is_healthy()
@@ -144,6 +147,8 @@ class Listener:
         shown = request.headers.get_all("Authorization")
         if self._options.token and not is_known(shown, self._options.token):
             return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed\n")
+        if request.path in self._pages:
+            return connection.respond(http.HTTPStatus.OK, await asyncio.to_thread(self._pages[request.path]))
         address = str(connection.remote_address[0])
         admitted, displaced = self._clients.admit(connection, address, monotonic())
         if not admitted:

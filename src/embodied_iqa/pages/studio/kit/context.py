@@ -27,11 +27,13 @@ class Studio:
         sources: Databases, runs and experiments.
         token: Secret that every request needs; empty where the studio serves this machine only.
         csrf: Secret that every POST carries, as the field `csrf` or the header `X-CSRF-Token`.
+        gate: Place of the gate whose live page is shown; None for none.
     """
 
     sources: Sources
     token: str = ""
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    gate: object | None = None
     _parts: dict[Any, Any] = field(default_factory=dict)
     _lock: Any = field(default_factory=Lock)
 

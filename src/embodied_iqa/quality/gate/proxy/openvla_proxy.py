@@ -21,6 +21,7 @@ from embodied_iqa.models.subjects.wire.policy_client import WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.proxy.gated_policy import GATE
 from embodied_iqa.quality.gate.proxy.hold_answers import HeldError
+from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH
 from embodied_iqa.quality.gate.proxy.openvla_form import AnswerForm, QuestionError, header_of, observation_of
 from embodied_iqa.quality.gate.proxy.proxy_server import GateSetting
 
@@ -139,6 +140,8 @@ class OpenVlaProxy:
     async def _answer(self, question: HttpQuestion) -> HttpReply:
         if question.method == "GET" and question.path == GATE_PATH:
             return HttpReply(HTTPStatus.OK, {GATE: self._setting.metadata})
+        if question.method == "GET" and question.path == LIVE_PATH:
+            return HttpReply(HTTPStatus.OK, await asyncio.to_thread(self._setting.live))
         if question.path != self._place.path:
             return HttpReply(HTTPStatus.NOT_FOUND, f"questions go to {self._place.path}")
         if question.method != "POST":

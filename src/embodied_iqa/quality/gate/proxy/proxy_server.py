@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from embodied_iqa.quality.gate.proxy.gated_policy import (
     Witness,
     unwatched,
 )
+from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH
 
 _LONGEST_REASON: Final = 100
 """A websocket is closed with at most 123 bytes of text."""
@@ -73,12 +75,14 @@ class GateSetting:
         rules: Rules of the gate.
         options: What is judged, and what happens on a hold.
         witness: Looks on.
+        live: What the proxy shows of itself at `LIVE_PATH`.
     """
 
     judge: ImageJudge
     rules: GateOptions
     options: ProxyOptions
     witness: Witness = unwatched
+    live: Callable[[], dict[str, Any]] = dict
 
     def gated(self, policy: Policy) -> GatedPolicy:
         """Return a policy behind a gate of its own."""
@@ -138,7 +142,8 @@ class GateProxy:
         self._setting = setting
         self._place = place
         self._options = options
-        self._listener = Listener(options, self._converse, lambda: True)
+        pages = {LIVE_PATH: lambda: json.dumps(setting.live())}
+        self._listener = Listener(options, self._converse, lambda: True, pages)
 
     def run(self, ready: Callable[[int], None]) -> None:
         """Serve until SIGINT or SIGTERM.

@@ -1,0 +1,79 @@
+// Follows one gate: the newest image, verdict and reason of each camera, the predicted loss of the last minute.
+"use strict";
+
+const PAUSE_MS = 500, RETRY_MS = 3000, MINUTE_S = 60, WIDTH = 600, HEIGHT = 80, TICK = 12;
+const STALE_S = 2;
+const SVG = "http://www.w3.org/2000/svg";
+const cameras = document.querySelector("[data-cameras]");
+const shape = document.querySelector("[data-camera]");
+const boxes = new Map();
+
+function say(name, words, root = document) {
+  const item = root.querySelector(`[data-${name}]`);
+  if (item.textContent !== words) item.textContent = words;
+}
+
+function boxOf(view) {
+  if (!boxes.has(view)) {
+    cameras.append(shape.content.cloneNode(true));
+    const box = cameras.lastElementChild;
+    say("view", view, box);
+    box.querySelector("[data-image]").alt = `Newest image of the ${view} camera`;
+    boxes.set(view, box);
+  }
+  return boxes.get(view);
+}
+
+function line(name, values) {
+  const item = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(values)) item.setAttribute(key, value);
+  return item;
+}
+
+function plot(box, view, points, threshold) {
+  const drawing = box.querySelector("[data-plot]");
+  const x = (age) => (WIDTH * (1 - age / MINUTE_S)).toFixed(1), y = (value) => (HEIGHT * (1 - value)).toFixed(1);
+  const known = points.filter((point) => point[2] !== null);
+  const parts = points.filter((point) => point[1] !== "PASS")
+    .map((point) => line("path", { d: `M${x(point[0])} ${HEIGHT + 4}v${TICK}`, "stroke-width": 2 }));
+  if (threshold !== null) parts.push(line("path", { d: `M0 ${y(threshold)}H${WIDTH}`, "stroke-dasharray": "6 4" }));
+  const track = known.map((point) => `${x(point[0])},${y(Math.min(1, Math.max(0, point[2])))}`).join(" ");
+  parts.push(line("polyline", { points: track, "stroke-width": 2, "data-track": "" }));
+  drawing.replaceChildren(...parts);
+  const held = points.filter((point) => point[1] !== "PASS").length;
+  drawing.setAttribute("aria-label", `${view}: ${points.length} images in the last minute, ${held} did not pass`);
+}
+
+function show(answer) {
+  if (answer.gate === null) return;
+  const isOld = answer.age_s > STALE_S;
+  say("verdict", isOld ? `No observation for ${answer.age_s.toFixed(0)} s` : answer.gate.verdict);
+  say("mode", `${answer.gate.mode}, ${answer.answered} observations`);
+  say("reason", answer.gate.reason);
+  for (const [view, camera] of Object.entries(answer.cameras)) {
+    const box = boxOf(view), judged = answer.gate.views[view];
+    const image = box.querySelector("[data-image]");
+    if (camera.image?.startsWith("data:image/png;base64,") && image.src !== camera.image) image.src = camera.image;
+    say("view-verdict", judged ? judged.verdict : "", box);
+    say("view-reason", judged ? judged.reason : "", box);
+    const value = judged ? judged.value : null;
+    say("prediction", value === null ? "The judge predicts no loss." : `Predicted loss ${value.toFixed(3)}`, box);
+    plot(box, view, camera.points, judged ? judged.threshold : null);
+  }
+}
+
+async function watch() {
+  let pause = PAUSE_MS;
+  if (!document.hidden) {
+    try {
+      const reply = await fetch("/gate/live");
+      if (!reply.ok) throw new Error(reply.statusText);
+      const answer = await reply.json();
+      if (answer.silent) { say("verdict", "The gate does not answer"); say("reason", answer.silent); pause = RETRY_MS; }
+      else show(answer);
+    } catch { say("verdict", "The studio does not answer"); pause = RETRY_MS; }
+  }
+  setTimeout(watch, pause);
+}
+
+watch();

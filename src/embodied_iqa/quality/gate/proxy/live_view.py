@@ -1,0 +1,102 @@
+"""What the proxy shows of itself: the newest image of each camera, and the verdicts of the last minute."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import threading
+import zlib
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.clock import MONOTONIC, Clock
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.proxy.gated_policy import Answered
+
+LIVE_PATH: Final = "/gate/live"
+SHOWN_S: Final = 60.0
+_MOST_MOMENTS: Final = 3000
+"""Verdicts that are kept: a minute at 50 Hz."""
+_LARGEST_PX: Final = 320
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    at_ns: int
+    report: Mapping[str, Any]
+
+
+class GateLive:
+    """Looks at observations of all clients, and shows them; threads may share it.
+
+    Args:
+        clock: Of the last minute.
+    """
+
+    def __init__(self, clock: Clock = MONOTONIC) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._moments: deque[_Moment] = deque(maxlen=_MOST_MOMENTS)
+        self._images: dict[View, NDArray[np.uint8]] = {}
+        self._count = 0
+
+    def look(self, answered: Answered) -> None:
+        """Keep an observation, as a `Witness`."""
+        with self._lock:
+            self._count += 1
+            self._moments.append(_Moment(self._clock.now_ns(), answered.report))
+            for one in answered.judged:
+                if one.view is not None and one.image is not None:
+                    self._images[one.view] = one.image
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain values: ``answered``, ``gate`` (the newest report), ``age_s`` and ``cameras``.
+
+        A camera has ``image``, a PNG as data URL, and ``points``: age [s], verdict and predicted value of
+        each judgement of the last minute, the oldest first; null where nothing is predicted.
+        """
+        with self._lock:
+            now_ns, count, images = self._clock.now_ns(), self._count, dict(self._images)
+            moments = [one for one in self._moments if now_ns - one.at_ns <= SHOWN_S * SECOND_NS]
+            newest = self._moments[-1] if self._moments else None
+        views = dict.fromkeys([*map(str, images), *(name for one in moments for name in one.report["views"])])
+        return {
+            "answered": count,
+            "gate": None if newest is None else newest.report,
+            "age_s": None if newest is None else (now_ns - newest.at_ns) / SECOND_NS,
+            "cameras": {
+                name: {
+                    "image": png_url(images[View(name)]) if View(name) in images else None,
+                    "points": [
+                        [(now_ns - one.at_ns) / SECOND_NS, seen["verdict"], seen["value"]]
+                        for one in moments
+                        if (seen := one.report["views"].get(name)) is not None
+                    ],
+                }
+                for name in views
+            },
+        }
+
+
+def png_url(rgb: NDArray[np.uint8]) -> str:
+    """Return an ``(H, W, 3)`` image, made smaller by leaving out pixels, as a data URL; needs no OpenCV."""
+    step = -(-max(rgb.shape[:2]) // _LARGEST_PX)
+    small = np.ascontiguousarray(rgb[::step, ::step])
+    height, width, _ = small.shape
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), small.reshape(height, -1)], axis=1)
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows.tobytes(), 1)),
+        (b"IEND", b""),
+    )
+    chunks = [
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
+    ]
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode()

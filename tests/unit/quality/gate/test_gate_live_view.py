@@ -1,0 +1,77 @@
+"""What the proxy shows of itself: images, verdicts and predictions of the last minute."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.proxy.gated_policy import Answered, Judged
+from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH, GateLive, png_url
+from gated_policies import openvla_proxying, proxying, scene_image, setting
+from manual_clock import PATIENCE_S, ManualClock
+
+
+def answered(value: float | None, verdict: str = "PASS", image: np.ndarray | None = None) -> Answered:
+    top = {"verdict": verdict, "reason": "", "value": value, "threshold": 0.3}
+    report = {"verdict": verdict, "reason": "", "mode": "on", "views": {"top": top}}
+    return Answered((Judged(View.TOP, Verdict[verdict], Verdict[verdict], image=image),), report, 1.0)
+
+
+def pixels(url: str) -> np.ndarray:
+    data = base64.b64decode(url.removeprefix("data:image/png;base64,"))
+    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
+
+
+def test_nothing_is_shown_before_the_first_observation() -> None:
+    assert GateLive(ManualClock()).snapshot() == {"answered": 0, "gate": None, "age_s": None, "cameras": {}}
+
+
+def test_the_last_minute_is_shown_with_the_newest_image() -> None:
+    clock = ManualClock()
+    live = GateLive(clock)
+    for value, image in ((0.1, scene_image(1)), (0.4, scene_image(2)), (None, None)):
+        live.look(answered(value, "PASS" if value != 0.4 else "HOLD", image))
+        clock.advance(25.0)
+    shown = live.snapshot()
+    assert (shown["answered"], shown["age_s"], shown["gate"]["mode"]) == (3, 25.0, "on")
+    top = shown["cameras"]["top"]
+    assert top["points"] == [[50.0, "HOLD", 0.4], [25.0, "PASS", None]], "the first is older than a minute"
+    assert np.array_equal(pixels(top["image"]), scene_image(2))
+    clock.advance(60.0)
+    assert live.snapshot()["cameras"]["top"]["points"] == []
+    json.dumps(shown)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [((48, 64), (48, 64)), ((480, 640), (240, 320)), ((3, 961), (1, 241))]
+)
+def test_large_images_are_made_smaller(size: tuple[int, int], shown: tuple[int, int]) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (*size, 3), dtype=np.uint8)
+    found = pixels(png_url(image))
+    assert found.shape[:2] == shown
+    step = -(-max(size) // 320)
+    assert np.array_equal(found, image[::step, ::step])
+
+
+@pytest.mark.parametrize("listening", [proxying, openvla_proxying])
+def test_both_proxies_show_it_to_who_has_the_token(listening: Any) -> None:
+    made, live = setting(), GateLive(ManualClock())
+    live.look(answered(0.2))
+    shown = type(made)(made.judge, made.rules, made.options, live.look, live.snapshot)
+    with listening(shown, 9, token="secret") as port:
+        for token, status in (("", 401), ("Bearer secret", 200)):
+            link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+            link.request("GET", LIVE_PATH, headers={"Authorization": token} if token else {})
+            answer = link.getresponse()
+            body = answer.read()
+            link.close()
+            assert answer.status == status
+        assert json.loads(body)["cameras"]["top"]["points"] == [[0.0, "PASS", 0.2]]
