@@ -137,7 +137,13 @@ def test_the_limits_are_those_of_the_safety_case():
             "wait_s": 0.5,
             "window_s": 0.016,
         },
-        "horizon": {"mode": "whole", "execute_steps": 5, "step_rate_hz": 0.0},
+        "horizon": {
+            "mode": "whole",
+            "execute_steps": 5,
+            "step_rate_hz": 0.0,
+            "ensembling": False,
+            "ensembling_decay": 0.01,
+        },
     }
     assert asdict(PathOptions()) == {"sample_m": 0.001, "blend_m": 0.012}
     assert asdict(TimingOptions()) == {"brake_s": 0.1, "jerk_s": 0.03, "ease": 0.5}
