@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,19 @@ class Policy:
         return {"actions": np.array([self.row])}
 
 
+@dataclass(frozen=True)
+class Server:
+    """The server of the shared policy.
+
+    Attributes:
+        port: Where it listens.
+        running: Closing it ends the server.
+    """
+
+    port: int
+    running: ExitStack
+
+
 def overrides(port: int, deadline_s: float = DEADLINE_S) -> dict[str, object]:
     return {
         "vla_node.subject": f"openpi://127.0.0.1:{port}",
@@ -65,14 +80,15 @@ def policy(shared_policy: Policy) -> Iterator[Policy]:
 
 
 @pytest.fixture(scope="module")
-def bench(
-    shared_policy: Policy, ros_domain: int, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Bench]:
+def server(shared_policy: Policy) -> Iterator[Server]:
+    with ExitStack() as running:
+        yield Server(running.enter_context(reference_server({}, shared_policy)), running)
+
+
+@pytest.fixture(scope="module")
+def bench(server: Server, ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("graph")
-    with (
-        reference_server({}, shared_policy) as port,
-        RosGraph(ros_domain, folder, ["vla_node"], overrides(port)) as graph,
-    ):
+    with RosGraph(ros_domain, folder, ["vla_node"], overrides(server.port)) as graph:
         graph.activate("vla_node")
         yield Bench(graph)
 
@@ -138,16 +154,11 @@ def test_a_policy_that_is_not_there_is_told_when_the_node_is_configured(tmp_path
         graph.activate("vla_node")
 
 
-def test_a_policy_that_goes_is_told_and_the_node_lives_on(tmp_path: Path):
-    policy = Policy()
-    server = reference_server({}, policy)
-    port = server.__enter__()
-    with own_domain() as domain, RosGraph(domain, tmp_path, ["vla_node"], overrides(port)) as graph:
-        graph.activate("vla_node")
-        bench = Bench(graph)
-        assert bench.decision(bench.begin())[0].status == ActionChunk.STATUS_ACT
-        server.__exit__(None, None, None)
-        chunk, _ = bench.decision(bench.begin())
-        assert chunk.status == ActionChunk.STATUS_FAILED
-        assert "refused" in chunk.reason
-        assert bench.set_task(0, task="")
+def test_a_policy_that_goes_is_told_and_the_node_lives_on(bench: Bench, server: Server):
+    """The last test of this node, whose server is gone afterwards."""
+    assert bench.decision(bench.begin())[0].status == ActionChunk.STATUS_ACT
+    server.running.close()
+    chunk, _ = bench.decision(bench.begin())
+    assert chunk.status == ActionChunk.STATUS_FAILED
+    assert "refused" in chunk.reason
+    assert bench.set_task(0, task="")
