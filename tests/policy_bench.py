@@ -89,11 +89,17 @@ class Bench:
         request = {"task": task, "from_stamp": time_of(from_ns)}
         return bool(self.graph.call(SetTask, "/vla/set_task", **request).success)
 
-    def decision(self, after_ns: int) -> tuple[ActionChunk, ActionChunk]:
-        """The first decision on a frame after a stamp, for the arm and for the scores."""
+    def decision(self, after_ns: int, *, asked: bool = False) -> tuple[ActionChunk, ActionChunk]:
+        """The first decision on a frame after a stamp, for the arm and for the scores.
+
+        Args:
+            after_ns: The stamp.
+            asked: The policy has been asked already, so that no further frame is needed.
+        """
 
         def both() -> list[ActionChunk]:
-            self.show()
+            if not asked:
+                self.show()
             found = [
                 next((chunk for chunk in inbox.messages if ns_of(chunk.header.stamp) > after_ns), None)
                 for inbox in (self.actions, self.references)

@@ -107,7 +107,7 @@ def test_a_slow_policy_is_given_up_and_its_late_answer_is_dropped(bench: Bench, 
     start_ns = bench.begin()
     bench.graph.wait(lambda: (bench.show(), policy.asked > asked_before)[1], "the question")
     assert bench.set_task(start_ns + 1), "the node answers while its subject thinks"
-    distorted, raw = bench.decision(start_ns)
+    distorted, raw = bench.decision(start_ns, asked=True)
     for chunk in (distorted, raw):
         assert chunk.status == ActionChunk.STATUS_FAILED
         assert not chunk.increments
