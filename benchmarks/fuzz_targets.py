@@ -36,6 +36,7 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.resources import shared_file, source_checkout
 from embodied_iqa.base.tables import read_table
 from embodied_iqa.base.user_files.yaml_files import load_yaml
+from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.lerobot.episodes import Episode
 from embodied_iqa.data.lerobot.info import INFO_FILE, DatasetInfo, read_info
 from embodied_iqa.data.lerobot.steps import DataFile
@@ -482,10 +483,14 @@ def read_steps(path: Path) -> None:
 
 
 def videos() -> list[bytes]:
+    return videos_of("mp4", "libx264", "libsvtav1")
+
+
+def videos_of(form: str, *codecs: str) -> list[bytes]:
     made = []
-    for codec in ("libx264", "libsvtav1"):
+    for codec in codecs:
         sink = io.BytesIO()
-        with av.open(sink, "w", format="mp4") as container:
+        with av.open(sink, "w", format=form) as container:
             stream = container.add_stream(codec, 10, options={"g": "2"})
             stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
             for seed in range(4):
@@ -493,6 +498,11 @@ def videos() -> list[bytes]:
             container.mux(stream.encode())
         made.append(sink.getvalue())
     return made
+
+
+def read_frames(path: Path) -> None:
+    for _ in VideoFrames(path).images():
+        pass
 
 
 def read_video(path: Path) -> None:
@@ -532,6 +542,8 @@ _ALL = (
     Target("lerobot info", lambda: [json.dumps(LEROBOT_INFO).encode()], lerobot_info),
     from_file("lerobot data", ".parquet", lerobot_steps, read_steps),
     from_file("mp4", ".mp4", videos, read_video),
+    from_file("mkv", ".mkv", lambda: videos_of("matroska", "libx264"), read_frames),
+    from_file("avi", ".avi", lambda: videos_of("avi", "mpeg4"), read_frames),
     from_file("onnx card", ".json", cards, load_card),
     from_file("episodes", ".jsonl", manipulation_episodes, read_episodes),
     from_file("safetensors", ".safetensors", weights, read_size),
