@@ -125,7 +125,7 @@ class _Run:
             reason=NOT_EXECUTED,
             T_base_tool=np.eye(4),
             frames_published=self.images,
-            frames_received=len(self.verdicts),
+            frames_received=self.images if self.gatekeeper is None else len(self.verdicts),
             gate_mode=GateMode.OFF if self.gatekeeper is None else GateMode.SHADOW,
             answers=tuple(self.answers),
             chunks=tuple(self.chunks),
