@@ -16,8 +16,9 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.runs.graph.node_table import GRAPH
 from graph_sockets import assert_only_this_machine_hears
 from live_process import TRIAL_S
-from live_trial import VLM, begin, small_images, words_of
+from live_trial import SLOW_CLOCK, VLM, begin, small_images, words_of
 
+NODES = {entry.name for entry in GRAPH} - {"playback_node"}
 RESTLESS = """
 from pathlib import Path
 
@@ -41,24 +42,23 @@ class Restless:
 def test_a_key_ends_the_run_live_and_rescored_and_no_other_machine_heard_it(
     ros_domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sockets are looked at here because this run goes on for as long as that takes."""
+    """The sockets are looked at while the nodes load: the run goes on for as long as that takes."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "restless.py").write_text(RESTLESS, encoding="utf-8")
     folder = tmp_path / "run"
     words = ["--no-distortion", "--vla", "python:restless:Restless", "--vlm", VLM, "--gate", "off", "--json"]
     # the run cannot end by a count, and its limit is beyond the deadline of this test
     endless = {"vla_node.max_chunks": 0, "trial_node.run_limit_s": 3600}
-    words += words_of(small_images(tmp_path) | endless)
+    words += words_of(small_images(tmp_path) | SLOW_CLOCK | {"camera_node.views": '["top"]'} | endless)
     search_path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     variables = {"PYTHONPATH": search_path}
     ours, theirs = pty.openpty()
     try:
         with begin(ros_domain, folder, tmp_path / "logs", *words, variables=variables, stdin=theirs) as trial:
             program = trial.program
+            program.wait_until(lambda: set(trial.nodes()) == NODES, "all nodes", TRIAL_S)
+            assert_only_this_machine_hears(ros_domain, trial.nodes(), tmp_path)
             program.wait_until((tmp_path / "moved").is_file, "an arm that has moved", TRIAL_S)
-            nodes = trial.nodes()
-            assert set(nodes) == {entry.name for entry in GRAPH} - {"playback_node"}
-            assert_only_this_machine_hears(ros_domain, nodes, tmp_path)
             os.write(ours, b"e\n")
             assert program.wait(TRIAL_S) == 0
     finally:

@@ -20,9 +20,15 @@ from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from live_process import TRIAL_S, completed
+from live_trial import SLOW_CLOCK
 
 TASK = ExperimentTask("pick the red cube", 7)
-CAMERAS = {"camera_node.width_px": 320, "camera_node.height_px": 240, "camera_node.views": ["top"]}
+CELL = {
+    "camera_node.width_px": 320,
+    "camera_node.height_px": 240,
+    "camera_node.views": ["top"],
+    **SLOW_CLOCK,
+}
 """Enough for this policy; larger images take longer to draw."""
 
 
@@ -43,7 +49,7 @@ def live(
         str(out),
         "--ros",
         "--json",
-        *(word for name, value in CAMERAS.items() for word in ("--set", f"{name}={json.dumps(value)}")),
+        *(word for name, value in CELL.items() for word in ("--set", f"{name}={json.dumps(value)}")),
     ]
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words]
     done = completed(command, out.parent, TRIAL_S, {"ROS_DOMAIN_ID": str(ros_domain)})
@@ -54,7 +60,7 @@ def live(
 @pytest.fixture(scope="module")
 def headless() -> tuple[RunRecord, ...]:
     specs = (None, DistortionSpec("04", 5))
-    with HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off", **CAMERAS}))) as runner:
+    with HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off", **CELL}))) as runner:
         return tuple(runner.record(RunKey(parse_vla("classical-vla"), TASK, spec)) for spec in specs)
 
 
