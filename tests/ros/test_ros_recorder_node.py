@@ -22,7 +22,7 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import time_of
 from embodied_iqa.live.ros.domain import own_domain
-from embodied_iqa.live.ros.qos import EVENT, IMAGE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, RECORDED_IMAGE
 from ros_graph import RosGraph
 from small_disk import small_disk
 
@@ -135,7 +135,7 @@ def test_what_overtakes_in_the_queue_of_a_slow_recorder_counts_as_lost(
             recorder.images.publish(image_to_cdr(np.zeros((48, 64, 3), np.uint8), 2_000 + index, "x"))
     finally:
         os.kill(pid, signal.SIGCONT)
-    for _ in range(10):
+    for _ in range(RECORDED_IMAGE.depth + 10):  # between two responses it takes at least one image
         recorder.round_trip()
     recorder.publish(1)  # a gap shows with the next message
     closed = recorder.record(start=False)
