@@ -21,6 +21,7 @@ REGISTRY = re.compile(
     ),
     re.IGNORECASE,
 )
+MARKER = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)")
 LARGEST_BYTES = 5_000_000
 
 
@@ -39,6 +40,9 @@ def test_patterns_find_what_they_are_for() -> None:
     assert ABSOLUTE.search("cd /" + "root")
     assert not ABSOLUTE.search("ros topic a/work/b, /working, https://x.org/work/y")
     assert REGISTRY.search("pip install --index-" + "url https://example.org")
+    assert MARKER.search("<" * 7 + " HEAD")
+    assert MARKER.search(">" * 7)
+    assert not MARKER.search(">>> >>>>>>>>")
 
 
 def test_no_absolute_path_of_a_machine() -> None:
@@ -48,6 +52,11 @@ def test_no_absolute_path_of_a_machine() -> None:
 
 def test_no_registry_host() -> None:
     found = _lines_with(REGISTRY)
+    assert not found, "\n".join(found)
+
+
+def test_no_marker_of_a_conflict() -> None:
+    found = _lines_with(MARKER)
     assert not found, "\n".join(found)
 
 
