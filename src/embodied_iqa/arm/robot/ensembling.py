@@ -24,6 +24,8 @@ from embodied_iqa.base.units import SECOND_NS
 Array = NDArray[np.float64]
 
 _OF_TOOL: Final = 7
+_BEGINS: Final = 1e-6
+"""In steps: a chunk predicts nothing before, as where the arm began it late, after the newer one's frame."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +78,9 @@ def ensembled(
     gripper = np.zeros((len(past) + 1, count))
     for row, earlier in zip(range(len(past)), past, strict=True):
         at = earlier.steps_at(new, period_s)
-        known = at <= len(earlier.gripper)
+        known = (at > _BEGINS) & (at <= len(earlier.gripper))
         points[row, known] = _between(earlier.points, at[known])
-        gripper[row, known] = earlier.gripper[np.ceil(at[known] - 1e-6).astype(np.intp) - 1]
+        gripper[row, known] = earlier.gripper[np.ceil(at[known] - _BEGINS).astype(np.intp) - 1]
     points[-1], gripper[-1] = new.points[1:], new.gripper
     known = np.isfinite(points[..., 0])
     age = np.cumsum(known, axis=0) - 1

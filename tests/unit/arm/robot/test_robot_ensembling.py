@@ -75,6 +75,16 @@ def test_a_prediction_between_two_steps_is_interpolated() -> None:
     np.testing.assert_allclose(rows[9, :3], 0.75 * step[:3], atol=1e-12)
 
 
+def test_before_it_began_a_chunk_predicts_nothing() -> None:
+    """The arm begins a chunk late; the next one may be decided on a frame from before that."""
+    (old, _), (new, new_T) = predicted(1, 200), predicted(2, 0)
+    points, gripper = points_of(new, (old,), PERIOD_S, 0.0)
+    np.testing.assert_allclose(points[:3, :3], new_T[:3, :3, 3], atol=1e-12)
+    assert gripper[:2].tolist() == new.gripper[:2].tolist()
+    third = 0.5 * (new_T[3, :3, 3] + old.points[1, :3])
+    np.testing.assert_allclose(points[3, :3], third, atol=1e-12)
+
+
 def test_rotations_on_both_sides_of_half_a_turn_are_averaged_the_short_way() -> None:
     chunks = []
     for angle in (np.pi - 0.1, -np.pi + 0.1):
