@@ -42,6 +42,8 @@ from embodied_iqa.base.kinematics.models import ArmModel
 Array = NDArray[np.float64]
 _REGULAR_Q_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 """A configuration far from every singularity."""
+_WARM_UP_STEP_S = 0.1
+"""A step of a fast policy is too short to be joined on its own."""
 
 _REMEMBERED = 16
 """So many states, about as many as come while a CB3 brakes, decide how fast they come."""
@@ -91,8 +93,9 @@ class ArmController:
         plan_goal(self.planner, np.array([[0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), _REGULAR_Q_RAD, 0.0)
         if self.options.horizon.is_receding:
             T_base_tool = self.planner.kinematics.forward(_REGULAR_Q_RAD)
-            chunk = TimedChunk(np.zeros((1, 7)), T_base_tool, 0.0, self.options.horizon.period_s)
-            join_chunk(self.planner, chunk, UnderWay(_REGULAR_Q_RAD))
+            chunk = TimedChunk(np.zeros((1, 7)), T_base_tool, 0.0, _WARM_UP_STEP_S)
+            for joints_rad in (None, np.tile(_REGULAR_Q_RAD, (2, 1))):
+                join_chunk(self.planner, replace(chunk, joints_rad=joints_rad), UnderWay(_REGULAR_Q_RAD))
 
     def _react(self, state: ControllerState, inputs: ArmInputs, now_ns: int) -> Stepped:
         """Handle stops first, then arming, then goals."""

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from arm_bench import Bench, straight
 
+from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
 from embodied_iqa.arm.robot import controller as controller_module
 from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.joining import TimedChunk, UnderWay, join_chunk
 from embodied_iqa.arm.robot.messages import ArmInputs, ArmMode, GoalOutcome, StopCause
-from embodied_iqa.arm.robot.planning import plan_goal
+from embodied_iqa.arm.robot.planning import Planner, plan_goal
+from embodied_iqa.arm.robot.timing import TimedPath
 from embodied_iqa.arm.verdict import Verdict
 
 SHORT = straight(dx=0.02)
@@ -105,3 +109,18 @@ def test_warming_up_plans_a_motion(monkeypatch: pytest.MonkeyPatch):
     ((segment,),) = plans
     assert segment.motion is not None
     assert segment.gripper is None
+
+
+@pytest.mark.parametrize("rate_hz", [10.0, 100.0])
+def test_warming_up_joins_motions_of_the_tool_and_of_joints(monkeypatch: pytest.MonkeyPatch, rate_hz: float):
+    joined = []
+
+    def noted(planner: Planner, chunk: TimedChunk, under_way: UnderWay) -> object:
+        joined.append((chunk.joints_rad is not None, join_chunk(planner, chunk, under_way)))
+        return joined[-1]
+
+    monkeypatch.setattr(controller_module, "join_chunk", noted)
+    horizon = HorizonOptions(Horizon.RECEDING, step_rate_hz=rate_hz)
+    make_controller(options=ControllerOptions(horizon=horizon)).warm_up()
+    assert [in_joints for in_joints, _ in joined] == [False, True]
+    assert all(isinstance(motion, TimedPath) for _, motion in joined)
