@@ -128,7 +128,8 @@ class FrameBroadcaster:
     def _remember(self, parent: str, child: str, T: Array, stamp_ns: int) -> TransformStamped:
         message = _to_msg(parent, child, T, stamp_ns)
         self._parents[child] = parent
-        self._sent.setdefault(child, deque(maxlen=_REMEMBERED)).append(_values(message))
+        sent = self._sent.setdefault(child, deque(maxlen=_REMEMBERED))
+        sent.appendleft(_values(message))  # the newest first: what comes back is found at once
         return message
 
     def _hear(self, topic: str, message: Any) -> None:
@@ -136,7 +137,7 @@ class FrameBroadcaster:
         with self._lock:
             for heard in message.transforms:
                 parent, child = heard.header.frame_id.lstrip("/"), heard.child_frame_id.lstrip("/")
-                if _values(heard) in self._sent.get(child, ()):
+                if child not in self._left and _values(heard) in self._sent.get(child, ()):
                     continue  # ours, which comes back
                 self._others[child] = (parent, topic)
                 for frame in (child, parent):
