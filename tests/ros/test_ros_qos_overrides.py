@@ -15,7 +15,6 @@ from sensor_msgs.msg import Image
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.live.ros.node import BaseNode
-from embodied_iqa.live.ros.node_parameters import unused_qos_overrides
 from embodied_iqa.live.ros.qos import IMAGE, STATE, adjustable
 from embodied_iqa.runs.graph.parameters import DistortionParameters
 from ros_graph import RosGraph
@@ -56,7 +55,7 @@ def test_a_topic_takes_its_overrides_and_no_other_topic_does(
         assert (other.qos_profile.reliability, other.qos_profile.depth) == (RELIABLE, IMAGE.depth)
         assert poses.qos_profile.durability is DurabilityPolicy.TRANSIENT_LOCAL
         assert (IMAGE.reliability, IMAGE.depth) == (RELIABLE, 10), "the profile of all others"
-        assert unused_qos_overrides(node) == []
+        assert node.unused_qos_overrides() == []
         name = "qos_overrides./usb_cam/image.subscription.reliability"
         assert node.describe_parameter(name).read_only, "setting it later would change nothing"
         node.destroy_subscription(taken)  # a lifecycle node opens its topics again
@@ -68,7 +67,25 @@ def test_an_override_of_no_topic_is_reported(monkeypatch: pytest.MonkeyPatch, ro
     lease = "qos_overrides./gate/lease.publisher.reliability"
     with node_with(monkeypatch, ros_domain, f"{lease}:=best_effort") as node:
         node.create_publisher(PoseStamped, "gate/lease", STATE)
-        assert unused_qos_overrides(node) == [lease]
+        assert node.unused_qos_overrides() == [lease]
+
+
+def test_a_file_that_is_gone_later_does_not_end_the_node(
+    monkeypatch: pytest.MonkeyPatch, ros_domain: int, tmp_path: Path
+) -> None:
+    lease = "qos_overrides./gate/lease.publisher.reliability"
+    file = tmp_path / "qos.yaml"
+    file.write_text(f"distortion_node: {{ros__parameters: {{{lease}: best_effort}}}}\n", encoding="utf-8")
+    words = ["node", "--ros-args", "--params-file", str(file)]
+    monkeypatch.setattr("sys.argv", words)
+    rclpy.init(args=words, domain_id=ros_domain, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = BaseNode("distortion_node", DistortionParameters)
+        file.unlink()
+        assert node.unused_qos_overrides() == [lease]
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
 
 
 def test_a_wrong_override_ends_the_node(monkeypatch: pytest.MonkeyPatch, ros_domain: int) -> None:

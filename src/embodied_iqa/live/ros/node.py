@@ -33,7 +33,7 @@ from embodied_iqa.live.ros.calls import ENDING
 from embodied_iqa.live.ros.configured_node import ConfiguredNode
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.names import DIAGNOSTICS, diagnosed_name
-from embodied_iqa.live.ros.node_parameters import unused_qos_overrides
+from embodied_iqa.live.ros.node_parameters import wanted_qos_overrides
 from embodied_iqa.live.ros.qos import adjustable
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections
 from embodied_iqa.world.simulation.graphics_contexts import report_open_contexts
@@ -85,6 +85,7 @@ class BaseNode(ConfiguredNode[ConfigT]):
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, config_class)
+        self._qos_wanted = wanted_qos_overrides(self)  # the files may change while the node runs
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         # a separate group: where the executor has a second thread, diagnostics continue while a node loads
@@ -123,11 +124,15 @@ class BaseNode(ConfiguredNode[ConfigT]):
     def end(self) -> None:
         """End what callbacks wait for; called before the node is destroyed."""
 
+    def unused_qos_overrides(self) -> list[str]:
+        """Return the overrides that are set for this very node and that no topic of it has taken."""
+        return [name for name in self._qos_wanted if not self.has_parameter(name)]
+
     def _check_qos_overrides(self) -> None:
         """Report overrides of topics that the node does not have or that cannot be overridden, once."""
         if not self._is_checked and self.has_topics:
             self._is_checked = True
-            for name in unused_qos_overrides(self):
+            for name in self.unused_qos_overrides():
                 self.get_logger().warning(f"{name} has no effect: no such topic that can be overridden here")
 
     def _each_period(self) -> None:

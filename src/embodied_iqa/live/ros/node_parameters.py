@@ -70,12 +70,16 @@ def _refuse_lost_sections(node: str) -> None:
         refuse_lost(read_sections(path), [name], namespace)
 
 
-def unused_qos_overrides(node: Node) -> list[str]:
-    """Return the overrides that are set for this very node and that no topic of it has taken."""
+def wanted_qos_overrides(node: Node) -> list[str]:
+    """Return the names of the overrides that are set for this very node.
+
+    Raises:
+        UserError: A file of parameters cannot be read, or one of them is wrong.
+    """
     wanted: dict[str, object] = {}
     for where, values in settings_of(node.get_fully_qualified_name(), sys.argv, lambda _name: False):
         wanted |= qos_overrides_of(values, where)
-    return [name for name in wanted if not node.has_parameter(name)]
+    return [*wanted]
 
 
 def _leave_to_topics(node: Node, overrides: Mapping[str, object]) -> None:
