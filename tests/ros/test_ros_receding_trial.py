@@ -108,12 +108,15 @@ def words_on(recording: Path, run: RunRecord) -> str:
     """Return how evenly the tool moved; on a busy machine chunks are late, and the arm rests."""
     speeds = speeds_mps(recording, run)
     steady = np.flatnonzero(speeds >= 0.95 * SPEED_MPS)
-    between = speeds[steady[0] : steady[-1]] / SPEED_MPS
+    moves = "never comes to its steady speed"
+    if steady.size:
+        between = speeds[steady[0] : steady[-1] + 1] / SPEED_MPS
+        moves = f"moves at {between.min():.0%} to {between.max():.0%} of its steady speed"
     arm = [chunk.stamp_ns for chunk in run.chunks if chunk.source is Source.DISTORTED]
     apart_s = np.round(np.diff(arm) / 1e9, 2).tolist()
     return (
         f"{len(arm)} decisions {apart_s} s apart, {2 * len(arm) - len(run.chunks)} references skipped; "
-        f"the tool moves at {between.min():.0%} to {between.max():.0%} of its steady speed"
+        f"the tool {moves}"
     )
 
 
