@@ -167,6 +167,19 @@ def test_a_silent_camera_and_a_lost_arm_end_it_and_say_why(tmp_path: Path) -> No
     assert len(CameraFrames(tmp_path / "clean.mcap", (), {})) == 2
 
 
+def test_frames_and_joints_are_named_as_the_arm_and_its_cameras_are(tmp_path: Path) -> None:
+    arm = {"arm_node__robot": "ur5", "arm_node__model": str(MODEL), "arm_node__ur__ip": "192.0.2.1"}
+    recorder = CleanRecorder(plan_of(tmp_path, **arm, arm_node__frames__prefix="left_"))
+    recorder.take_frame(1, Frame(View.WRIST, 1, RGB, None, T_FLANGE_CAMERA))
+    recorder.take_joints(1, tuple(home_q_rad(MODEL.geometry)))
+    recorder.close()
+    with TrialReader(tmp_path / "clean.mcap") as reader:
+        topics = ["/camera/wrist/pose", "/arm/tool_pose", "/arm/joint_states"]
+        *poses, joints = (next(map(reader.decode, reader.messages([topic]))) for topic in topics)
+    assert {message.header.frame_id for message in (*poses, joints)} == {"left_base"}
+    assert (joints.name[0], len(joints.name)) == ("left_shoulder_pan_joint", 6)
+
+
 def test_the_rate_is_of_the_images_since_the_start(tmp_path: Path) -> None:
     clock = ManualClock()
     recorder = CleanRecorder(plan_of(tmp_path, camera_node__views=["top", "wrist"]), clock)

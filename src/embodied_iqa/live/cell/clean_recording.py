@@ -127,7 +127,8 @@ class CleanRecorder:
 
     def take_frame(self, log_ns: int, frame: Frame) -> None:
         """Record a frame that arrived at a ROS time (ns); from any thread."""
-        view, (info, pose, image) = frame.view, frame_to_msgs(frame)
+        view, base = frame.view, self._plan.graph.camera_node.frames.base
+        info, pose, image = frame_to_msgs(frame, base)
         for name, cdr in (
             ("camera_info", serialize_message(info)),
             ("pose", serialize_message(pose)),
@@ -139,10 +140,10 @@ class CleanRecorder:
 
     def take_joints(self, stamp_ns: int, q_rad: tuple[float, ...]) -> None:
         """Record joint angles ``(6,)`` (rad) of a ROS time (ns), and where the tool is."""
-        geometry = self._plan.graph.arm_node.model.geometry
-        T_base_tool = flange_pose(geometry, q_rad) @ self._T_flange_tool
+        arm = self._plan.graph.arm_node
+        T_base_tool = flange_pose(arm.model.geometry, q_rad) @ self._T_flange_tool
         self.tool_poses.add(stamp_ns, T_base_tool)
-        joints = joints_to_msg(stamp_ns, q_rad)
+        joints = joints_to_msg(stamp_ns, q_rad, (), arm.all_joints, arm.frames.base)
         pose = PoseStamped(header=joints.header, pose=pose_of(T_base_tool))
         self._queue.put(_JOINTS, serialize_message(joints), stamp_ns)
         self._queue.put(_TOOL, serialize_message(pose), stamp_ns)

@@ -54,13 +54,13 @@ class CameraNode(BaseNode[CameraParameters]):
         super().destroy_node()
 
     def _publish(self, frame: Frame) -> None:
-        view, (info, pose, image) = frame.view, frame_to_msgs(frame)
+        view, base = frame.view, self.config.frames.base
+        info, pose, image = frame_to_msgs(frame, base)
         self._infos[view].publish(info)
         self._poses[view].publish(pose)
         self._images[view].publish(image)
         self._counts[view] += 1
         if frame.T_base_camera is not None and view not in self._fixed:
-            base = self.config.frames.base
             self._broadcaster.send(base, optical_frame(view), frame.T_base_camera, frame.stamp_ns)
 
 

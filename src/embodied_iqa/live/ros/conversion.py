@@ -137,14 +137,14 @@ def _lens_info(lens: LensCalibration) -> CameraInfo:
     )
 
 
-def frame_to_msgs(frame: Frame) -> tuple[CameraInfo, PoseStamped, bytes]:
+def frame_to_msgs(frame: Frame, base_frame: str = BASE_FRAME) -> tuple[CameraInfo, PoseStamped, bytes]:
     """Return camera info, pose in the base frame and image of a frame; the image serialised."""
     stamp_ns, frame_id = frame.stamp_ns, optical_frame(frame.view)
     info, T_base_camera = info_of(frame), frame.T_base_camera
     info.header = header_of(stamp_ns, frame_id)
     pose = unknown_pose() if T_base_camera is None else pose_of(T_base_camera)
     image = image_to_cdr(frame.rgb, stamp_ns, frame_id)
-    return info, PoseStamped(header=header_of(stamp_ns), pose=pose), image
+    return info, PoseStamped(header=header_of(stamp_ns, base_frame), pose=pose), image
 
 
 def spec_to_msg(spec: DistortionSpec | None) -> ours.DistortionSpec:
