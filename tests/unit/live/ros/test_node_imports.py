@@ -8,6 +8,24 @@ import sys
 from embodied_iqa.runs.graph.node_table import GRAPH
 
 SLOW = "duckdb matplotlib numba onnxruntime pandas pyarrow rich ruckig scipy torch"
+STARTS = """
+import gc
+import sys
+
+sys.argv[0] = "-m"  # as `python -m` has it while it imports the package
+import embodied_iqa.live.nodes
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.live.ros.node import main_of
+
+before = gc.isenabled()
+
+
+def node():
+    raise UsageError(f"collects {before}, then {gc.isenabled()}")
+
+
+sys.exit(main_of(node))
+"""
 PLANS = "arm_node"
 """The only node that plans motions, with ruckig and SciPy."""
 
@@ -25,3 +43,8 @@ def test_nodes_import_no_slow_library_at_their_start() -> None:
 
 def test_the_node_that_plans_imports_what_it_plans_with() -> None:
     assert imported_by([PLANS]) == {"ruckig", "scipy"}
+
+
+def test_garbage_is_collected_again_before_a_node_is_made() -> None:
+    done = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "node: collects False, then True\n")
