@@ -24,6 +24,7 @@ from embodied_iqa.live.ros.conversion import ns_of, optical_frame
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.qos import STATE, adjustable
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+from embodied_iqa.runs.graph.camera_sources import CameraKind
 
 
 def stated_pose(config: CameraParameters, view: View) -> NDArray[np.float64] | None:
@@ -80,8 +81,10 @@ def fix_cameras(
 ) -> frozenset[View]:
     """Make the frames of the cameras that the parameters place: in that of the base or of the flange.
 
+    The parameters place no camera of the simulated world, and of stored images none on the flange.
+
     Args:
-        config: Views and calibration.
+        config: Views, source and calibration.
         fix: Takes names of the parent and of the camera's optical frame, and the pose ``(4, 4)`` (m).
 
     Returns:
@@ -90,12 +93,14 @@ def fix_cameras(
     Raises:
         UsageError: A pose is invalid or implausible.
     """
-    hand_eye, frames = config.hand_eye, config.frames
-    for view, numbers in hand_eye.T_base_camera.items():
+    kind, frames = config.source.kind, config.frames
+    on_base = {} if kind is CameraKind.WORLD else config.hand_eye.T_base_camera
+    on_flange = config.hand_eye.T_flange_camera if kind in {CameraKind.LIVE, CameraKind.OWN} else {}
+    for view, numbers in on_base.items():
         fix(frames.base, optical_frame(view), checked_pose(numbers, view, on_flange=False))
-    for view, numbers in hand_eye.T_flange_camera.items():
+    for view, numbers in on_flange.items():
         fix(frames.tool, optical_frame(view), checked_pose(numbers, view, on_flange=True))
-    return frozenset({*hand_eye.T_base_camera, *hand_eye.T_flange_camera})
+    return frozenset({*on_base, *on_flange})
 
 
 def followed_tool(rig: CameraRig) -> PoseHistory:

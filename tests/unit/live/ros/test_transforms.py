@@ -19,6 +19,7 @@ from embodied_iqa.live.cameras.camera_poses import fix_cameras
 from embodied_iqa.live.ros.transforms import FrameBroadcaster
 from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters, RobotKind
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters, HandEyeParameters
+from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.frame_parameters import FrameParameters, FramePublishing
 
 TOP = np.array([[0, -1, 0, -0.8], [-1, 0, 0, 0.1], [0, 0, -1, 0.7], [0, 0, 0, 1.0]])
@@ -210,6 +211,7 @@ def test_cameras_are_placed_in_the_frame_that_their_calibration_names() -> None:
         T_flange_camera={View("wrist"): tuple(tool_along_z(0.1).ravel())},
     )
     config = CameraParameters(
+        source=CameraSource.TOPIC,
         views=(View("top"), View("wrist"), View("side")),
         hand_eye=hand_eye,
         frames=FrameParameters(prefix="left_"),
@@ -221,6 +223,23 @@ def test_cameras_are_placed_in_the_frame_that_their_calibration_names() -> None:
         ("left_base", "top_camera_optical_frame"),
         ("left_tool0", "wrist_camera_optical_frame"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [(CameraSource.SIMULATED, []), (CameraSource.FILES, ["top"]), (CameraSource.BAG, ["top"])],
+)
+def test_a_calibration_places_no_camera_whose_images_come_with_a_pose(
+    source: CameraSource, expected: list[str]
+) -> None:
+    hand_eye = HandEyeParameters(
+        T_base_camera={View("top"): tuple(TOP.ravel())},
+        T_flange_camera={View("wrist"): tuple(tool_along_z(0.1).ravel())},
+    )
+    config = CameraParameters(source=source, path="images", hand_eye=hand_eye)
+    placed: list[str] = []
+    views = fix_cameras(config, lambda _parent, child, _T: placed.append(child.partition("_")[0]))
+    assert (sorted(views), placed) == (expected, expected)
 
 
 def test_the_arm_beside_another_driver_has_its_frames_unless_they_are_asked_for() -> None:
