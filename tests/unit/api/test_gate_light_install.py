@@ -115,3 +115,12 @@ def test_statistics_without_opencv_are_those_with_it(
         with monkeypatch.context() as patch:
             patch.setattr(image_statistics, "cv2", portable_opencv)
             assert dataclasses.asdict(image_statistics.measure(image)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [(74, 79), (82, 79), (51, 128), (118, 111), (24, 27), (225, 319)])
+def test_an_image_of_odd_size_is_halved_pixel_by_pixel_as_by_opencv(size: tuple[int, int]) -> None:
+    height, width = size
+    half = (width // 2, height // 2)
+    for image in (one // levels * levels for one in _images(*size) for levels in (1, 64)):  # many ties
+        expected = cv2.resize(image, half, interpolation=cv2.INTER_AREA)
+        assert np.array_equal(portable_opencv.resize(image, half), expected)

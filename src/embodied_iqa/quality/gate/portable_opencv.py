@@ -27,6 +27,8 @@ _GRAY: Final = (9798, 19235, 3735, 15)
 _LUMA: Final = (4899, 9617, 1868, 14)
 _CR, _CB = 11682, 9241
 _HALF: Final = 1 << 13
+_SLIVER: Final = 1e-3
+"""A smaller part of a row is left out."""
 
 Gray = NDArray[np.uint8]
 
@@ -58,19 +60,25 @@ def resize(image: Gray, size: tuple[int, int], **_options: int) -> Gray:
         wide = image.astype(np.uint16)
         total = wide[::2, ::2] + wide[1::2, ::2] + wide[::2, 1::2] + wide[1::2, 1::2]
         return ((total + 2) >> 2).astype(np.uint8)
-    rows = _along_rows(image.astype(np.float64), height)
-    columns = _along_rows(rows.swapaxes(0, 1), width).swapaxes(0, 1)
-    return np.ascontiguousarray(np.rint(columns), np.uint8)
+    columns = _means(image.swapaxes(0, 1).astype(np.float32), width).swapaxes(0, 1)
+    return np.ascontiguousarray(np.rint(_means(columns, height)), np.uint8)
 
 
-def _along_rows(image: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Return the mean of each of so many equal parts of the rows."""
-    sums = np.concatenate([np.zeros_like(image[:1]), np.cumsum(image, axis=0)])
-    edges = np.arange(rows + 1) * (len(image) / rows)
-    whole = np.minimum(edges.astype(int), len(image) - 1)
-    share = (edges - whole).reshape(-1, *[1] * (image.ndim - 1))
-    means: NDArray[np.float64] = np.diff(sums[whole] + share * image[whole], axis=0) * (rows / len(image))
-    return means
+def _means(image: NDArray[np.float32], rows: int) -> NDArray[np.float32]:
+    """Return the means of so many equal parts of the rows, added up as OpenCV does: ties are equal."""
+    scale = len(image) / rows
+    start = np.arange(rows) * scale
+    end, cell = start + scale, np.minimum(scale, len(image) - start)
+    last = np.minimum(np.floor(end).astype(int), len(image) - 1)
+    first = np.minimum(np.ceil(start).astype(int), last)
+    taps = [(first - 1, np.where(first - start > _SLIVER, first - start, 0.0))]
+    taps += [(first + row, (first + row < last) * 1.0) for row in range(int(np.max(last - first)))]
+    taps.append((last, np.where(end - last > _SLIVER, np.minimum(end - last, 1.0), 0.0)))
+    total = np.zeros((rows, *image.shape[1:]), np.float32)
+    for place, share in taps:
+        weights = (share / cell).astype(np.float32).reshape(-1, *[1] * (image.ndim - 1))
+        total += image[np.clip(place, 0, len(image) - 1)] * weights
+    return total
 
 
 def absdiff(first: Gray, second: Gray) -> Gray:
