@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import weakref
 from typing import Any
 
 import cv2
@@ -48,6 +49,23 @@ def test_the_last_minute_is_shown_with_the_newest_image() -> None:
     clock.advance(60.0)
     assert live.snapshot()["cameras"]["top"]["points"] == []
     json.dumps(shown)
+
+
+class Report(dict[str, Any]):
+    """A report that a test can follow."""
+
+
+def test_reasons_of_any_length_are_kept_of_the_newest_observation_alone() -> None:
+    live = GateLive(ManualClock())
+    views = {"top": {"verdict": "HOLD", "value": None}}
+    followed = []
+    for number in range(3):
+        report = Report(reason=f"the image {'x' * 100}{number} has no --camera", views=views)
+        followed.append(weakref.ref(report))
+        live.look(Answered((), report, 1.0))
+        del report
+    assert [one() is None for one in followed] == [True, True, False]
+    assert live.snapshot()["cameras"]["top"]["points"] == [[0.0, "HOLD", None]] * 3
 
 
 @pytest.mark.parametrize(

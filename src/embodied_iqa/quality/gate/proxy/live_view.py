@@ -28,8 +28,10 @@ _LARGEST_PX: Final = 320
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
+    """Verdict and predicted value of each view; no reasons: a client chooses their length."""
+
     at_ns: int
-    report: Mapping[str, Any]
+    views: Mapping[str, tuple[str, float | None]]
 
 
 class GateLive:
@@ -45,12 +47,15 @@ class GateLive:
         self._moments: deque[_Moment] = deque(maxlen=_MOST_MOMENTS)
         self._images: dict[View, NDArray[np.uint8]] = {}
         self._count = 0
+        self._newest: Mapping[str, Any] | None = None
 
     def look(self, answered: Answered) -> None:
         """Keep an observation, as a `Witness`."""
         with self._lock:
             self._count += 1
-            self._moments.append(_Moment(self._clock.now_ns(), answered.report))
+            self._newest = answered.report
+            seen = {name: (one["verdict"], one["value"]) for name, one in self._newest["views"].items()}
+            self._moments.append(_Moment(self._clock.now_ns(), seen))
             for one in answered.judged:
                 if one.view is not None and one.image is not None:
                     self._images[one.view] = one.image
@@ -64,19 +69,19 @@ class GateLive:
         with self._lock:
             now_ns, count, images = self._clock.now_ns(), self._count, dict(self._images)
             moments = [one for one in self._moments if now_ns - one.at_ns <= SHOWN_S * SECOND_NS]
-            newest = self._moments[-1] if self._moments else None
-        views = dict.fromkeys([*map(str, images), *(name for one in moments for name in one.report["views"])])
+            newest, newest_ns = self._newest, self._moments[-1].at_ns if self._moments else None
+        views = dict.fromkeys([*map(str, images), *(name for one in moments for name in one.views)])
         return {
             "answered": count,
-            "gate": None if newest is None else newest.report,
-            "age_s": None if newest is None else (now_ns - newest.at_ns) / SECOND_NS,
+            "gate": newest,
+            "age_s": None if newest_ns is None else (now_ns - newest_ns) / SECOND_NS,
             "cameras": {
                 name: {
                     "image": png_url(images[View(name)]) if View(name) in images else None,
                     "points": [
-                        [(now_ns - one.at_ns) / SECOND_NS, seen["verdict"], seen["value"]]
+                        [(now_ns - one.at_ns) / SECOND_NS, *one.views[name]]
                         for one in moments
-                        if (seen := one.report["views"].get(name)) is not None
+                        if name in one.views
                     ],
                 }
                 for name in views

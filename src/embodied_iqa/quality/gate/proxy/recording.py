@@ -22,7 +22,7 @@ VERDICT_TOPIC: Final = "/gate/verdict"
 """The gate's part of each answer, as JSON, with ``took_ms``, the time from the observation to its answer."""
 _TEXT_TYPE: Final = "std_msgs/msg/String"
 _TEXT_BYTES: Final = 2048
-"""What the text of a verdict counts in the queue."""
+"""What the text of a verdict counts in the queue, besides its reason."""
 
 
 class ProxyRecorder:
@@ -71,7 +71,8 @@ class ProxyRecorder:
                 made = partial(image_to_cdr, one.image, stamp_ns, str(one.view))
                 self._queue.put_later(topic, made, one.image.nbytes, stamp_ns)
         report = {**answered.report, "took_ms": answered.took_ms}
-        self._queue.put_later(VERDICT_TOPIC, partial(self._text, report), _TEXT_BYTES, stamp_ns)
+        size = _TEXT_BYTES + 2 * len(report["reason"])  # a client chooses the length of its keys
+        self._queue.put_later(VERDICT_TOPIC, partial(self._text, report), size, stamp_ns)
 
     def close(self) -> QueueStatus:
         """Write what is queued and finish the file; return what is in it.
