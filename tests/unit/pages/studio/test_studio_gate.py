@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,23 @@ def test_a_gate_that_does_not_answer_is_reported(tmp_path: Path) -> None:
     assert client.get("/gate").status_code == 200
     assert "Gate, live" in client.get("/").text
     assert "127.0.0.1" in client.get("/gate/live").json()["silent"]
+
+
+def test_text_that_is_no_unicode_is_shown(tmp_path: Path) -> None:
+    client, studio = client_of(tmp_path)
+    live = GateLive(ManualClock())
+    look(live, None, "the image \ud800 has no --camera")
+    with proxying(replace(setting(), live=live.snapshot), 9) as port:
+        studio.gate = GatePlace(Address("127.0.0.1", port))
+        answer = client.get("/gate/live")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert b"the image \\ud800 has" in answer.content
+
+
+def test_a_password_is_not_repeated() -> None:
+    with pytest.raises(UsageError, match="wrong --gate") as caught:
+        GatePlace.of("http://me:secret@gpu:1")
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ class GatePlace:
         except ValueError:
             usable = False
         if not usable or "@" in text or parts.path.strip("/") or parts.query:
-            raise UsageError("wrong --gate", expected="http://HOST:PORT of a gate proxy", got=text)
+            shown = None if "@" in text else text  # it may hold a password
+            raise UsageError("wrong --gate", expected="http://HOST:PORT of a gate proxy", got=shown)
         return cls(Address.of(text)[0], token)
 
     def snapshot(self) -> dict[str, Any]:
@@ -79,7 +80,8 @@ def routes(studio: Studio) -> list[Route]:
 
     def live(_request: Request) -> Response:
         try:
-            return JSONResponse(_place(studio).snapshot())
+            content = json_arrays.pack(_place(studio).snapshot())  # in ASCII: keys of clients are any text
+            return Response(content, media_type="application/json")
         except WireError as error:
             return JSONResponse({"silent": str(error)})
 
