@@ -257,6 +257,15 @@ def test_a_client_that_sends_no_request_loses_its_connection():
         assert link.recv(1) == b""
 
 
+def test_a_health_check_without_a_token_keeps_no_connection():
+    with served(token="secret") as (port, _), socket.create_connection(("127.0.0.1", port)) as link:
+        link.settimeout(PATIENCE_S)
+        link.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        answer = b"".join(iter(lambda: link.recv(1 << 16), b""))
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b"\r\nConnection: close\r\n" in answer
+
+
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
     save_calibrations(calibrations(), tmp_path / "mine.yaml")
     with deploy(lambda _: json_numpy(ACTION)) as (policy, _):

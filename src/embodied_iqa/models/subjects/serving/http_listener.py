@@ -141,7 +141,7 @@ class HttpListener:
         except _RefusedError as refusal:
             await link.send(refusal.reply, last=True)
             return False
-        await link.send(reply)
+        await link.send(reply, last=not link.is_admitted)  # health checks hold no place and no connection
         self._clients.answered(link, monotonic())
         return link.next_request()
 
