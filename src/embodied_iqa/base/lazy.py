@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import importlib
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError, first_line
+
+INSTALL_ALL: Final = "pip install 'embodied_iqa[all]'"
+"""Installs all of requirements/core.txt, with the wheel as in a checkout."""
+
+_MODULES: Final = """
+    av cv2 duckdb jinja2 lz4 markupsafe mcap mcap_ros2 mujoco numba onnxruntime packaging pyarrow
+    python_multipart rich rosbags rtde_control ruckig sacrebleu safetensors scipy shtab starlette uvicorn
+    zstandard
+"""
+OF_ALL: Final = frozenset(_MODULES.split())
+"""Modules of requirements/core.txt that the light install, the extra `gate`, lacks."""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -35,7 +46,8 @@ def load(target: str, install: str = "") -> Any:
         missing = error.name or module
         if missing.partition(".")[0] == _PACKAGE:
             raise
-        raise MissingDependencyError(f"{missing} is not installed", expected=install or None) from error
+        command = install or install_of(missing)
+        raise MissingDependencyError(f"{missing} is not installed", expected=command) from error
     except (ImportError, OSError, RuntimeError) as error:
         if not install:
             raise
@@ -48,6 +60,11 @@ def load(target: str, install: str = "") -> Any:
     except AttributeError:
         public = sorted(name for name in vars(found) if not name.startswith("_"))
         raise UsageError(f"{module} has no {attribute}", available=public) from None
+
+
+def install_of(module: str) -> str | None:
+    """Return the command that installs a module of the whole package; None for one of others."""
+    return INSTALL_ALL if module.partition(".")[0] in OF_ALL else None
 
 
 class Later:

@@ -20,6 +20,7 @@ from embodied_iqa.base.errors import (
     first_line,
 )
 from embodied_iqa.base.files import require_writable
+from embodied_iqa.base.lazy import install_of
 from embodied_iqa.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -108,13 +109,14 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if name.startswith("-"):
         _overview().parse_args(arguments or ["--help"])
         return 0
-    command, parsed = parse(arguments)
     try:
+        command, parsed = parse(arguments)
         return command.run(parsed)
-    except ModuleNotFoundError as error:  # commands import what is slow or of an extra where they run
-        if error.name is None or error.name.partition(".")[0] == __name__.partition(".")[0]:
+    except ModuleNotFoundError as error:  # a light install, or what a command imports where it runs
+        module = (error.name or "").partition(".")[0]
+        if module in {"", __name__.partition(".")[0]}:
             raise
-        raise MissingDependencyError(f"{error.name} is not installed") from error
+        raise MissingDependencyError(f"{error.name} is not installed", expected=install_of(module)) from error
 
 
 def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:

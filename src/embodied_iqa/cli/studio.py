@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
+from embodied_iqa.base.lazy import INSTALL_ALL, load
 from embodied_iqa.models.subjects.wire.tokens import token_from
 
-_INSTALL = "pip install -r requirements/core.txt"
+_INSTALL = INSTALL_ALL
 _LAST_PORT = 65535
 
 

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 import pytest
 
+from embodied_iqa.base.lazy import OF_ALL
 from embodied_iqa.base.pins import read_pins
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.quality.gate import image_statistics, portable_opencv
@@ -96,6 +97,27 @@ def test_a_gate_is_made_and_judges_with_the_packages_of_the_extra() -> None:
 
 def test_the_proxy_starts_with_the_packages_of_the_extra() -> None:
     _run(f"{ONLY}\nimport embodied_iqa.cli.gate.proxying")
+
+
+def test_other_commands_say_in_one_line_what_to_install() -> None:
+    program = """
+from embodied_iqa.cli.main import main
+print([main(words.split()) for words in ("tasks", "trial --help", "metrics list", "completion bash")])
+"""
+    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed())]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout == "[1, 1, 1, 1]\n", done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 4, done.stderr
+    assert all("is not installed; expected pip install 'embodied_iqa[all]'" in line for line in lines), lines
+
+
+def test_modules_of_all_packages_are_known() -> None:
+    folder = (source_checkout() or Path()) / "requirements"
+    light = {pin.key for pin in read_pins(folder / "gate.txt")}
+    for key in {pin.key for pin in read_pins(folder / "core.txt")} - light:
+        modules = {file.parts[0].partition(".")[0] for file in distribution(key).files or ()}
+        assert modules & OF_ALL, key
 
 
 def _images(height: int, width: int) -> list[np.ndarray]:

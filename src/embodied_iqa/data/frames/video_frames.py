@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError, first_line
-from embodied_iqa.base.lazy import load
+from embodied_iqa.base.lazy import INSTALL_ALL, load
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
@@ -53,7 +53,7 @@ class VideoFrames:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._av: Any = load("av", "pip install -r requirements/core.txt")
+        self._av: Any = load("av", INSTALL_ALL)
         with self._opened() as (container, stream):
             self.rate_hz = float(stream.average_rate) if stream.average_rate else None
             self.codec, self.size_px = str(stream.codec_context.name), (stream.width, stream.height)

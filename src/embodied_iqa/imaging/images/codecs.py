@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX
-from embodied_iqa.base.lazy import Later
+from embodied_iqa.base.lazy import INSTALL_ALL, Later
 from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
 
-cv2: Any = Later("cv2", "pip install 'embodied_iqa[all]'")
+cv2: Any = Later("cv2", INSTALL_ALL)
 
 IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files, in any case."""

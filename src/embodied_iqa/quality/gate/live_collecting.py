@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.lazy import Later
+from embodied_iqa.base.lazy import INSTALL_ALL, Later
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 
-cv2: Any = Later("cv2", "pip install 'embodied_iqa[all]'")
+cv2: Any = Later("cv2", INSTALL_ALL)
 
 LOOK_S: Final = 0.1
 """Longest wait for an image."""

@@ -251,7 +251,9 @@ def test_without_pyav_images_are_read_and_videos_say_what_to_install(
     dataset = LeRobotDataset(write_dataset(tmp_path / "set", Layout("v3.0", "libx264")))
     monkeypatch.setitem(sys.modules, "av", None)
     assert len(list(dataset.images([TOP]))) == len(STEPS)
-    with pytest.raises(MissingDependencyError, match=r"av is not installed; expected pip install -r req"):
+    with pytest.raises(
+        MissingDependencyError, match=r"av is not installed; expected pip install 'embodied_iqa"
+    ):
         list(dataset.images([WRIST]))
 
 
