@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins
@@ -104,6 +105,9 @@ def reports(
         again: The images once more; None where they are not looked at again.
         folder: Where the worst images are written, if there are any.
         margins: Of the calibrations.
+
+    Raises:
+        InputError: The images are others this time.
     """
     found = [(review(calibration, group.clean), group) for calibration, group in made]
     if again is None or not any(one.failing for one, _ in found):
@@ -139,7 +143,11 @@ def _sample(count: int) -> list[int]:
 def _wanted(
     again: Iterable[Named], found: Sequence[tuple[CleanReview, CleanGroup]]
 ) -> dict[tuple[Any, ...], Image]:
-    """Return the worst images and the samples, by camera, size and place."""
+    """Return the worst images and the samples, by camera, size and place.
+
+    Raises:
+        InputError: Some are not there any more.
+    """
     wanted = {
         (*_key(one.calibration), index)
         for one, group in found
@@ -154,8 +162,8 @@ def _wanted(
         if place in wanted:
             images[place] = rgb.copy()
         if len(images) == len(wanted):
-            break
-    return images
+            return images
+    raise InputError("clean images changed while the gate was calibrated: it is calibrated, without a report")
 
 
 def _written(found: CleanReview, images: Sequence[Image], folder: Path) -> tuple[Path, ...]:

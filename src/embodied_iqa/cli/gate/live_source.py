@@ -48,7 +48,10 @@ def live_folder(arguments: argparse.Namespace, topics: Mapping[str, View]) -> It
 
 
 def _source(arguments: argparse.Namespace, topics: Mapping[str, View]) -> AbstractContextManager[LiveSource]:
-    cameras = dict(map(_camera, arguments.camera))
+    pairs = [_camera(text) for text in arguments.camera]
+    cameras = dict(pairs)
+    if len(cameras) < len(pairs):
+        raise UsageError("two --camera have one view", got=[str(view) for view, _ in pairs])
     if bool(cameras) == bool(topics):
         raise UsageError(
             "--live is of topics or of cameras", expected="--topic VIEW=TOPIC or --camera VIEW=DEVICE"

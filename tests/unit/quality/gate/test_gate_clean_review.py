@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.gate.clean_report import CleanGroup, reports
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.distortions import distort
 from embodied_iqa.imaging.images.frame import View
@@ -119,3 +121,14 @@ def test_the_command_lists_and_writes_the_worst(tmp_path: Path, capsys: pytest.C
     if camera["tolerate"]:
         assert f"--tolerate {camera['tolerate']}" in text
         assert main([*words, "--tolerate", camera["tolerate"], "--json"]) == 0
+
+
+def test_clean_images_that_change_meanwhile_are_one_line(tmp_path: Path) -> None:
+    images = mixed(3)
+    statistics = [measure(image) for image in images]
+    group = CleanGroup([str(index) for index in range(63)], statistics)
+    made = [(calibrate(View.TOP, statistics, "test"), group)]
+    fewer = [(View.TOP, str(index), image) for index, image in enumerate(images[:-1])]
+    with pytest.raises(InputError, match="clean images changed"):
+        reports(made, fewer, tmp_path / "worst", Margins())
+    assert not (tmp_path / "worst").exists()

@@ -132,6 +132,7 @@ def test_the_command_calibrates_from_a_camera_that_opencv_opens(
         (["--live"], "--live is of topics or of cameras"),
         (["--live", "--camera", "top=0", "--topic", "top=/a"], "--live is of topics or of cameras"),
         (["--live", "--camera", "top"], "wrong --camera"),
+        (["--live", "--camera", "top=0", "--camera", "top=1"], "two --camera have one view"),
         (["--live", "--sim"], "either a folder"),
         (["--sim", "--camera", "top=0"], "--camera is for --live"),
         (["--live", "--camera", "top=0", "--seconds", "0"], "seconds"),
