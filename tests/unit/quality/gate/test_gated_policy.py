@@ -244,6 +244,23 @@ def test_a_failure_of_the_policy_is_passed_on_and_releases_nothing():
         session.respond(bad())
 
 
+def test_who_looks_on_is_told_what_the_client_got():
+    seen: list[Any] = []
+    policy, options = Policy(), ProxyOptions(CAMERAS, hold=HoldOptions(HoldKind.ZERO))
+    gate = Gatekeeper(StatisticsJudge(calibrations()), rules())
+    one = GatedPolicy(gate, options, policy, ManualClock(), lambda answered: seen.append(answered.report))
+    with pytest.raises(HeldError):  # the shape of its actions is not known yet
+        one.respond(bad())
+    policy.error = ServerError("no memory")
+    with pytest.raises(ServerError):
+        one.respond(observation())
+    policy.error = None
+    one.respond(observation())
+    one.respond(bad())
+    assert [report["answer"] for report in seen] == ["error", None, "policy", "zero"]
+    assert [report["verdict"] for report in seen] == ["REJECT", "PASS", "PASS", "REJECT"]
+
+
 def test_two_thousand_hostile_observations_release_no_action_without_a_pass():
     """Whatever the bytes are: if the policy was asked, both images of the message pass on their own."""
     judge, random = StatisticsJudge(calibrations()), np.random.default_rng(39)

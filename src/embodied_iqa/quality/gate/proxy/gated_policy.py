@@ -20,6 +20,7 @@ from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.quality.gate.proxy.hold_answers import (
     HeldError,
+    HoldKind,
     HoldOptions,
     Released,
     held_answer,
@@ -187,7 +188,11 @@ class GatedPolicy:
         try:
             return {**self._answer(observation, values, judged), GATE: report}
         except HeldError as error:
+            report["answer"] = str(HoldKind.ERROR)
             error.report = report
+            raise
+        except BaseException:
+            report["answer"] = None  # of the policy, which failed
             raise
         finally:
             self._witness(Answered(tuple(judged), report, self._since_ms(began_ns)))
