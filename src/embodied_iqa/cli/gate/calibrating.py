@@ -24,6 +24,7 @@ from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.gate.live_collecting import without_password
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
@@ -110,7 +111,8 @@ def _provenance(arguments: argparse.Namespace) -> str:
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
         return f"simulated: {taken}{scenes}, experts at work and random poses"
     if arguments.live:
-        return f"live, {', '.join([*(arguments.live_topics or ()), *arguments.camera])}"
+        cameras = map(without_password, arguments.camera)
+        return f"live, {', '.join([*(arguments.live_topics or ()), *cameras])}"
     return f"{open_frames(arguments.source).kind} {arguments.source.resolve().name}"
 
 

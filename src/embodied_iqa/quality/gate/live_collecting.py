@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from embodied_iqa.imaging.images.frame import View
 
 cv2: Any = Later("cv2", INSTALL_ALL)
 
+_USER: Final = re.compile(r"(?<=:)//[^/]*@")
 LOOK_S: Final = 0.1
 """Longest wait for an image."""
 
@@ -78,6 +80,11 @@ class Collected:
 
     images: Mapping[View, int]
     ended: str = ""
+
+
+def without_password(device: str) -> str:
+    """Return a device as it may be shown and stored: of a URL without user and password."""
+    return _USER.sub("//", device)
 
 
 def collect(
@@ -187,7 +194,7 @@ class OpenCvCameras:
             self._closing.callback(capture.release)
             if not capture.isOpened():
                 self._closing.close()
-                raise InputError(f"cannot open the {view} camera", got=device)
+                raise InputError(f"cannot open the {view} camera", got=without_password(device))
             self._captures.append((view, device, capture))
         self._turn = 0
 
@@ -206,7 +213,7 @@ class OpenCvCameras:
         self._turn += 1
         taken, image = capture.read()
         if not taken:
-            raise InputError(f"the {view} camera {device} gives no image")
+            raise InputError(f"the {view} camera {without_password(device)} gives no image")
         return LiveImage(view, np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8))
 
     def __enter__(self) -> Self:

@@ -15,7 +15,7 @@ from embodied_iqa.cli.gate import live_source
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
-from embodied_iqa.quality.gate.live_collecting import LiveImage, LivePlan, collect
+from embodied_iqa.quality.gate.live_collecting import LiveImage, LivePlan, collect, without_password
 from gated_policies import scene_image
 from manual_clock import ManualClock
 
@@ -163,3 +163,17 @@ def test_a_camera_that_cannot_be_opened_is_one_line(
     ]
     assert main(words) == 1
     assert "cannot open the top camera" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("device", "shown"),
+    [
+        ("rtsp://me:se@cret@camera:554/a@b", "rtsp://camera:554/a@b"),
+        ("top=http://me@camera/x", "top=http://camera/x"),
+        ("rtsp://camera/a@b", "rtsp://camera/a@b"),
+        ("/dev/video0", "/dev/video0"),
+        ("0", "0"),
+    ],
+)
+def test_a_password_of_a_camera_is_neither_shown_nor_stored(device: str, shown: str) -> None:
+    assert without_password(device) == shown
