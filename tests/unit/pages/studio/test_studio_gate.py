@@ -112,6 +112,8 @@ def test_the_page_follows_the_gate_in_a_browser(tmp_path: Path) -> None:
         until(browser, "document.querySelector('[data-prediction]').textContent === 'Predicted loss 0.200'")
         track = "document.querySelector('[data-track]').getAttribute('points')"
         assert browser.value(track) == "590.0,72.0 600.0,64.0"
+        scale = browser.value("document.querySelector('[data-scale]').textContent")
+        assert scale == "Predicted loss of the last minute, from 0 to 1"
         first = browser.value("document.querySelector('[data-image]').src")
         look(live, 0.9, "<b>top</b>: too dark", covered(scene_image(3)))
         until(browser, "document.querySelector('[data-verdict]').textContent === 'REJECT'")
@@ -124,6 +126,12 @@ def test_the_page_follows_the_gate_in_a_browser(tmp_path: Path) -> None:
         assert label == "top: 3 images in the last minute, 1 did not pass"
         assert browser.value(STICKING_OUT) == []
         assert browser.value(CONTRAST) == []
+        metric = {"verdict": "PASS", "reason": "", "value": 27.5, "threshold": 30.0}
+        report = {"verdict": "PASS", "reason": "", "mode": "on", "expected_loss": None}
+        live.look(Answered((), {**report, "views": {"top": metric}}, 1.0))
+        until(browser, "document.querySelector('[data-prediction]').textContent === 'Metric 27.500'")
+        scale = browser.value("document.querySelector('[data-scale]').textContent")
+        assert scale == "Metric, higher is worse, of the last minute, from 0.1 to 30"
         clock.advance(30.0)
         until(browser, "document.querySelector('[data-verdict]').textContent === 'No observation for 30 s'")
         assert [event for event in browser.events if event["method"] == "Runtime.exceptionThrown"] == []

@@ -30,16 +30,25 @@ function line(name, values) {
   return item;
 }
 
-function plot(box, view, points, threshold) {
+function scaleOf(values, isLoss) {
+  const [low, high] = isLoss || !values.length ? [0, 1] : [Math.min(...values), Math.max(...values)];
+  return { low, high: high > low ? high : low + 1 };
+}
+
+function plot(box, view, points, threshold, isLoss) {
   const drawing = box.querySelector("[data-plot]");
-  const x = (age) => (WIDTH * (1 - age / MINUTE_S)).toFixed(1), y = (value) => (HEIGHT * (1 - value)).toFixed(1);
-  const known = points.filter((point) => point[2] !== null);
+  const known = points.filter((point) => point[2] !== null), values = known.map((point) => point[2]);
+  const { low, high } = scaleOf(threshold === null ? values : [...values, threshold], isLoss);
+  const part = (value) => Math.min(1, Math.max(0, (value - low) / (high - low)));
+  const x = (age) => (WIDTH * (1 - age / MINUTE_S)).toFixed(1), y = (value) => (HEIGHT * (1 - part(value))).toFixed(1);
   const parts = points.filter((point) => point[1] !== "PASS")
     .map((point) => line("path", { d: `M${x(point[0])} ${HEIGHT + 4}v${TICK}`, "stroke-width": 2 }));
   if (threshold !== null) parts.push(line("path", { d: `M0 ${y(threshold)}H${WIDTH}`, "stroke-dasharray": "6 4" }));
-  const track = known.map((point) => `${x(point[0])},${y(Math.min(1, Math.max(0, point[2])))}`).join(" ");
+  const track = known.map((point) => `${x(point[0])},${y(point[2])}`).join(" ");
   parts.push(line("polyline", { points: track, "stroke-width": 2, "data-track": "" }));
   drawing.replaceChildren(...parts);
+  const name = isLoss ? "Predicted loss" : "Metric, higher is worse,";
+  say("scale", `${name} of the last minute, from ${+low.toPrecision(3)} to ${+high.toPrecision(3)}`, box);
   const held = points.filter((point) => point[1] !== "PASS").length;
   drawing.setAttribute("aria-label", `${view}: ${points.length} images in the last minute, ${held} did not pass`);
 }
@@ -57,8 +66,10 @@ function show(answer) {
     say("view-verdict", judged ? judged.verdict : "", box);
     say("view-reason", judged ? judged.reason : "", box);
     const value = judged ? judged.value : null;
-    say("prediction", value === null ? "The judge predicts no loss." : `Predicted loss ${value.toFixed(3)}`, box);
-    plot(box, view, camera.points, judged ? judged.threshold : null);
+    const isLoss = value === null || answer.gate.expected_loss !== null;  // else it is the value of a metric
+    const shown = value === null ? "The judge predicts no loss." : `${isLoss ? "Predicted loss" : "Metric"} ${value.toFixed(3)}`;
+    say("prediction", shown, box);
+    plot(box, view, camera.points, judged ? judged.threshold : null, isLoss);
   }
 }
 
