@@ -120,6 +120,12 @@ def test_modules_of_all_packages_are_known() -> None:
         assert modules & OF_ALL, key
 
 
+def test_the_light_sets_have_the_tested_versions() -> None:
+    folder = (source_checkout() or Path()) / "requirements"
+    core = set(read_pins(folder / "core.txt"))
+    assert {*read_pins(folder / "gate.txt"), *read_pins(folder / "record.txt")} <= core
+
+
 def _images(height: int, width: int) -> list[np.ndarray]:
     random = np.random.default_rng(39)
     noise = random.integers(0, 256, (height, width, 3), dtype=np.uint8)
