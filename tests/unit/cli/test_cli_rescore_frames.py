@@ -11,6 +11,8 @@ import pytest
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.distortions import DistortionSpec
@@ -21,7 +23,7 @@ from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.runs.graph import session_results
-from lerobot_samples import TASKS, TOP, Layout, write_dataset
+from lerobot_samples import TASKS, TOP, WRIST, Layout, write_dataset
 from trial_recording import PixelVla, PixelVlm, image, type_store
 
 COLOUR, EYE = "/camera/camera/color/image_raw", "/eye/image"
@@ -148,6 +150,43 @@ def test_a_data_set_has_its_own_tasks(tmp_path: Path) -> None:
     assert main(["rescore", str(folder), "--out", str(out), *words]) == 0
     assert {row["task"] for row in rows_of(out)} == set(TASKS)
     assert {read_trial(path).task for path in out.glob("*/trial.mcap")} == set(TASKS)
+
+
+def test_the_images_of_a_step_stay_together(tmp_path: Path) -> None:
+    folder, out = write_dataset(tmp_path / "set", Layout("v3.0", "libx264")), tmp_path / "out"
+    topics = ("--topic", f"top={TOP}", "--topic", f"wrist={WRIST}", "--every", "0")
+    assert (
+        main(["rescore", str(folder), "--out", str(out), *topics, "--vlm", "p", "--distortion", "10:3"]) == 0
+    )
+    together: set[tuple[bytes, ...]] = set()
+    for path in out.glob("*-recorded/trial.mcap"):
+        with TrialReader(path) as reader:
+            views = [
+                [one.image.rgb.tobytes() for one in reader.images([f"/camera/{view}/image_raw"])]
+                for view in ("top", "wrist")
+            ]
+        together |= set(zip(*views, strict=True))
+    steps: dict[tuple[int, int], list[bytes]] = {}
+    for one in LeRobotDataset(folder).images((TOP, WRIST)):
+        assert isinstance(one, DatasetImage)
+        steps.setdefault((one.step.episode, one.step.index), []).append(one.rgb.tobytes())
+    assert together == set(map(tuple, steps.values()))
+
+
+def test_images_of_one_stamp_or_from_before_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag, out, types = tmp_path / "bag.mcap", tmp_path / "out", type_store()
+    with TrialWriter(bag, types=types) as writer:
+        writer.add_channel(COLOUR, IMAGE_TYPE)
+        for number, stamp_ns in enumerate((5, 6, 6, 2, 3, 7)):
+            cdr = image_to_cdr(image(View.TOP, number), START_NS + stamp_ns * PERIOD_NS)
+            writer.write(COLOUR, cdr, START_NS + number)
+    words = ("--task", TASK, "--vlm", "p", "--distortion", "10:3", "--every", "0")
+    assert rescore(bag, out, *words) == 0
+    assert f"3 x left out: an image of {COLOUR} is no newer than one before" in capsys.readouterr().out
+    (recorded,) = read_trial(out / "open-the-drawer-recorded/trial.mcap").runs
+    assert [one.stamp_ns - START_NS for one in recorded.answers] == [n * PERIOD_NS for n in (5, 6, 7)]
 
 
 @pytest.mark.parametrize(

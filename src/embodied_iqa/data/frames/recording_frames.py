@@ -75,7 +75,13 @@ class RecordingFrames:
                     yield UnreadableImage(f"{message.topic} {message.log_time_ns}", error)
                     continue
                 topic, stamp_ns = recorded.topic, recorded.image.stamp_ns
-                name = f"{topic.strip('/').replace('/', '-')}/{stamp_ns}"
+                name = f"{_folder(topic)}/{stamp_ns}"
                 stamps[name] += 1
                 number = f"_{stamps[name]}" if stamps[name] > 1 else ""
                 yield StoredImage(name + number, f"{topic} {stamp_ns}", topic, stamp_ns, recorded.image.rgb)
+
+
+def _folder(topic: str) -> str:
+    """Return a topic as the name of a folder: files of others hold topics that ROS does not allow."""
+    name = "".join(letter if letter.isprintable() else "_" for letter in topic.strip("/").replace("/", "-"))
+    return name if name.strip(".") else f"_{name}"

@@ -43,7 +43,7 @@ from embodied_iqa.world.protocols import Vla, Vlm
 
 NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
 _TOGETHER_NS: Final = SECOND_NS // 10
-"""Images of other cameras that are older belong to another moment."""
+"""Images of other cameras that are further away in time belong to another moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +190,11 @@ class FrameRescorer:
 
     def _moments(self, progress: Callable[[int], None]) -> Iterator[_Moment]:
         first, *others = self._plan.cameras.values()
+        pace, *beside = self._plan.cameras
         newest: dict[View, tuple[int, NDArray[np.uint8]]] = {}
         next_ns, number = None, 0
-        for done, image in enumerate(self._frames.images(tuple(self._plan.cameras)), start=1):
+        # the camera that sets the pace comes last of the images of a step
+        for done, image in enumerate(self._frames.images((*beside, pace)), start=1):
             progress(done)
             if isinstance(image, UnreadableImage):
                 self._lost[f"left out: {image.error}"] += 1
@@ -201,14 +203,19 @@ class FrameRescorer:
                 self._lost[f"left out: an image of {image.topic or self._frames.path} has no stamp"] += 1
                 continue
             view, stamp_ns = self._plan.cameras[image.topic], image.stamp_ns
+            if view in newest and stamp_ns <= newest[view][0]:
+                self._lost[f"left out: an image of {image.topic or view} is no newer than one before"] += 1
+                continue
             newest[view] = stamp_ns, image.rgb
             if view != first or (next_ns is not None and stamp_ns < next_ns):
                 continue
             next_ns = stamp_ns + round(self._plan.every_s * SECOND_NS)
-            old = [one for one in others if one not in newest or stamp_ns - newest[one][0] > _TOGETHER_NS]
-            if old:
+            far = [
+                one for one in others if one not in newest or abs(stamp_ns - newest[one][0]) > _TOGETHER_NS
+            ]
+            if far:
                 within_s = _TOGETHER_NS / SECOND_NS
-                self._lost[f"left out: no image of camera {old[0]} within {within_s:g} s"] += 1
+                self._lost[f"left out: no image of camera {far[0]} within {within_s:g} s"] += 1
                 continue
             task = self._plan.task or image.task
             if not task:

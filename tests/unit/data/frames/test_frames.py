@@ -98,6 +98,21 @@ def test_a_recording_names_each_image_once_and_what_cannot_be_read(tmp_path: Pat
     assert [one.stamp_ns for one in found if isinstance(one, StoredImage)] == [100, 100, 101]
 
 
+def test_topics_that_ros_does_not_allow_stay_in_the_folder_of_the_output(tmp_path: Path) -> None:
+    path, out = tmp_path / "hostile.mcap", tmp_path / "out"
+    topics = ("/..", "/", "/a\0b", "/a\nb")
+    with TrialWriter(path) as writer:
+        for topic in topics:
+            writer.add_channel(topic, IMAGE_TYPE)
+            writer.write(topic, image_to_cdr(smooth(0), 100), 100)
+    names = [image.name for image in open_frames(path).images() if isinstance(image, StoredImage)]
+    assert sorted(names) == ["_../100", "_/100", "a_b/100", "a_b/100_2"]
+    assert main(["distort", str(path), "--type", "10:3", "--out", str(out), "--workers", "1"]) == 0
+    assert sorted(file.relative_to(out / "10_3").as_posix() for file in out.rglob("*.png")) == [
+        f"{name}.png" for name in sorted(names)
+    ]
+
+
 def test_a_data_set_gives_tasks_and_one_clock_for_all_episodes(tmp_path: Path) -> None:
     found = images_of(write_dataset(tmp_path / "set", Layout("v3.0")), TOP)
     assert {one.task for one in found} == set(TASKS)
