@@ -51,8 +51,8 @@ class ImageCounts:
         return planes | {"count": [self._images]}
 
 
-def statistics_of(rows: Sequence[Any]) -> dict[str, Any] | None:
-    """Return the statistics of numbers, one entry a row; each is a list as long as a row.
+def as_numbers(rows: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return numbers, one entry a row, ``(N, ...)`` with two axes or more.
 
     None for values that are no numbers, or rows of different lengths.
     """
@@ -60,9 +60,21 @@ def statistics_of(rows: Sequence[Any]) -> dict[str, Any] | None:
         values = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    if not values.size:
+    return values.reshape(len(values), -1) if values.ndim < 2 and values.size else values
+
+
+def joined(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    """Return the rows of all parts; None where one holds no numbers, or rows of another length."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len({part.shape[1:] for part in known}) != 1:
         return None
-    values = values.reshape(len(rows), -1) if values.ndim < 2 else values
+    return np.concatenate(known)
+
+
+def statistics_of(values: NDArray[np.float64] | None) -> dict[str, Any] | None:
+    """Return the statistics of numbers, ``(N, ...)``, each a list as long as a row; None without numbers."""
+    if values is None or not values.size:
+        return None
     found = {
         "min": values.min(axis=0),
         "max": values.max(axis=0),

@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
 from embodied_iqa.data.lerobot.episodes import Episode
 from embodied_iqa.data.lerobot.info import INFO_FILE
 from embodied_iqa.data.lerobot.parquet import column_types, unreadable
-from embodied_iqa.data.lerobot.statistics import ImageCounts, statistics_of
+from embodied_iqa.data.lerobot.statistics import ImageCounts, as_numbers, joined, statistics_of
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 DATA_PATH: Final = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
@@ -61,7 +61,7 @@ class DatasetCopy:
             raise InputError(f"{source.path} numbers its tasks with gaps", got=sorted(source.tasks))
         self._source, self._out, self._change = source, out, change
         self._images = {key: ImageCounts() for key in source.keys}
-        self._numbers: dict[str, list[Any]] = {}
+        self._numbers: dict[str, list[NDArray[np.float64] | None]] = {}
         self._episodes: list[dict[str, Any]] = []
         self._done = 0
 
@@ -81,7 +81,8 @@ class DatasetCopy:
         except BaseException as error:
             shutil.rmtree(self._out, ignore_errors=True)
             if isinstance(error, OSError | pa.ArrowException):
-                raise unreadable(self._out, error) from None
+                reason = error.strerror if isinstance(error, OSError) else None
+                raise InputError(f"cannot write {self._out}: {reason or first_line(error)}") from None
             raise
 
     def _copy(
@@ -154,12 +155,13 @@ class DatasetCopy:
         for episode in episodes:
             part = rows.slice(begin, episode.steps).to_pydict()
             begin += episode.steps
-            found = {name: statistics_of(values) for name, values in part.items()}
+            numbers = {name: as_numbers(values) for name, values in part.items()}
+            found = {name: statistics_of(values) for name, values in numbers.items()}
             for key, own in counts[episode.index].items():
                 found[key] = own.statistics()
                 self._images[key].merge(own)
-            for name, values in part.items():
-                self._numbers.setdefault(name, []).extend(values)
+            for name, own_numbers in numbers.items():
+                self._numbers.setdefault(name, []).append(own_numbers)
             self._episodes.append(
                 {"episode_index": episode.index, "tasks": list(episode.tasks), "length": episode.steps}
                 | {f"data/{name}": value for name, value in place.items()}
@@ -192,8 +194,7 @@ class DatasetCopy:
         paths = {"data_path": DATA_PATH, "video_path": None, "chunks_size": _FILES_A_CHUNK}
         kept = {name: value for name, value in tree.items() if name not in _OF_OLD}
         info = kept | {"codebase_version": "v3.0"} | totals | paths | _SIZES | {"features": features}
-        _write_json(self._out / INFO_FILE, info)
-        numbers = {name: statistics_of(values) for name, values in self._numbers.items()}
+        numbers = {name: statistics_of(joined(parts)) for name, parts in self._numbers.items()}
         images = {key: counts.statistics() for key, counts in self._images.items()}
         _write_json(self._out / STATS_FILE, {name: one for name, one in (numbers | images).items() if one})
         path = self._out / EPISODES_FILE
@@ -202,6 +203,8 @@ class DatasetCopy:
             pa.Table.from_pylist(sorted(self._episodes, key=lambda row: row["episode_index"])), path
         )
         write_tasks(self._out / TASKS_FILE, [self._source.tasks[n] for n in range(len(self._source.tasks))])
+        # by this file a folder is a data set: one that was killed before is none
+        _write_json(self._out / INFO_FILE, info)
 
 
 def write_tasks(path: Path, tasks: Sequence[str]) -> None:

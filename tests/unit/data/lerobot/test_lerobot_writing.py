@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot import writing
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, is_lerobot
+from embodied_iqa.data.lerobot.statistics import as_numbers, joined, statistics_of
 from embodied_iqa.data.lerobot.writing import DatasetCopy
 from embodied_iqa.imaging.images.codecs import read_image
 from lerobot_samples import LENGTHS, TASKS, TOP, WRIST, Layout, edit_info, write_dataset
@@ -156,6 +159,29 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not empty"):
         DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb)
     assert (out / "mine").exists()
+
+
+def test_a_copy_that_cannot_be_written_says_so_and_one_without_an_end_is_no_data_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
+
+    def full(*_: object) -> None:
+        assert (out / writing.STATS_FILE).is_file()
+        assert not is_lerobot(out)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writing, "write_tasks", full)
+    with pytest.raises(InputError, match=f"^cannot write {out}: No space left on device$"):
+        DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    assert not out.exists()
+
+
+def test_rows_without_numbers_of_one_length_have_no_statistics() -> None:
+    rows = [as_numbers(values) for values in ([1, 2], [[1.0, 2.0]], ["a"], [[1], [1, 2]])]
+    assert [None if one is None else one.shape for one in rows] == [(2, 1), (1, 2), None, None]
+    assert joined(rows[:1] * 2) is not None
+    assert joined(rows[:2]) is joined(rows[1:3]) is statistics_of(None) is None
 
 
 def test_a_rate_that_is_no_whole_number_stays(tmp_path: Path) -> None:
