@@ -105,7 +105,9 @@ def names_frames(arguments: argparse.Namespace) -> bool:
     Raises:
         UsageError: Options of trials were given beside those of images.
     """
-    given = [name for name in FRAME_OPTIONS if getattr(arguments, name)]
+    given = [
+        name for name in FRAME_OPTIONS if (value := getattr(arguments, name)) or (name, value) == ("every", 0)
+    ]
     frames = bool(given) or is_lerobot(arguments.recording) or is_video(arguments.recording)
     wrong = [name for name in ("playback", "attach", "namespace") if getattr(arguments, name)]
     if frames and wrong:

@@ -68,7 +68,11 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
     whole.write(folder)
     write_text_whole(folder / "frames.csv", _table([record for _, record in records]))
     _report(arguments, whole, folder)
-    return 0
+    return int(not any(_has_judgement(run) for _, record in records for run in record.runs))
+
+
+def _has_judgement(run: RunRecord) -> bool:
+    return bool(run.answers or run.verdicts) or any(chunk.is_decision for chunk in run.chunks)
 
 
 def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) -> None:
@@ -93,10 +97,12 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
     return RescoringPlan(
         cameras,
         arguments.task or "",
-        tuple(
-            parse_distortion(word, seed=arguments.seed, schedule=schedule)
-            for word in dict.fromkeys(arguments.distortion)
-            for schedule in schedules_of(arguments)
+        tuple(  # one may have been given by its number and by its name
+            dict.fromkeys(
+                parse_distortion(word, seed=arguments.seed, schedule=schedule)
+                for word in arguments.distortion
+                for schedule in schedules_of(arguments)
+            )
         ),
         every_s,
         recorded_intrinsics(frames.path, cameras) if known else {},

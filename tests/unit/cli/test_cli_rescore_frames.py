@@ -189,6 +189,58 @@ def test_images_of_one_stamp_or_from_before_are_left_out_and_counted(
     assert [one.stamp_ns - START_NS for one in recorded.answers] == [n * PERIOD_NS for n in (5, 6, 7)]
 
 
+def test_a_distortion_by_number_and_by_name_is_one(tmp_path: Path) -> None:
+    bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "out"
+    words = ("--task", TASK, "--vlm", "p", "--distortion", "10:3", "--distortion", "jpeg:3", "--every", "0")
+    assert rescore(bag, out, *words) == 0
+    assert len(rows_of(out)) == 2 * COUNT
+    (run,) = read_trial(out / "open-the-drawer-10_3/trial.mcap").runs
+    assert len(run.answers) == 2 * COUNT
+
+
+def test_subjects_that_never_answer_fail_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> str:
+        raise RuntimeError("no weights")
+
+    monkeypatch.setattr(PixelVlm, "answer", fail)
+    bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "out"
+    assert rescore(bag, out, "--task", TASK, "--vlm", "p", "--distortion", "10:3") == 1
+    assert "4 x pixel-vlm did not answer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "k", "message"),
+    [
+        ("std_msgs/msg/String", (), "/camera/camera/color/camera_info is of another type"),
+        (
+            "sensor_msgs/msg/CameraInfo",
+            (-1.0,) * 9,
+            "/camera/camera/color/camera_info: the camera is not calib",
+        ),
+    ],
+)
+def test_a_wrong_camera_info_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, k: tuple[float, ...], message: str
+) -> None:
+    bag, types = tmp_path / "bag.mcap", type_store()
+    with TrialWriter(bag, types=types) as writer:
+        writer.add_channel(COLOUR, IMAGE_TYPE)
+        writer.write(COLOUR, image_to_cdr(image(View.TOP, 0), START_NS), START_NS)
+        topic = "/camera/camera/color/camera_info"
+        writer.add_channel(topic, kind)
+        writer.write(topic, types.serialise(types.new(kind, **({"k": k} if k else {}))), START_NS)
+    assert rescore(bag, tmp_path / "out", "--task", TASK, "--vlm", "p", "--distortion", "10:3") == 1
+    assert message in capsys.readouterr().err
+
+
+def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag = write_bag(tmp_path / "bag.mcap")
+    assert main(["rescore", str(bag), "--every", "0", "--out", str(tmp_path / "out")]) == 2
+    assert "--distortion, such as 19:5" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

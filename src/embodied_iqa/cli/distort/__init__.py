@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="IN",
-        help="an image, a folder of images, a recording, a LeRobot data set, or an action, see below",
+        help="an image, a folder of images, a video, a recording, a LeRobot data set, or an action (below)",
     )
     add = parser.add_argument
     add("--type", action="append", metavar="T[:L]", help="such as 15:4, motion-blur, miqd:fog:2; repeatable")

@@ -25,7 +25,8 @@ _COLUMNS: Final = {
     "messages": {"id", "topic_id", "timestamp", "data"},
 }
 _MOST_DEFINITIONS: Final = 10_000
-_PIECE_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 1 << 12
+"""Unpacked at once: each can become 32,768 times as large in memory."""
 _UNPACKED: Final[WeakValueDictionary[tuple[int, ...], Any]] = WeakValueDictionary()
 """Unpacked files that parts have open, by what identifies the packed one."""
 

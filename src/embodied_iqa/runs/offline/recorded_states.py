@@ -25,6 +25,7 @@ from embodied_iqa.imaging.images.message_geometry import (
 
 POSE_TYPE: Final = "geometry_msgs/msg/PoseStamped"
 GRIPPER_TYPES: Final = ("std_msgs/msg/Float64", "std_msgs/msg/Float32")
+_INFO_TYPE: Final = "sensor_msgs/msg/CameraInfo"
 _OLDEST_NS: Final = SECOND_NS // 2
 
 
@@ -94,7 +95,8 @@ def recorded_intrinsics(path: Path, cameras: Mapping[str, View]) -> dict[View, I
         cameras: Image topic to camera.
 
     Raises:
-        InputError: A model is wrong; one that says to be uncalibrated is left out.
+        InputError: A topic is of another type, or a model is wrong; one that says to be uncalibrated is left
+            out.
     """
     found = {}
     with TrialReader(path) as reader:
@@ -102,8 +104,12 @@ def recorded_intrinsics(path: Path, cameras: Mapping[str, View]) -> dict[View, I
             beside = f"{topic.removesuffix('/compressed').rpartition('/')[0]}/camera_info"
             if beside not in reader.topics:
                 continue
+            _check_type(reader, beside, (_INFO_TYPE,))
             message = next(reader.messages([beside]), None)
             info = None if message is None else reader.decode(message)
             if info is not None and not is_uncalibrated(info):
-                found[view] = intrinsics_from_info(info)
+                try:
+                    found[view] = intrinsics_from_info(info)
+                except InputError as error:
+                    raise RecordingReadError(path, f"topic {beside}: {error}") from error
     return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,6 +164,21 @@ def test_commands_read_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
     tree = json.loads(capsys.readouterr().out)
     assert [(one["topic"], one["messages"]) for one in tree["topics"]] == [(IMAGE_TOPIC, 25), (JOINTS, 25)]
     assert open_frames(folder).count() == 25
+
+
+def test_a_file_that_unpacks_to_much_more_takes_little_memory() -> None:
+    pieces: list[int] = []
+
+    class Sink(io.BytesIO):
+        def write(self, data: Any) -> int:
+            pieces.append(len(data))
+            return len(data)
+
+    size = 1 << 28
+    packed = zstandard.ZstdCompressor(level=1).compress(bytes(size))
+    sqlite_part._unpack(io.BytesIO(packed), Sink())
+    assert sum(pieces) == size
+    assert max(pieces) <= 1 << 27
 
 
 def test_a_bag_is_a_camera(tmp_path: Path) -> None:
