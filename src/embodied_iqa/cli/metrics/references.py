@@ -35,6 +35,7 @@ class References:
         self._frames = open_frames(path)
         self._is_files = isinstance(self._frames, FolderFrames)
         self._ahead: Iterator[StoredImage | UnreadableImage] = iter(())
+        self._all: frozenset[str] = frozenset()  # names of a source that was passed as a whole
 
     def find(self, name: str) -> NDArray[np.uint8]:
         """Return the reference of an image, ``(H, W, 3)`` uint8 RGB.
@@ -58,12 +59,23 @@ class References:
 
     def _streamed(self, *names: str) -> NDArray[np.uint8]:
         """Return an image of a source that is read in order: images in its order cost one pass."""
+        missing = InputError(
+            f"{names[0]} has no reference in {self._path}", expected="one image of this name"
+        )
+        if self._all and not any(name in one for name in names for one in self._all):
+            raise missing
+        passed: set[str] = set()
         for image in self._from_here():
-            if isinstance(image, StoredImage) and image.name in names:
+            if isinstance(image, UnreadableImage):
+                passed.add(image.what)
+                if any(name in image.what for name in names):
+                    raise image.error
+                continue
+            passed.add(image.name)
+            if image.name in names:
                 return image.rgb
-            if isinstance(image, UnreadableImage) and any(name in image.what for name in names):
-                raise image.error
-        raise InputError(f"{names[0]} has no reference in {self._path}", expected="one image of this name")
+        self._all = frozenset(passed)
+        raise missing
 
     def _from_here(self) -> Iterator[StoredImage | UnreadableImage]:
         """Yield what follows the last image that was found, then everything from the start."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
+from embodied_iqa.cli.metrics.references import References
 from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import read_image, write_image
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
@@ -213,6 +215,28 @@ def test_a_recording_is_measured_against_another_by_topic_and_stamp(
     assert [row["value"] for row in tree["pictures"]] == ["inf"] * 3
     assert main([*words[:-1]]) == 0
     assert "/eye" in capsys.readouterr().err
+
+
+def test_images_without_a_reference_cost_one_pass_of_the_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[StoredImage | UnreadableImage] = []
+    images = VideoFrames.images
+
+    def counted(self: VideoFrames, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
+        for image in images(self, topics):
+            read.append(image)
+            yield image
+
+    monkeypatch.setattr(VideoFrames, "images", counted)
+    references = References(write_video(tmp_path / "a.mp4"), tmp_path)
+    for number in range(7, 27):
+        with pytest.raises(InputError, match="has no reference"):
+            references.find(f"frame_{number:06d}")
+    assert len(read) == len(TIMES)
+    found = references.find("frame_000003")
+    assert isinstance(read[-1], StoredImage)
+    assert np.array_equal(found, read[-1].rgb)
 
 
 def test_a_video_needs_the_name_of_its_camera_and_has_no_topics(
