@@ -57,10 +57,13 @@ def as_numbers(rows: Sequence[Any]) -> NDArray[np.float64] | None:
     None for values that are no numbers, or rows of different lengths.
     """
     try:
-        values = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError):
+        values = np.asarray(rows)
+    except ValueError:
         return None
-    return values.reshape(len(values), -1) if values.ndim < 2 and values.size else values
+    if values.dtype.kind not in "biuf":  # such as digits in a text, or nothing
+        return None
+    numbers = values.astype(np.float64)
+    return numbers.reshape(len(numbers), -1) if numbers.ndim < 2 and numbers.size else numbers
 
 
 def joined(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:

@@ -114,6 +114,9 @@ class DatasetCopy:
         """Return all columns but images, of these episodes one after the other."""
         left_out = {*self._source.keys, *self._source.info.depth}
         kept = [name for name in column_types(path) if name not in left_out]
+        missing = [name for name in ("episode_index", "frame_index") if name not in kept]
+        if missing:
+            raise InputError(f"{path} lacks a column", expected=missing[0], available=kept)
         try:
             rows = pq.read_table(path, columns=kept, partitioning=None)
             wanted = pa.array(
@@ -153,9 +156,9 @@ class DatasetCopy:
         """Remember what `meta/` says about episodes that were written."""
         begin = 0
         for episode in episodes:
-            part = rows.slice(begin, episode.steps).to_pydict()
+            part = rows.slice(begin, episode.steps)
             begin += episode.steps
-            numbers = {name: as_numbers(values) for name, values in part.items()}
+            numbers = {name: _numbers(part[name]) for name in part.column_names}
             found = {name: statistics_of(values) for name, values in numbers.items()}
             for key, own in counts[episode.index].items():
                 found[key] = own.statistics()
@@ -220,6 +223,13 @@ def write_tasks(path: Path, tasks: Sequence[str]) -> None:
     table = pa.table({"task_index": pa.array(range(len(tasks)), pa.int64()), _INDEX: list(tasks)})
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table.replace_schema_metadata({"pandas": json.dumps(note)}), path)
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64] | None:
+    try:
+        return as_numbers(column.to_pylist())
+    except (ValueError, OverflowError):  # such as a date beyond Python's, or text that is not UTF-8
+        return None
 
 
 def _cell(image: DatasetImage, rgb: NDArray[np.uint8]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -177,9 +178,36 @@ def test_a_copy_that_cannot_be_written_says_so_and_one_without_an_end_is_no_data
     assert not out.exists()
 
 
+@pytest.mark.parametrize("column", ["episode_index", "frame_index"])
+def test_a_missing_column_is_one_line(tmp_path: Path, column: str) -> None:
+    source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
+    file = min(source.glob("data/*/*.parquet"))
+    pq.write_table(pq.read_table(file, partitioning=None).drop_columns([column]), file)
+    with pytest.raises(InputError, match=f"lacks a column; expected {column}"):
+        DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    assert not out.exists()
+
+
+def test_columns_that_are_no_numbers_keep_their_bits(tmp_path: Path) -> None:
+    source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
+    for file in source.glob("data/*/*.parquet"):
+        table = pq.read_table(file, partitioning=None)
+        bad = pa.array([b"\xff"] * table.num_rows, pa.binary()).view(pa.string())
+        late = pa.array([2**62] * table.num_rows, pa.timestamp("us"))
+        pq.write_table(table.append_column("bad", bad).append_column("late", late), file)
+    DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    for name in ("bad", "late"):
+        for before, after in zip(
+            *(sorted(one.glob("data/*/*.parquet")) for one in (source, out)), strict=True
+        ):
+            columns = [pq.read_table(one, partitioning=None)[name] for one in (before, after)]
+            assert columns[0].equals(columns[1])
+        assert name not in json.loads((out / "meta/stats.json").read_text())
+
+
 def test_rows_without_numbers_of_one_length_have_no_statistics() -> None:
-    rows = [as_numbers(values) for values in ([1, 2], [[1.0, 2.0]], ["a"], [[1], [1, 2]])]
-    assert [None if one is None else one.shape for one in rows] == [(2, 1), (1, 2), None, None]
+    rows = [as_numbers(values) for values in ([1, 2], [[1.0, 2.0]], ["1.5"], [[1], [1, 2]], [None])]
+    assert [None if one is None else one.shape for one in rows] == [(2, 1), (1, 2), None, None, None]
     assert joined(rows[:1] * 2) is not None
     assert joined(rows[:2]) is joined(rows[1:3]) is statistics_of(None) is None
 
