@@ -12,7 +12,7 @@ import random
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,25 +60,32 @@ def frozen_at_times(run: str, freezes: Freezes, seed: str) -> Iterator[None]:
 def _freeze(run: str, freezes: Freezes, seed: str, ended: threading.Event) -> None:
     times = random.Random(seed)
     while not ended.wait(times.uniform(0, 2 * freezes.every_s)):
-        frozen = [number for number in _running(run) if _signal(number, signal.SIGSTOP)]
+        frozen: list[int] = []
         try:
+            frozen.extend(number for number in _running(run) if _signal(number, signal.SIGSTOP))
             ended.wait(freezes.length_s)
         finally:
             for number in frozen:
                 _signal(number, signal.SIGCONT)
 
 
-def _running(run: str) -> list[int]:
-    """The processes of a run, without those that a test has frozen itself: those stay as they are."""
-    variable, found = f"{MARK}={run}".encode(), []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with suppress(OSError):  # it has ended, or is another user's
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            if state not in "TtZX" and variable in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
+def _running(run: str) -> Iterator[int]:
+    """The processes of a run, without those that a test has frozen itself: those stay as they are.
+
+    They come by their ids, one after another: a test is mostly older than what it could freeze meanwhile.
+    """
+    for number in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        if _runs(Path(f"/proc/{number}"), f"{MARK}={run}".encode()):
+            yield number
+
+
+def _runs(process: Path, variable: bytes) -> bool:
+    try:
+        state = (process / "stat").read_bytes().rpartition(b")")[2].split()[0]  # a name may hold any bytes
+        variables = (process / "environ").read_bytes().split(b"\0")
+    except (OSError, IndexError):  # it has ended, or is another user's
+        return False
+    return state not in b"TtZX" and variable in variables
 
 
 def _signal(number: int, what: signal.Signals) -> bool:

@@ -32,6 +32,7 @@ MARKED = "stress or wall_clock"
 _FILE_LIMIT_S = 1800.0
 _END_S = 10.0
 _LONGEST_FREEZE_S = 30.0
+_RAREST_FREEZE_S = 3600.0
 _BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))\n"
 """A process that is busy as long as its parent lives."""
 _NOTHING_COLLECTED = 5
@@ -82,8 +83,10 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser.parse_args(words)
     if arguments.repeats < 1 or arguments.busy < 0:
         parser.error("--repeats must be at least 1 and --busy at least 0")
-    if not 0 <= arguments.freeze_s <= _LONGEST_FREEZE_S or not arguments.freeze_every_s > 0:
-        parser.error(f"--freeze-s must be 0 to {_LONGEST_FREEZE_S:g}, and --freeze-every-s above 0")
+    if not 0 <= arguments.freeze_s <= _LONGEST_FREEZE_S:
+        parser.error(f"--freeze-s must be 0 to {_LONGEST_FREEZE_S:g}")
+    if not 0 < arguments.freeze_every_s <= _RAREST_FREEZE_S:
+        parser.error(f"--freeze-every-s must be above 0 and at most {_RAREST_FREEZE_S:g}")
     arguments.freezes = Freezes(arguments.freeze_s, arguments.freeze_every_s)
     return arguments
 
@@ -152,8 +155,7 @@ def run_file(
     with tempfile.TemporaryDirectory(prefix="embodied-iqa-stress-") as folder:
         report = Path(folder) / "report.xml"
         begun = time.monotonic()
-        with frozen_at_times(folder, freezes, f"{file} {repeat}"):
-            code, said = _run([f"--junitxml={report}", *tests], folder, limit_s)
+        code, said = _run([f"--junitxml={report}", *tests], folder, limit_s, freezes, seed=f"{file} {repeat}")
         found = parse_report(report, file, version=version, repeat=repeat, busy=busy)
     if not found:
         seconds = time.monotonic() - begun
@@ -168,7 +170,9 @@ def run_file(
     return found if logs is None else _with_log(found, said, logs)
 
 
-def _run(words: Sequence[str], run: str, limit_s: float) -> tuple[int | None, str]:
+def _run(
+    words: Sequence[str], run: str, limit_s: float, freezes: Freezes, seed: str
+) -> tuple[int | None, str]:
     """Run pytest for at most some seconds, as a run with a mark; return its exit code and what it printed."""
     command = [sys.executable, "-m", "pytest", "-q", "--stress", "-p", "no:cacheprovider", *words]
     with (Path(run) / "output.txt").open("w+b") as output:
@@ -177,7 +181,8 @@ def _run(words: Sequence[str], run: str, limit_s: float) -> tuple[int | None, st
             stdout=output, stderr=output, process_group=0,
         )  # fmt: skip
         try:
-            process.wait(limit_s)
+            with frozen_at_times(run, freezes, seed):  # over before the end: who stands still hears no Ctrl-C
+                process.wait(limit_s)
         except subprocess.TimeoutExpired:
             pass
         finally:

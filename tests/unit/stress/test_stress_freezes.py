@@ -14,7 +14,13 @@ from live_process import running_program
 from stress.freezes import MARK, Freezes, frozen_at_times
 from stress.main import run_file
 
-ECHO = "import sys\nfor line in sys.stdin:\n    print(line, end='', flush=True)\n"
+ECHO = """
+import sys
+
+open("/proc/self/comm", "wb").write(b") \\xfc T")  # a name may hold any bytes
+for line in sys.stdin:
+    print(line, end="", flush=True)
+"""
 
 
 @contextmanager
@@ -36,13 +42,14 @@ def answer(process: subprocess.Popen[str], word: str) -> str:
 
 
 def test_all_of_a_run_stands_still_and_goes_on_and_nothing_else_does(tmp_path: Path) -> None:
+    run = str(tmp_path)  # no other test of this machine has it
     with ExitStack() as held:
         names = ("first", "second", "stopped")
-        first, second, stopped = (held.enter_context(echo("run", tmp_path / name)) for name in names)
-        other = held.enter_context(echo("another run", tmp_path / "other"))
+        first, second, stopped = (held.enter_context(echo(run, tmp_path / name)) for name in names)
+        other = held.enter_context(echo(f"{run}/another", tmp_path / "other"))
         stopped.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
-        with frozen_at_times("run", Freezes(length_s=30.0, every_s=0.01), "seed"):
+        with frozen_at_times(run, Freezes(length_s=30.0, every_s=0.01), "seed"):
             for process in (first, second):
                 os.waitid(os.P_PID, process.pid, os.WSTOPPED)
             assert answer(other, "not frozen") == "not frozen"
@@ -53,7 +60,8 @@ def test_all_of_a_run_stands_still_and_goes_on_and_nothing_else_does(tmp_path: P
 
 
 def test_without_a_length_nothing_is_frozen(tmp_path: Path) -> None:
-    with echo("run", tmp_path) as process, frozen_at_times("run", Freezes(every_s=1e-6), "seed"):
+    run = str(tmp_path)
+    with echo(run, tmp_path) as process, frozen_at_times(run, Freezes(every_s=1e-6), "seed"):
         assert answer(process, "not frozen") == "not frozen"
         assert os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG) is None
 

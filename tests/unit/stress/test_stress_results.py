@@ -172,3 +172,7 @@ def test_wrong_words_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> No
         main(["--freeze-s", "31"])
     assert end.value.code == 2
     assert "--freeze-s must be 0 to 30" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as end:
+        main(["--freeze-s", "2", "--freeze-every-s", "inf"])
+    assert end.value.code == 2
+    assert "--freeze-every-s must be above 0 and at most 3600" in capsys.readouterr().err
