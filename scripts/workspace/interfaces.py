@@ -6,10 +6,11 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from workspace.commands import alone
-from workspace.layout import Layout
+from workspace.layout import Layout, SetupError
 from workspace.ros_source import RosSource
 
 __all__ = ["build_interfaces", "keep_generated", "remove_installed", "reuse_generated"]
@@ -76,7 +77,7 @@ def reuse_generated(kept: Path, tree: Path) -> bool:
 
 
 def build_interfaces(
-    layout: Layout, source: RosSource, run: Callable[[list[str]], None], sources: str
+    layout: Layout, source: RosSource, run: Callable[[list[str]], None], sources: Callable[[], str]
 ) -> None:
     """Configure, build and install embodied_iqa_msgs.
 
@@ -87,7 +88,10 @@ def build_interfaces(
         layout: Of the working copy.
         source: Where ROS comes from.
         run: Runs a command.
-        sources: Digest of the messages and of the generators' versions.
+        sources: Returns a digest of the messages and of the generators' versions.
+
+    Raises:
+        SetupError: A command failed.
     """
     tree = layout.build / "interfaces"
     manifest = layout.stamps / "interfaces-installed.txt"
@@ -107,12 +111,20 @@ def build_interfaces(
             *(f"-DCMAKE_{language}_FLAGS_RELEASE=-O1 -DNDEBUG" for language in ("C", "CXX")),
         ]
     with alone(layout.generated / "lock", "waiting for another set-up's build of the interface package"):
-        kept = layout.generated / "interfaces" / sources
+        kept = layout.generated / "interfaces" / sources()
         run(words)
         reused = source is RosSource.WHEELS and reuse_generated(kept, tree)
-        run(["cmake", "--build", str(tree), f"-j{os.cpu_count() or 1}"])
-        if source is RosSource.WHEELS and not reused:
-            keep_generated(tree, kept)
+        try:
+            run(["cmake", "--build", str(tree), f"-j{os.cpu_count() or 1}"])
+        except SetupError:
+            if reused:  # it may be damaged: the next set-up generates
+                shutil.rmtree(kept, ignore_errors=True)
+            raise
+        if (
+            source is RosSource.WHEELS and not reused and sources() == kept.name
+        ):  # nobody edited them meanwhile
+            with suppress(OSError):  # without a copy the other environments generate
+                keep_generated(tree, kept)
     remove_installed(manifest, layout.venv)
     run(["cmake", "--install", str(tree)])
     shutil.copyfile(tree / "install_manifest.txt", manifest)

@@ -37,6 +37,7 @@ _GENERATED = "scripts/workspace/interfaces.py"
 _BYTECODE = "scripts/workspace/bytecode.py"
 _KERNELS = (
     "scripts/workspace/kernels.py",
+    "src/embodied_iqa/arm/robot/joining_kernels.py",
     "src/embodied_iqa/base/kinematics",
     "src/embodied_iqa/world/simulation/camera/kernels.py",
 )
@@ -183,8 +184,8 @@ def _build_interfaces(work: _Work) -> None:
     log.unlink(missing_ok=True)
     folder = work.layout.requirements
     inputs = [work.layout.messages, *(folder / name for name in _WHEELS), work.layout.root / _GENERATED]
-    sources = hash_inputs(work.layout.root, inputs)
-    build_interfaces(work.layout, work.source, work.run("building the interface package", log=log), sources)
+    run = work.run("building the interface package", log=log)
+    build_interfaces(work.layout, work.source, run, lambda: hash_inputs(work.layout.root, inputs))
 
 
 def _require_cpu_build(work: _Work, torch: Pin) -> None:

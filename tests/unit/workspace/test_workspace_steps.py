@@ -42,7 +42,8 @@ def _copy(root: Path) -> Layout:
     for file in (ROOT / "requirements").glob("*.txt"):
         (root / "requirements" / file.name).write_bytes(file.read_bytes())
     (root / "msg" / "msg").mkdir(parents=True)
-    (root / "src" / "embodied_iqa" / "base" / "kinematics").mkdir(parents=True)
+    for folder in ("base/kinematics", "arm/robot"):
+        (root / "src" / "embodied_iqa" / folder).mkdir(parents=True)
     (root / "msg" / "msg" / "A.msg").write_text("bool a")
     (root / "setup.py").write_text("")
     return Layout(root)
@@ -65,6 +66,7 @@ def _digests(layout: Layout, source: RosSource = RosSource.WHEELS) -> dict[str, 
         ("requirements/ray.txt", {"ray"}),
         ("requirements/ros.txt", {"ros", "requirements", "interfaces", "kernels", "bytecode"}),
         ("src/embodied_iqa/base/kinematics/kernels.py", {"kernels"}),
+        ("src/embodied_iqa/arm/robot/joining_kernels.py", {"kernels"}),
         ("msg/msg/A.msg", {"interfaces"}),
         ("setup.py", {"package"}),
     ],
