@@ -120,9 +120,8 @@ def build_interfaces(
             if reused:  # it may be damaged: the next set-up generates
                 shutil.rmtree(kept, ignore_errors=True)
             raise
-        if (
-            source is RosSource.WHEELS and not reused and sources() == kept.name
-        ):  # nobody edited them meanwhile
+        is_as_it_was = sources() == kept.name  # not where somebody edited a message meanwhile
+        if source is RosSource.WHEELS and not reused and is_as_it_was:
             with suppress(OSError):  # without a copy the other environments generate
                 keep_generated(tree, kept)
     remove_installed(manifest, layout.venv)
