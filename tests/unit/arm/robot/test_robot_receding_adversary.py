@@ -21,7 +21,8 @@ from embodied_iqa.imaging.images.frame import View
 
 FEW = (*range(60), 5730, 6132)
 """The last two are stopped while the arm speeds up, where it brakes for longest."""
-MANY = range(int(os.environ.get("EMBODIED_IQA_FUZZ_SEQUENCES", "100000")))
+MANY = range(int(os.environ.get("EMBODIED_IQA_FUZZ_SEQUENCES", "2000")))
+"""About a minute, within the limit of a test beside busy processes too; more: see CONTRIBUTING.md."""
 GOALS, FRAME_TICKS, TTL_NS = 6, 8, 120 * MS
 OVERRUN_NS, BRAKE_NS = 70 * MS, 100 * MS
 """`LeaseOptions.overrun_s`, and the longest braking on a verdict that is not PASS, or a stop."""
