@@ -14,7 +14,7 @@ from embodied_iqa.live.ros.conversion import header_of
 from embodied_iqa.live.ros.qos import NEWEST_SENSOR
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
 from gated_policies import scene_image
-from live_process import running_program
+from live_process import COMPLETION_S, running_program
 from ros_graph import RosGraph
 
 TOPIC, WANTED = "/front/color/image_raw", 25
@@ -42,7 +42,7 @@ def test_a_topic_calibrates_until_ctrl_c(ros_domain: int, tmp_path: Path) -> Non
         graph.node.create_timer(0.05, publish)
         graph.wait(lambda: len(list(spool.rglob("*.png"))) >= WANTED, "images of the topic")
         program.process.send_signal(signal.SIGINT)
-        assert program.wait(60.0) == 0
+        assert program.wait(COMPLETION_S) == 0
         assert "interrupted; calibrating from what there is" in program.stderr
     (made,) = load_calibrations(output)
     assert (made.view, made.width_px, made.n_frames >= WANTED) == (View.TOP, 64, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,12 +56,12 @@ def test_without_a_gate_there_is_no_page(tmp_path: Path) -> None:
 
 def test_a_gate_that_does_not_answer_is_reported(tmp_path: Path) -> None:
     client, studio = client_of(tmp_path)
-    with proxying(setting(), 9) as port:
-        pass
-    studio.gate = GatePlace(Address("127.0.0.1", port))
-    assert client.get("/gate").status_code == 200
-    assert "Gate, live" in client.get("/").text
-    assert "127.0.0.1" in client.get("/gate/live").json()["silent"]
+    with socket.socket() as silent:  # bound: nobody else gets the port meanwhile
+        silent.bind(("127.0.0.1", 0))
+        studio.gate = GatePlace(Address("127.0.0.1", silent.getsockname()[1]))
+        assert client.get("/gate").status_code == 200
+        assert "Gate, live" in client.get("/").text
+        assert "127.0.0.1" in client.get("/gate/live").json()["silent"]
 
 
 def test_text_that_is_no_unicode_is_shown(tmp_path: Path) -> None:
