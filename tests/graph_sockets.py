@@ -8,14 +8,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from live_process import COMPLETION_S, completed
+from live_process import COMPLETION_S, TRIAL_S, completed
 from ros_graph import RosGraph
 
 _TOOL = """
 import sys, time
 import rclpy
 rclpy.init()
-node, wanted, until = rclpy.create_node("tool"), set(sys.argv[1:]), time.monotonic() + 110
+limit_s, *names = sys.argv[1:]
+node, wanted, until = rclpy.create_node("tool"), set(names), time.monotonic() + float(limit_s)
 while missing := wanted - set(node.get_node_names()):
     assert time.monotonic() < until, f"not found: {missing}"
     rclpy.spin_once(node, timeout_sec=0.1)
@@ -33,7 +34,8 @@ def assert_only_this_machine_hears(domain: int, nodes: Mapping[str, int], folder
     """
     defaults = ["env", *(word for name in _OURS for word in ("-u", name)), sys.executable, "-c", _TOOL]
     variables = {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-    completed([*defaults, *nodes], folder / "tool", COMPLETION_S, variables)
+    look_s = TRIAL_S - COMPLETION_S  # nodes that start take as long as a trial of a minute
+    completed([*defaults, str(look_s), *nodes], folder / "tool", TRIAL_S, variables)
 
     with RosGraph(domain, folder / "hears", []):
         listed = subprocess.run(["ss", "-lunpH"], capture_output=True, text=True, check=True).stdout

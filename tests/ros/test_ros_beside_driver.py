@@ -204,6 +204,7 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
         assert "no joint state for" in statuses.last.reason
         graph.wait(lambda: controller.stops == 1, "a stopped program")
         graph.wait(lambda: "no joint state for" in cell.rearm_refusal(), "a refusal")
+        assert cell.rearm_refusal(), "a driver that is silent since then"
         controller.silent = False
         gate.is_open = True
         cell.arm()
