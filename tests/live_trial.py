@@ -33,8 +33,6 @@ VLA, VLM = "classical-vla", "classical-vlm"
 NOISE, PALE = DistortionSpec("12", 2), DistortionSpec("07", 5)
 """Noise changes what this policy does; without colours it sees no target."""
 WIDTH_PX, HEIGHT_PX = 320, 240
-SLOW_CLOCK = {"sim_node.clock_rate_hz": 15.0}
-"""Each message wakes every node of a graph; no node acts on the time between two images."""
 _CALIBRATED_PX = 640, 480
 _RECORDED_BYTES = 1_250_000
 """About twelve images."""
@@ -184,7 +182,7 @@ class Session:
 def complete_session(domain: int, folder: Path) -> Session:
     """Carry a session out; nothing of it runs afterwards."""
     # noise, exposure control and motion blur are part of what is compared
-    parameters = {"camera_node.model": "d455", **small_images(folder), **SLOW_CLOCK}
+    parameters = {"camera_node.model": "d455", **small_images(folder)}
     spoilt = [word for spec in (NOISE, PALE) for word in ("--distortion", f"{spec.id}:{spec.level}")]
     words = [*spoilt, "--gate", "shadow", "--json", "--vla", VLA, "--vlm", VLM]
     with RosGraph(domain, folder / "listener", []) as listener:
