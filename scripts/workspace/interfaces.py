@@ -95,7 +95,6 @@ def build_interfaces(
     """
     tree = layout.build / "interfaces"
     manifest = layout.stamps / "interfaces-installed.txt"
-    shutil.rmtree(tree, ignore_errors=True)
     words = [
         "cmake", "-S", str(layout.messages), "-B", str(tree),
         f"-DCMAKE_INSTALL_PREFIX={layout.venv}",
@@ -111,19 +110,27 @@ def build_interfaces(
             *(f"-DCMAKE_{language}_FLAGS_RELEASE=-O1 -DNDEBUG" for language in ("C", "CXX")),
         ]
     with alone(layout.generated / "lock", "waiting for another set-up's build of the interface package"):
-        kept = layout.generated / "interfaces" / sources()
-        run(words)
-        reused = source is RosSource.WHEELS and reuse_generated(kept, tree)
-        try:
-            run(["cmake", "--build", str(tree), f"-j{os.cpu_count() or 1}"])
-        except SetupError:
-            if reused:  # it may be damaged: the next set-up generates
-                shutil.rmtree(kept, ignore_errors=True)
-            raise
-        is_as_it_was = sources() == kept.name  # not where somebody edited a message meanwhile
-        if source is RosSource.WHEELS and not reused and is_as_it_was:
+        kept = layout.generated / "interfaces" / sources() if source is RosSource.WHEELS else None
+        reused = _build(tree, words, kept, run)
+        # not where somebody edited a message meanwhile
+        if kept is not None and not reused and sources() == kept.name:
             with suppress(OSError):  # without a copy the other environments generate
                 keep_generated(tree, kept)
     remove_installed(manifest, layout.venv)
     run(["cmake", "--install", str(tree)])
     shutil.copyfile(tree / "install_manifest.txt", manifest)
+
+
+def _build(tree: Path, words: list[str], kept: Path | None, run: Callable[[list[str]], None]) -> bool:
+    """Configure and build, from kept sources where they build; return whether they were used."""
+    shutil.rmtree(tree, ignore_errors=True)
+    run(words)
+    reused = kept is not None and reuse_generated(kept, tree)
+    try:
+        run(["cmake", "--build", str(tree), f"-j{os.cpu_count() or 1}"])
+    except SetupError:
+        if kept is None or not reused:
+            raise
+        shutil.rmtree(kept, ignore_errors=True)  # they may be damaged
+        return _build(tree, words, kept, run)
+    return reused

@@ -24,11 +24,12 @@ class Cmake:
     """Stands for cmake: its generators write what is not there; a build can fail."""
 
     def __init__(self, layout: Layout) -> None:
-        self._tree, self.generated, self.fails = layout.build / "interfaces", 0, False
+        self._tree, self.generated, self.failures = layout.build / "interfaces", 0, 0
         layout.stamps.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, words: list[str]) -> None:
-        if words[1] == "--build" and self.fails:
+        if words[1] == "--build" and self.failures:
+            self.failures -= 1
             raise SetupError("failed")
         if words[1] == "--build" and not (self._tree / GENERATED[0]).exists():
             self.generated += 1
@@ -50,12 +51,13 @@ def test_the_second_environment_generates_only_where_the_first_ones_sources_do_n
     cmake = Cmake(second)
     build(second, cmake)
     assert cmake.generated == 0
-    cmake.fails = True
-    with pytest.raises(SetupError):
-        build(second, cmake)
-    cmake.fails = False
+    cmake.failures = 1
     build(second, cmake)
     assert cmake.generated == 1, "what may be damaged is not used again"
+    cmake.failures = 2
+    with pytest.raises(SetupError):
+        build(second, cmake)
+    assert not any((second.generated / "interfaces").iterdir())
 
 
 def test_what_a_killed_set_up_left_half_copied_is_not_used(tmp_path: Path) -> None:
