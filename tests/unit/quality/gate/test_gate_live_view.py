@@ -80,6 +80,20 @@ def test_large_images_are_made_smaller(size: tuple[int, int], shown: tuple[int, 
 
 
 @pytest.mark.parametrize("listening", [proxying, openvla_proxying])
+def test_a_page_of_another_site_sees_nothing(listening: Any) -> None:
+    with listening(setting(), 9) as port:
+        for headers, status in (
+            ({}, 200),
+            ({"Host": "evil.example"}, 403),
+            ({"Origin": "http://evil.example"}, 403),
+        ):
+            link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+            link.request("GET", LIVE_PATH, headers=headers)
+            assert link.getresponse().status == status
+            link.close()
+
+
+@pytest.mark.parametrize("listening", [proxying, openvla_proxying])
 def test_both_proxies_show_it_to_who_has_the_token(listening: Any) -> None:
     made, live = setting(), GateLive(ManualClock())
     live.look(answered(0.2))

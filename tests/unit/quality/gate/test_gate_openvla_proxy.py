@@ -24,6 +24,7 @@ from embodied_iqa.models.subjects.wire import json_arrays
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.proxy.gated_policy import ProxyOptions
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
+from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.proxy_server import GateSetting
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
@@ -207,7 +208,8 @@ def test_connections_and_messages_are_bounded():
             assert ask(port, good())[0] == 503
         link = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
         with link:
-            link.sendall(b"POST /act HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n" + bytes(70000))
+            head = b"POST /act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n"
+            link.sendall(head + bytes(70000))
             assert b" 413 " in link.recv(100)
         assert not asked
 
@@ -255,6 +257,24 @@ def test_a_client_that_sends_no_request_loses_its_connection():
         link.settimeout(PATIENCE_S)
         link.sendall(b"POST /act HTTP/1.1\r\n")
         assert link.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Host": "evil.example:8001"},
+        {"Host": "[:8001"},
+        {"Origin": "null"},
+    ],
+)
+def test_a_page_of_another_site_asks_nothing(headers: dict[str, str]):
+    with served() as (port, asked):
+        assert ask(port, good(), **headers)[0] == 403
+        assert post(port, b"", path=LIVE_PATH, method="GET", **headers)[0] == 403
+        assert not asked
+        for host in ("localhost", f"127.0.0.1:{port}", f"[::1]:{port}"):
+            assert ask(port, good(), Host=host)[0] == 200
 
 
 def test_a_health_check_without_a_token_keeps_no_connection():

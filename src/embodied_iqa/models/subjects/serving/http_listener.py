@@ -14,7 +14,7 @@ import h11
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.subjects.serving.admission import Admission
-from embodied_iqa.models.subjects.serving.listener import HEALTH_PATH, ServingOptions, is_known
+from embodied_iqa.models.subjects.serving.listener import HEALTH_PATH, ServingOptions, is_foreign, is_known
 from embodied_iqa.models.subjects.wire import json_arrays
 
 _HEAD_BYTES: Final = 1 << 14
@@ -161,7 +161,9 @@ class HttpListener:
         """
         if request.target == HEALTH_PATH.encode():
             return
-        shown = [value.decode("latin-1") for name, value in request.headers if name == b"authorization"]
+        shown, hosts, origins = (_values(request, name) for name in (b"authorization", b"host", b"origin"))
+        if is_foreign(hosts, origins, self._options):
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "not for pages of other sites")
         if self._options.token and not is_known(shown, self._options.token):
             raise _RefusedError(HTTPStatus.UNAUTHORIZED, "a token is needed")
         if not link.is_admitted:
@@ -181,6 +183,10 @@ class HttpListener:
             body = await link.body(self._options.most_bytes)
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.headers}
         return HttpQuestion(method, path, headers, body, link.address)
+
+
+def _values(request: h11.Request, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in request.headers if key == name]
 
 
 class _Link:

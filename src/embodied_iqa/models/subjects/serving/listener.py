@@ -8,12 +8,13 @@ import hmac
 import http
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from time import monotonic
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
@@ -148,6 +149,9 @@ class Listener:
         if self._options.token and not is_known(shown, self._options.token):
             return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed\n")
         if request.path in self._pages:
+            hosts, origins = request.headers.get_all("Host"), request.headers.get_all("Origin")
+            if is_foreign(hosts, origins, self._options):
+                return connection.respond(http.HTTPStatus.FORBIDDEN, "not for pages of other sites\n")
             return connection.respond(http.HTTPStatus.OK, await asyncio.to_thread(self._pages[request.path]))
         address = str(connection.remote_address[0])
         admitted, displaced = self._clients.admit(connection, address, monotonic())
@@ -192,6 +196,23 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_foreign(hosts: Sequence[str], origins: Sequence[str], options: ServingOptions) -> bool:
+    """Return whether a browser asks for a page of another site; with a token, such a page does not have it.
+
+    Args:
+        hosts: Headers ``Host``: a name of its own that leads to this machine is that of another site.
+        origins: Headers ``Origin``, which only browsers send.
+        options: Of the server.
+    """
+    if options.token:
+        return False
+    try:
+        names = [urlsplit(f"//{host}").hostname or "" for host in hosts]
+    except ValueError:
+        return True
+    return bool(origins) or not all(map(_is_loopback, names))
 
 
 def is_known(shown: list[str], token: str) -> bool:
