@@ -145,7 +145,7 @@ def _states(words: Sequence[str], frames: Frames) -> RecordedStates | None:
     if not words:
         return None
     topics = dict(word.partition("=")[::2] for word in words)
-    if topics.keys() != {"tool", "gripper"} or not all(topics.values()):
+    if topics.keys() != {"tool", "gripper"} or not all(topics.values()) or len(words) > len(topics):
         expected = "--state tool=TOPIC and --state gripper=TOPIC"
         raise UsageError("wrong --state", expected=expected, got=" ".join(words))
     if not isinstance(frames, RecordingFrames):

@@ -251,6 +251,13 @@ def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.Captu
         (("--vlm", "p", "--distortion", "19:5", "--topic", "top=/nose"), "/nose"),
         (("--vla", "p", "--distortion", "19:5", "--topic", f"eye={EYE}"), "pixel-vla sees the top view"),
         (("--vlm", "p", "--distortion", "19:5", "--state", "tool=/tcp"), "wrong --state"),
+        (
+            (
+                *("--vlm", "p", "--distortion", "19:5"),
+                *(word for topic in ("tool=/a", "gripper=/b", "tool=/c") for word in ("--state", topic)),
+            ),
+            "wrong --state",
+        ),
         (("--vlm", "p", "--distortion", "19:5", "--playback"), "--playback is for recordings of trials"),
     ],
 )

@@ -98,17 +98,19 @@ def _dataset(dataset: LeRobotDataset) -> dict[str, Any]:
 
 def _video(video: VideoFrames) -> dict[str, Any]:
     """Return what a video holds, by decoding it: stamps, and frames that cannot be read."""
-    times, damaged = Times(), []
+    times, damaged, size_px = Times(), [], video.size_px
     for image in track(video.images(), video.path.name, video.count()):
         if isinstance(image, UnreadableImage):
             damaged.append(str(image.error))
-        elif image.stamp_ns is not None:
+            continue
+        size_px = image.rgb.shape[1], image.rgb.shape[0]  # turned as a viewer shows it
+        if image.stamp_ns is not None:
             times.add(image.stamp_ns + 1)  # the first one is at 0, which means unknown elsewhere
     return {
         "recording": str(video.path),
         "format": f"video, {video.codec}",
-        "width_px": video.size_px[0],
-        "height_px": video.size_px[1],
+        "width_px": size_px[0],
+        "height_px": size_px[1],
         "frames": video.count(),
         "rate_hz": times.rate_hz,
         "duration_ns": None if times.last_ns is None else times.last_ns - 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -148,6 +149,28 @@ def test_frames_of_videos_are_within_the_codec_and_have_their_times(
 def test_stamps_of_a_video_begin_at_zero(tmp_path: Path) -> None:
     found = images_of(write_video(tmp_path / "late.mkv", start_ms=4000))
     assert [one.stamp_ns for one in found] == [time * 10**6 for time in TIMES]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "quarters"), [((0, 1, -1, 0), 3), ((-1, 0, 0, -1), 2), ((0, -1, 1, 0), 1)]
+)
+def test_a_video_is_turned_as_a_viewer_shows_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], matrix: tuple[int, ...], quarters: int
+) -> None:
+    plain, turned = write_video(tmp_path / "plain.mp4"), tmp_path / "turned.mp4"
+    content, (a, b, c, d) = bytearray(plain.read_bytes()), matrix
+    place = content.index(b"tkhd") + 44  # of the matrix in the header of the track
+    rows = (a << 16, b << 16, 0, c << 16, d << 16, 0, 0, 0, 1 << 30)
+    content[place : place + 36] = struct.pack(">9i", *rows)
+    turned.write_bytes(content)
+    for before, after in zip(open_frames(plain).images(), open_frames(turned).images(), strict=True):
+        assert isinstance(before, StoredImage)
+        assert isinstance(after, StoredImage)
+        assert np.array_equal(np.rot90(before.rgb, quarters), after.rgb)
+    assert main(["recording", "info", str(turned), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    size = (WIDTH_PX, HEIGHT_PX) if quarters == 2 else (HEIGHT_PX, WIDTH_PX)
+    assert (tree["width_px"], tree["height_px"]) == size
 
 
 def test_what_is_no_video_is_one_line(tmp_path: Path) -> None:
