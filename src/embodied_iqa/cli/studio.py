@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
     if not 0 <= arguments.port <= _LAST_PORT:
         raise UsageError("wrong --port", expected=f"0 to {_LAST_PORT}", got=arguments.port)
+    if arguments.gate_token_env and not arguments.gate:
+        raise UsageError("--gate-token-env needs --gate")
     server = load("embodied_iqa.pages.studio.server", install=_INSTALL)
     studio = load("embodied_iqa.pages.studio.kit.context:Studio", install=_INSTALL)
     address = load("embodied_iqa.pages.studio.kit.security:Address")(arguments.host, arguments.port)

@@ -12,6 +12,7 @@ import pytest
 from chromium_pipe import Browser, chromium, executable
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.pages.studio.kit.context import Studio
@@ -52,6 +53,11 @@ def test_without_a_gate_there_is_no_page(tmp_path: Path) -> None:
     assert client.get("/gate").status_code == 404
     assert client.get("/gate/live").status_code == 404
     assert "Gate, live" not in client.get("/").text
+
+
+def test_the_token_of_no_gate_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["studio", "--gate-token-env", "TOKEN"]) == 2
+    assert "--gate-token-env needs --gate" in capsys.readouterr().err
 
 
 def test_a_gate_that_does_not_answer_is_reported(tmp_path: Path) -> None:
