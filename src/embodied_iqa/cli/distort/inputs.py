@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -25,7 +26,7 @@ def check_topics(frames: Frames, topics: Sequence[str]) -> None:
 def clean_images(frames: Frames, topics: Sequence[str] = ()) -> Iterator[CleanImage | Failure]:
     """Iterate over the images, in the order of their names or of their time.
 
-    Files that would get one name, such as a.png and a.jpg, are failures.
+    Files that would get one name, such as a.png and a.jpg, are failures, and so are names that are not UTF-8.
 
     Raises:
         InputError: No such topic, or a recording is damaged.
@@ -35,7 +36,12 @@ def clean_images(frames: Frames, topics: Sequence[str] = ()) -> Iterator[CleanIm
         if isinstance(image, UnreadableImage):
             yield Failure(image.what, str(image.error))
         elif isinstance(image.source, Path):
-            files.append(image)
+            place = os.fsencode(image.source).decode("utf-8", "replace")
+            if place == str(image.source):
+                files.append(image)
+            else:  # the manifest could not name it
+                error = InputError("a name that is not UTF-8", got=place)
+                yield Failure(place, str(error))
         else:
             view = VIEW_OF_FILES if not image.topic else frames.view_of(image.topic) or image.topic
             yield CleanImage(image.name, view, image.stamp_ns, image.source)

@@ -101,6 +101,19 @@ def test_a_recording_names_each_image_once_and_what_cannot_be_read(tmp_path: Pat
     assert [one.stamp_ns for one in found if isinstance(one, StoredImage)] == [100, 100, 101]
 
 
+def test_a_name_that_is_not_utf8_is_listed_and_the_rest_is_distorted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = tmp_path / "photos", tmp_path / "out"
+    write_image(folder / "good.png", smooth(0))
+    (folder / "bad\udcff.png").write_bytes((folder / "good.png").read_bytes())
+    assert main(["distort", str(folder), "--type", "10:3", "--out", str(out), "--workers", "1"]) == 1
+    assert [file.name for file in out.rglob("*.png")] == ["good.png"]
+    assert "a name that is not UTF-8; got" in capsys.readouterr().err
+    (failed,) = json.loads((out / "manifest.json").read_text())["failed"]
+    assert "bad\N{REPLACEMENT CHARACTER}.png" in failed["reason"]
+
+
 def test_topics_that_ros_does_not_allow_stay_in_the_folder_of_the_output(tmp_path: Path) -> None:
     path, out = tmp_path / "hostile.mcap", tmp_path / "out"
     topics = ("/..", "/", "/a\0b", "/a\nb")
