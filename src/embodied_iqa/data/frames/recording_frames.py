@@ -28,7 +28,7 @@ class RecordingFrames:
         note: What ``ros2 bag`` compressed.
 
     Raises:
-        InputError: It cannot be read, holds no images, or several cameras of one view.
+        InputError: It cannot be read, or holds no images.
     """
 
     kind = "recording"
@@ -40,14 +40,19 @@ class RecordingFrames:
                 topic: reader.topics[topic].messages for topic in reader.image_topics()
             }
             self.depth_topics = tuple(reader.depth_topics())
-            named = filter(None, map(self.view_of, self.topics))
-            self._views = {view: reader.camera_topic(topic_of_view(view, self.topics)) for view in named}
+            raw = {topic.removesuffix(_COMPRESSED) for topic in self.topics if self.view_of(topic)}
+            self._read = {topic: reader.camera_topic(topic) for topic in raw}
             what = reader.compression()
         self.note = what and f"the {what} of {path} were compressed by ros2 bag, and read all the same"
 
     def views(self) -> dict[View, str]:
-        """Return the topics ``/camera/<view>/image_raw`` in any namespace, raw or else compressed."""
-        return self._views
+        """Return the topics ``/camera/<view>/image_raw`` in any namespace, raw or else compressed.
+
+        Raises:
+            InputError: Several namespaces have the same.
+        """
+        named = filter(None, map(self.view_of, self._read))
+        return {view: self._read[topic_of_view(view, self._read)] for view in named}
 
     def view_of(self, topic: str) -> View | None:
         """Return the camera of a topic ``/camera/<view>/image_raw``; None for another."""

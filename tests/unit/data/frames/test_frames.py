@@ -21,6 +21,7 @@ from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import read_image, write_image
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
@@ -99,6 +100,22 @@ def test_a_recording_names_each_image_once_and_what_cannot_be_read(tmp_path: Pat
     ]
     assert [one.what for one in found if isinstance(one, UnreadableImage)] == ["/eye 104"]
     assert [one.stamp_ns for one in found if isinstance(one, StoredImage)] == [100, 100, 101]
+
+
+def test_a_recording_of_two_cells_is_read_by_topic(tmp_path: Path) -> None:
+    path, out = tmp_path / "cells.mcap", tmp_path / "out"
+    topics = [f"/cell{number}/camera/top/image_raw" for number in (1, 2)]
+    with TrialWriter(path) as writer:
+        for number, topic in enumerate(topics):
+            writer.add_channel(topic, IMAGE_TYPE)
+            writer.write(topic, image_to_cdr(smooth(number), 100), 100)
+    frames = open_frames(path)
+    with pytest.raises(InputError, match="several cameras top"):
+        frames.views()
+    (image,) = CameraFrames(path, (), {topics[1]: View("top")})
+    assert np.array_equal(image.rgb, smooth(1))
+    assert main(["distort", str(path), "--type", "10:3", "--out", str(out), "--workers", "1"]) == 0
+    assert len(list(out.rglob("*.png"))) == 2
 
 
 def test_a_name_that_is_not_utf8_is_listed_and_the_rest_is_distorted(
