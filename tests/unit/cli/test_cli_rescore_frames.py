@@ -173,6 +173,23 @@ def test_the_images_of_a_step_stay_together(tmp_path: Path) -> None:
     assert together == set(map(tuple, steps.values()))
 
 
+def test_images_of_one_stamp_are_one_moment_in_any_order_of_arrival(tmp_path: Path) -> None:
+    bag, out = tmp_path / "bag.mcap", tmp_path / "out"
+    with TrialWriter(bag, types=type_store()) as writer:
+        for topic in (COLOUR, EYE):
+            writer.add_channel(topic, IMAGE_TYPE)
+        for number in range(COUNT):
+            stamp_ns, topics = START_NS + number * PERIOD_NS, {COLOUR: View.TOP, EYE: View.WRIST}
+            for topic in sorted(topics, reverse=number % 2 == 0):
+                writer.write(topic, image_to_cdr(image(topics[topic], number), stamp_ns), stamp_ns)
+    words = ("--topic", f"top={COLOUR}", "--topic", f"wrist={EYE}", "--task", TASK, "--every", "0")
+    assert rescore(bag, out, *words, "--vlm", "p", "--distortion", "10:3") == 0
+    with TrialReader(out / "open-the-drawer-recorded/trial.mcap") as reader:
+        for view in (View.TOP, View.WRIST):
+            found = [one.image.rgb.tobytes() for one in reader.images([f"/camera/{view}/image_raw"])]
+            assert found == [image(view, number).tobytes() for number in range(COUNT)]
+
+
 def test_images_of_one_stamp_or_from_before_are_left_out_and_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

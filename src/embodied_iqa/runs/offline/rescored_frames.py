@@ -30,7 +30,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
-from embodied_iqa.imaging.images.stored_images import Frames, UnreadableImage
+from embodied_iqa.imaging.images.stored_images import Frames, StoredImage, UnreadableImage
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import ImageJudge
@@ -136,7 +136,7 @@ class _Run:
 
 
 class FrameRescorer:
-    """Rescores images of any source in one pass; keeps one image of each camera.
+    """Rescores images of any source in one pass; keeps two images of each camera.
 
     Args:
         frames: The source.
@@ -188,13 +188,25 @@ class FrameRescorer:
             raise InputError(f"{self._frames.path} gives nothing to rescore", got="; ".join(self.remarks))
         return [(run.output.path, run.record(task, self._metadata)) for (task, _), run in self._runs.items()]
 
+    def _images(self) -> Iterator[StoredImage | UnreadableImage]:
+        """Iterate over the images; of one stamp, that of the camera that sets the pace comes last."""
+        cameras = tuple(self._plan.cameras)
+        together: dict[str, StoredImage] = {}
+        for image in self._frames.images(cameras):
+            if isinstance(image, UnreadableImage):
+                yield image
+                continue
+            if image.topic in together or any(one.stamp_ns != image.stamp_ns for one in together.values()):
+                yield from sorted(together.values(), key=lambda one: one.topic == cameras[0])
+                together.clear()
+            together[image.topic] = image
+        yield from sorted(together.values(), key=lambda one: one.topic == cameras[0])
+
     def _moments(self, progress: Callable[[int], None]) -> Iterator[_Moment]:
         first, *others = self._plan.cameras.values()
-        pace, *beside = self._plan.cameras
         newest: dict[View, tuple[int, NDArray[np.uint8]]] = {}
         next_ns, number = None, 0
-        # the camera that sets the pace comes last of the images of a step
-        for done, image in enumerate(self._frames.images((*beside, pace)), start=1):
+        for done, image in enumerate(self._images(), start=1):
             progress(done)
             if isinstance(image, UnreadableImage):
                 self._lost[f"left out: {image.error}"] += 1
