@@ -22,6 +22,8 @@ PERIOD_NS = 66_666_667
 TOPICS = ("/camera/{}/image_raw", "/distorted/{}/image_raw")
 T_TOOL = np.array([[0.0, 1, 0, -0.4], [1, 0, 0, 0], [0, 0, -1, 0.35], [0, 0, 0, 1]])
 """In front of the robot, pointing down."""
+Q_RAD = (0.0,) * 6
+"""Joints beside it; nothing compares them with the pose."""
 
 
 class Bench:
@@ -53,7 +55,7 @@ class Bench:
     def show(self) -> None:
         """One more frame, raw and distorted."""
         self.stamp_ns += PERIOD_NS
-        tool, joints = PoseStamped(pose=pose_of(self.T_tool())), JointState(position=[0.0] * 6 + [0.25])
+        tool, joints = PoseStamped(pose=pose_of(self.T_tool())), JointState(position=[*Q_RAD, 0.25])
         for message, publisher in ((tool, self.tool), (joints, self.joints)):
             message.header.stamp = time_of(self.stamp_ns)
             publisher.publish(message)

@@ -16,7 +16,7 @@ from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaOptions
 from embodied_iqa.world.protocols import VlaObservation
-from policy_bench import T_TOOL, TASK, Bench
+from policy_bench import Q_RAD, T_TOOL, TASK, Bench
 from ros_graph import RosGraph
 
 pytest.importorskip("torch", reason="needs requirements/models.txt")
@@ -52,13 +52,15 @@ def expected(folder: Path, chunk: ActionChunk, brightness: int) -> np.ndarray:
     camera = Intrinsics(64, 48, 50.0, 50.0, 31.5, 23.5)
     frames = {view: Frame(view, ns_of(chunk.header.stamp), rgb, camera, np.eye(4)) for view in VIEWS}
     vla = make_vla(parse_vla(f"transformers:{folder}"), options)
-    return vla.act(VlaObservation(frames, TASK, T_TOOL, chunk.gripper, 0)).increments
+    shown = VlaObservation(frames, TASK, T_TOOL, chunk.gripper, 0, q_rad=np.array(chunk.joints))
+    return vla.act(shown).increments
 
 
 def test_the_node_decides_as_the_checkpoint_does(bench: Bench, folder: Path) -> None:
     distorted, raw = bench.decision(bench.begin())
     for chunk, brightness in ((raw, 200), (distorted, 40)):
         assert chunk.status == ActionChunk.STATUS_ACT, chunk.reason
+        assert list(chunk.joints) == list(Q_RAD), "its convention has the joints of the arm as state"
         assert np.allclose(increments_of(chunk), expected(folder, chunk, brightness), atol=1e-5)
         assert chunk.subject == f"transformers:{folder}"
         assert chunk.subject_version.endswith("float32")

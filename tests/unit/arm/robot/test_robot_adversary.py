@@ -163,7 +163,7 @@ def test_long_lives_with_random_gates_and_goals_stay_within_limits(seed: int):
     rng = np.random.default_rng(seed)
     bench = Bench().armed()
     sequence, done = 0, 0
-    for _ in range(1500):
+    for _ in range(2000):
         if rng.random() < 0.02:
             sequence += 1
             chunk = _sly(rng) if rng.random() < 0.95 else _hostile(rng)

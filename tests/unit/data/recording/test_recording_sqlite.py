@@ -194,8 +194,9 @@ def test_a_bag_is_a_camera(tmp_path: Path) -> None:
 
 
 def test_channels_of_other_encodings_are_left_out_and_listed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     path = tmp_path / "bridge.mcap"
     with path.open("wb") as file:
         writer = McapWriter(file)
