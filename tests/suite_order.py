@@ -24,6 +24,7 @@ WORLDS = (
     "tests/fault/test_fault_hold.py",
     "tests/fault/test_fault_interrupts.py",
     "tests/fault/test_fault_killed.py",
+    "tests/ros/test_ros_end_run.py",
     "tests/ros/test_ros_experiment.py",
     "tests/ros/test_ros_real_arm.py",
     "tests/ros/test_ros_sim_chain.py",

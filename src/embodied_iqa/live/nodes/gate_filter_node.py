@@ -29,7 +29,8 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
 
     A command that could not be stopped, because no fresh joint state is known, does not pass either, and
     where the states cease while the arm moves, it stops at the last one. The first message on ~/out is a
-    stop: a filter that was killed may have left a motion behind.
+    stop: a filter that was killed may have left a motion behind. Until a command has passed, it is repeated
+    whenever one more listens there, as a controller may come after a recorder.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._stops = Stops(self.config)
         self._counts = {"forwarded": 0, "dropped": 0, "stops": 0, "damaged leases": 0}
         self._reason = "no command yet"
-        self._has_begun = False
+        self._stopped_for = 0
         kind: Any = KINDS[self.config.command]
         self._publisher: Publisher[Command] = self.create_publisher(kind, "~/out", COMMAND)
         self.create_subscription(ours.GateLease, "gate/lease", self._take_lease, STATE)
@@ -76,7 +77,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._watch()
         now = self._now()
         reason = self._stops.why_not(command, now.steady_ns)
-        if not reason and not self._has_begun:
+        if not reason and not self._stopped_for:
             reason = "nobody listens on ~/out"
         if not reason:
             self._filter, found = self._filter.command(now)
@@ -99,8 +100,9 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         now = self._now()
         if self._stops.is_outdated(now.steady_ns):
             return  # this process stood still or has just begun: the stop follows on the next joint state
-        if not self._has_begun:
+        if not self._counts["forwarded"]:
             self._begin()
+        if not self._stopped_for:
             return
         self._filter, reason = self._filter.watch(now, self._stops.why_lost(now.steady_ns))
         if reason:
@@ -108,9 +110,10 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
 
     def _begin(self) -> None:
         """Stop what a killed filter of this name may have left in motion, once somebody listens."""
-        if self._publisher.get_subscription_count():
-            self._has_begun = True
+        listeners = self._publisher.get_subscription_count()
+        if listeners > self._stopped_for:
             self._stop("the filter begins")
+        self._stopped_for = max(listeners, self._stopped_for)
 
     def _stop(self, reason: str) -> None:
         self._reason = reason
