@@ -2,6 +2,9 @@
 
 A chunk is joined within one tick of the arm, which of an e-Series lasts 2 ms. With NumPy and SciPy most of
 the time went to calls, such as a quarter of a millisecond to construct one spline.
+
+Elements are written one by one: numba takes several times as long to compile `np.zeros`, an assignment to a
+row, or an expression of whole arrays, and set-up compiles this file for everybody.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ SMALL_ANGLE_RAD = 1e-4
 @compiled
 def chained(T_base_tool: Array, increments: Array) -> Array:
     """Return ``(K + 1, 4, 4)``, a pose and those after each increment; see `chain_increments`."""
-    poses = np.zeros((len(increments) + 1, 4, 4))
-    poses[0] = T_base_tool
+    poses = np.empty((len(increments) + 1, 4, 4))
+    for i in range(4):
+        for k in range(4):
+            poses[0, i, k] = T_base_tool[i, k]
     R = np.empty((3, 3))
     for n in range(len(increments)):
         x, y, z = increments[n, 3], increments[n, 4], increments[n, 5]
@@ -40,16 +45,18 @@ def chained(T_base_tool: Array, increments: Array) -> Array:
             poses[n + 1, i, 3] = poses[n, i, 3]
             for k in range(3):
                 poses[n + 1, i, 3] += poses[n, i, k] * increments[n, k]
+                poses[n + 1, i, k] = 0.0
                 for j in range(3):
                     poses[n + 1, i, k] += poses[n, i, j] * R[j, k]
-        poses[n + 1, 3, 3] = 1.0
+        for k in range(4):
+            poses[n + 1, 3, k] = 1.0 if k == 3 else 0.0
     return poses
 
 
 @compiled
-def _quaternion(R: Array) -> Array:
-    """Return the unit quaternion ``(x, y, z, w)`` of a rotation, the largest component as pivot."""
-    q, trace = np.empty(4), R[0, 0] + R[1, 1] + R[2, 2]
+def _write_quaternion(q: Array, R: Array) -> None:
+    """Write the unit quaternion ``(x, y, z, w)`` of a rotation, the largest component as pivot."""
+    trace = R[0, 0] + R[1, 1] + R[2, 2]
     i = 0
     if R[1, 1] > R[i, i]:
         i = 1
@@ -61,7 +68,9 @@ def _quaternion(R: Array) -> Array:
         j, k = (i + 1) % 3, (i + 2) % 3
         q[i], q[3] = 1.0 - trace + 2.0 * R[i, i], R[k, j] - R[j, k]
         q[j], q[k] = R[j, i] + R[i, j], R[k, i] + R[i, k]
-    return q / math.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2)
+    length = math.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2)
+    for i in range(4):
+        q[i] /= length
 
 
 @compiled
@@ -80,19 +89,20 @@ def _b_spline(points: Array, steps: Array) -> Array:
 
     It is at the second point at step 0, and at the last but one at step M - 1 and afterwards.
     """
-    count = len(points) - 2
-    points[0], points[count + 1] = 2.0 * points[1] - points[2], 2.0 * points[count] - points[count - 1]
-    smooth = np.empty((len(steps), points.shape[1]))
+    count, columns = len(points) - 2, points.shape[1]
+    for k in range(columns):
+        points[0, k] = 2.0 * points[1, k] - points[2, k]
+        points[count + 1, k] = 2.0 * points[count, k] - points[count - 1, k]
+    smooth = np.empty((len(steps), columns))
     for n in range(len(steps)):
         at = min(steps[n], count - 1.0)
         first = min(int(at), count - 2)
         x = at - first
-        smooth[n] = (
-            (1.0 - x) ** 3 * points[first]
-            + (3.0 * x**3 - 6.0 * x**2 + 4.0) * points[first + 1]
-            + (3.0 * (x + x**2 - x**3) + 1.0) * points[first + 2]
-            + x**3 * points[first + 3]
-        ) / 6.0
+        w0, w1 = (1.0 - x) ** 3, 3.0 * x**3 - 6.0 * x**2 + 4.0
+        w2, w3 = 3.0 * (x + x**2 - x**3) + 1.0, x**3
+        for k in range(columns):
+            before, after = w0 * points[first, k] + w1 * points[first + 1, k], w2 * points[first + 2, k]
+            smooth[n, k] = (before + after + w3 * points[first + 3, k]) / 6.0
     return smooth
 
 
@@ -100,7 +110,9 @@ def _b_spline(points: Array, steps: Array) -> Array:
 def joint_curve(q: Array, steps: Array) -> Array:
     """Return ``(N, 6)`` of the cubic B-spline of joints ``(M, 6)`` at times in steps since the first."""
     points = np.empty((len(q) + 2, q.shape[1]))
-    points[1:-1] = q
+    for n in range(len(q)):
+        for k in range(q.shape[1]):
+            points[n + 1, k] = q[n, k]
     return _b_spline(points, steps)
 
 
@@ -110,15 +122,22 @@ def curve(poses: Array, steps: Array) -> Array:
     count = len(poses)
     points = np.empty((count + 2, 7))
     for n in range(count):
-        points[n + 1, :3] = poses[n, :3, 3]
-        points[n + 1, 3:] = _quaternion(poses[n])
-        if n > 0 and (points[n + 1, 3:] * points[n, 3:]).sum() < 0.0:
-            points[n + 1, 3:] = -points[n + 1, 3:]
-    T = np.zeros((len(steps), 4, 4))
+        for k in range(3):
+            points[n + 1, k] = poses[n, k, 3]
+        _write_quaternion(points[n + 1, 3:], poses[n])
+        cosine = 0.0
+        for k in range(3, 7):
+            cosine += points[n + 1, k] * points[n, k] if n > 0 else 0.0
+        if cosine < 0.0:
+            for k in range(3, 7):
+                points[n + 1, k] = -points[n + 1, k]
+    T = np.empty((len(steps), 4, 4))
     smooth = _b_spline(points, steps)
     for n in range(len(steps)):
-        T[n, :3, 3], T[n, 3, 3] = smooth[n, :3], 1.0
         _write_rotation(T[n], smooth[n])
+        for k in range(3):
+            T[n, k, 3], T[n, 3, k] = smooth[n, k], 0.0
+        T[n, 3, 3] = 1.0
     return T
 
 
@@ -141,24 +160,31 @@ def _solve(lower: Array, diagonal: Array, upper: Array, right: Array) -> None:
 @compiled
 def _slopes(x: Array, y: Array, start: Array) -> Array:
     """Return the slopes ``(N, M)`` at the knots of the spline, see `spline`."""
-    count, last = len(x), len(x) - 1
-    h = x[1:] - x[:-1]
-    lower, diagonal, upper = np.zeros(count), np.ones(count), np.zeros(count)
-    rise, right = np.empty_like(y), np.empty_like(y)
+    (count, columns), last = y.shape, len(x) - 1
+    h, rise, right = np.empty(last), np.empty_like(y), np.empty_like(y)
+    lower, diagonal, upper = np.empty(count), np.empty(count), np.empty(count)
     for i in range(last):
-        rise[i] = (y[i + 1] - y[i]) / h[i]
+        h[i] = x[i + 1] - x[i]
+        for k in range(columns):
+            rise[i, k] = (y[i + 1, k] - y[i, k]) / h[i]
     for i in range(1, last):
         lower[i], diagonal[i], upper[i] = h[i], 2.0 * (h[i - 1] + h[i]), h[i - 1]
-        right[i] = 3.0 * (h[i] * rise[i - 1] + h[i - 1] * rise[i])
+        for k in range(columns):
+            right[i, k] = 3.0 * (h[i] * rise[i - 1, k] + h[i - 1] * rise[i, k])
+    lower[0], diagonal[0], upper[0], upper[last] = 0.0, 1.0, 0.0, 0.0
     if len(start) > 0:
-        right[0] = start
+        for k in range(columns):
+            right[0, k] = start[k]
     else:
         both = h[0] + h[1]
         diagonal[0], upper[0] = h[1], both
-        right[0] = ((h[0] + 2.0 * both) * h[1] * rise[0] + h[0] ** 2 * rise[1]) / both
+        for k in range(columns):
+            right[0, k] = ((h[0] + 2.0 * both) * h[1] * rise[0, k] + h[0] ** 2 * rise[1, k]) / both
     both, end = h[last - 2] + h[last - 1], h[last - 1]
     diagonal[last], lower[last] = h[last - 2], both
-    right[last] = (end**2 * rise[last - 2] + (2.0 * both + end) * h[last - 2] * rise[last - 1]) / both
+    for k in range(columns):
+        outer = end**2 * rise[last - 2, k] + (2.0 * both + end) * h[last - 2] * rise[last - 1, k]
+        right[last, k] = outer / both
     _solve(lower, diagonal, upper, right)
     return right
 
@@ -187,7 +213,7 @@ def spline(x: Array, y: Array, start: Array) -> Array:
 def faded(offset: Array, u: Array, blend_s: float) -> Array:
     """Return ``(N, M)``: the quintic from value, first and second derivative ``(3, M)`` at 0 to rest at 0."""
     columns = offset.shape[1]
-    result = np.zeros((len(u), columns))
+    result = np.empty((len(u), columns))
     for k in range(columns):
         value, first, second = offset[0, k], offset[1, k] * blend_s, 0.5 * offset[2, k] * blend_s**2
         cubic = -10.0 * value - 6.0 * first - 3.0 * second
@@ -195,8 +221,8 @@ def faded(offset: Array, u: Array, blend_s: float) -> Array:
         quintic = -6.0 * value - 3.0 * first - second
         for n in range(len(u)):
             x = u[n] / blend_s
-            if x < 1.0:
-                result[n, k] = value + x * (first + x * (second + x * (cubic + x * (quartic + x * quintic))))
+            inner = second + x * (cubic + x * (quartic + x * quintic))
+            result[n, k] = value + x * (first + x * inner) if x < 1.0 else 0.0
     return result
 
 
@@ -226,17 +252,17 @@ def _tool_demand(u: Array, p: Array, speed: float, most: float) -> tuple[float, 
     demand, left = 0.0, np.inf
     for i in range(c.shape[1]):
         h = u[i + 1] - u[i]
-        squares = np.zeros(5)
+        start2, middle2, last2, bend2, end_bend2 = 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(3):
             a, b, first = c[0, i, k], c[1, i, k], c[2, i, k]
-            squares[0] += first**2
-            squares[1] += (first + h * (b + 0.75 * a * h)) ** 2
-            squares[2] += (first + h * (2.0 * b + 3.0 * a * h)) ** 2
-            squares[3] += (2.0 * b) ** 2
-            squares[4] += (2.0 * b + 6.0 * a * h) ** 2
-        fastest = math.sqrt(max(squares[0], squares[1], squares[2]))
+            start2 += first**2
+            middle2 += (first + h * (b + 0.75 * a * h)) ** 2
+            last2 += (first + h * (2.0 * b + 3.0 * a * h)) ** 2
+            bend2 += (2.0 * b) ** 2
+            end_bend2 += (2.0 * b + 6.0 * a * h) ** 2
+        fastest = math.sqrt(max(start2, middle2, last2))
         demand = max(demand, fastest / speed)
-        left = min(left, (most - math.sqrt(max(squares[3], squares[4]))) / max(fastest, 1e-9))
+        left = min(left, (most - math.sqrt(max(bend2, end_bend2))) / max(fastest, 1e-9))
     return demand, left
 
 
@@ -244,7 +270,13 @@ def _tool_demand(u: Array, p: Array, speed: float, most: float) -> tuple[float, 
 def is_too_fast_for_joints(u: Array, c: Array, limits: Array, needed: float) -> bool:
     """Return whether a spline in joints exceeds a limit of them; see `acceleration_left`."""
     demand, left = _joint_demand(u, c, limits[0], limits[1], needed)
-    return demand > 1.0 or left < needed or 6.0 * np.abs(c[0]).max() > limits[5]
+    if demand > 1.0 or left < needed:
+        return True
+    for i in range(c.shape[1]):
+        for k in range(c.shape[2]):
+            if not 6.0 * abs(c[0, i, k]) <= limits[5]:
+                return True
+    return False
 
 
 @compiled
@@ -265,6 +297,10 @@ def acceleration_left(u: Array, c: Array, T_base_tool: Array, limits: Array, nee
         turn = math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))
         if turn > limits[4] * (u[n + 1] - u[n]):
             return 0.0
-    demand, tool_left = _tool_demand(u, np.ascontiguousarray(T_base_tool[:, :3, 3]), limits[2], limits[3])
+    positions = np.empty((len(u), 3))
+    for n in range(len(u)):
+        for k in range(3):
+            positions[n, k] = T_base_tool[n, k, 3]
+    demand, tool_left = _tool_demand(u, positions, limits[2], limits[3])
     left = min(left, tool_left)
     return left if demand <= 1.0 and left >= needed else 0.0

@@ -78,9 +78,10 @@ def clearances(  # noqa: PLR0917 - compiled code takes arrays, not records
     pairs, then M + l P + p is part p against plane l.
     """
     count, parts = frames.shape[0], radii.shape[0]
-    smallest, which = np.full(count, np.inf), np.full(count, -1, np.int64)
+    smallest, which = np.empty(count), np.empty(count, np.int64)
     world = np.empty((parts, 2, 3))
     for n in range(count):
+        smallest[n], which[n] = np.inf, -1
         for p in range(parts):
             T = frames[n, part_frames[p]]
             for end in range(2):

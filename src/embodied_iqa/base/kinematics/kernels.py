@@ -1,7 +1,9 @@
 """Compiled kinematics on raw arrays; the methods of `Kinematics` document them.
 
 Kernels that call each other are in one file because numba's on-disk cache notices changes only in the file of
-the function that is called. ``table`` is `UrGeometry.table`; angles are in rad, lengths in m.
+the function that is called. They write elements one by one: `np.zeros`, assignments to rows and expressions
+of whole arrays compile several times as long, and set-up compiles for everybody. ``table`` is
+`UrGeometry.table`; angles are in rad, lengths in m.
 """
 
 from __future__ import annotations
@@ -52,9 +54,9 @@ def compiled(function: _FunctionT) -> _FunctionT:
 @compiled
 def _write_frames(q: Array, table: Array, frames: Array) -> None:
     """Write the seven frames 0 (base) to 6 (flange) of one configuration into ``frames`` (7, 4, 4)."""
-    frames[0] = 0.0
     for i in range(4):
-        frames[0, i, i] = 1.0
+        for k in range(4):
+            frames[0, i, k] = 1.0 if i == k else 0.0
     for joint in range(6):
         d, a, ca, sa = table[joint, 0], table[joint, 1], table[joint, 2], table[joint, 3]
         c, s = math.cos(q[joint]), math.sin(q[joint])
@@ -281,16 +283,18 @@ def inverse(
 ) -> tuple[Array, Mask, NDArray[np.int8]]:
     """(N, 4, 4), (N,) -> (N, 8, 6), (N, 8), (N,)."""
     count = T_base_tool.shape[0]
-    q, valid, status = np.zeros((count, 8, 6)), np.zeros((count, 8), np.bool_), np.empty(count, np.int8)
+    q, valid, status = np.empty((count, 8, 6)), np.empty((count, 8), np.bool_), np.empty(count, np.int8)
     flange = np.empty((4, 4))
     for n in range(count):
+        for row in range(8):
+            valid[n, row] = False
         status[n] = _check(T_base_tool[n])
         if status[n] == OK:
             _multiply(T_base_tool[n], T_tool_flange, flange)
             status[n] = _solve(flange, table, q6_hold[n], q[n], valid[n])
         for row in range(8):
-            if not valid[n, row]:
-                q[n, row] = 0.0
+            for joint in range(6):
+                q[n, row, joint] = q[n, row, joint] if valid[n, row] else 0.0
     return q, valid, status
 
 
@@ -299,7 +303,9 @@ def inverse_one(
     T_base_tool: Array, table: Array, T_tool_flange: Array, q6_hold: float
 ) -> tuple[Array, NDArray[np.int64], int]:
     """(4, 4) -> (M, 6), (M,) branches, status."""
-    q, valid, flange = np.empty((8, 6)), np.zeros(8, np.bool_), np.empty((4, 4))
+    q, valid, flange = np.empty((8, 6)), np.empty(8, np.bool_), np.empty((4, 4))
+    for row in range(8):
+        valid[row] = False
     status = _check(T_base_tool)
     if status == OK:
         _multiply(T_base_tool, T_tool_flange, flange)
@@ -307,7 +313,8 @@ def inverse_one(
     branches, count = np.empty(8, np.int64), 0
     for row in range(8):
         if valid[row]:
-            q[count] = q[row]
+            for joint in range(6):
+                q[count, joint] = q[row, joint]
             branches[count] = row
             count += 1
     return q[:count], branches[:count], status
