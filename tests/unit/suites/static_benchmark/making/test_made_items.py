@@ -293,7 +293,9 @@ def test_the_same_seed_gives_the_same_items_and_another_one_others() -> None:
     assert drafts()[0].item(0).person is person
 
 
-@pytest.mark.parametrize("cut", [draft.cut for draft in drafts()[:30] if draft.cut is not None])
-def test_the_cut_is_off_both_ends_of_its_step(cut: Cut) -> None:
-    assert 0.2 <= cut.part <= 0.8
-    assert 0.0 <= cut.gripper <= 1.0
+def test_the_cut_is_off_both_ends_of_its_step() -> None:
+    cuts = [draft.cut for draft in drafts()[:30] if draft.cut is not None]
+    assert cuts
+    for cut in cuts:
+        assert 0.2 <= cut.part <= 0.8, cut
+        assert 0.0 <= cut.gripper <= 1.0, cut
