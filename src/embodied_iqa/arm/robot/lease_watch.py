@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from embodied_iqa.arm.lease_options import LeaseOptions
-from embodied_iqa.arm.robot.leases import Permission, counted, judge_lease
+from embodied_iqa.arm.robot.leases import Permission, StopAhead, counts, judge_lease
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import View
 
@@ -33,6 +33,12 @@ class _Arrived:
     lease: GateLease
     ends_ns: int
     """By the steady clock."""
+    ahead: StopAhead | None = None
+    """The lease itself where its frame was ahead of the clock."""
+
+    def is_known(self, now_ns: int) -> bool:
+        """Return whether it counts beside a later lease: the clock was not set back since."""
+        return self.lease.frame_stamp_ns <= now_ns or (self.ahead is not None and self.ahead.counts(now_ns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +70,21 @@ class LeaseWatch:
         """Return the watch after the arrival of a lease.
 
         The newest frame counts, and of two leases of one frame the more severe, or else what both permit: to
-        send a lease again does not prolong it. For a lease from the future see `counted`; a kept one that is
-        in the future, because the clock was set back, is dropped.
+        send a lease again does not prolong it. For a lease from the future see `counts` and `StopAhead`; a
+        kept one that is in the future, because the clock was set back, is dropped.
         """
-        found = counted(lease, now.ros_ns)
-        if found is None:
+        if not counts(lease, now.ros_ns):
             return self
-        lease = found
         if lease.decision is not None:
             return self._with_decision(lease, now)
         expires_ns = min(lease.expires_ns, now.ros_ns + self.options.longest_ns)
-        arrived = _Arrived(replace(lease, expires_ns=expires_ns), now.steady_ns + expires_ns - now.ros_ns)
+        lease = replace(lease, expires_ns=expires_ns)
+        ahead = None
+        if lease.frame_stamp_ns > now.ros_ns:
+            ahead = StopAhead(lease, now.ros_ns, now.ros_ns + self.options.remember_ns)
+        arrived = _Arrived(lease, now.steady_ns + expires_ns - now.ros_ns, ahead)
         before = self._newest.get(lease.view)
-        if before is not None and before.lease.frame_stamp_ns <= now.ros_ns:
+        if before is not None and before.is_known(now.ros_ns):
             arrived = _deciding(before, arrived)
         return replace(self, _newest={**self._newest, lease.view: arrived})
 
@@ -129,7 +137,7 @@ def _deciding(before: _Arrived, arrived: _Arrived) -> _Arrived:
         expires_ns=min(first.expires_ns, second.expires_ns),
         needs_decision=first.needs_decision or second.needs_decision,
     )
-    return _Arrived(both, min(before.ends_ns, arrived.ends_ns))
+    return _Arrived(both, min(before.ends_ns, arrived.ends_ns), before.ahead)
 
 
 def _order(lease: GateLease) -> tuple[int, int, Verdict]:

@@ -28,17 +28,41 @@ class Permission:
 
 
 @dataclass(frozen=True, slots=True)
+class StopAhead:
+    """A verdict to stop on a frame that was ahead of the clock when the verdict came.
+
+    It counts from its arrival, until a newer frame passes or, should the clock of the frames have been wrong,
+    until it is forgotten.
+
+    Attributes:
+        lease: The verdict, under the stamp of its own frame: an older frame does not outdate it.
+        since_ns: Its arrival; the clock was set back where this is in the future.
+        until_ns: When it is forgotten.
+    """
+
+    lease: GateLease
+    since_ns: int
+    until_ns: int
+
+    def counts(self, now_ns: int) -> bool:
+        """Return whether it counts at a time."""
+        return self.since_ns <= now_ns <= self.until_ns
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseBook:
     """Leases ordered by frame, the oldest first; immutable.
 
     Attributes:
         leases: Stored leases, for each frame and each decision the one with the most severe verdict.
+        ahead: Verdicts to stop on frames that were ahead of the clock.
     """
 
     leases: tuple[GateLease, ...] = ()
+    ahead: tuple[StopAhead, ...] = ()
 
     def with_leases(self, arrived: Iterable[GateLease], now_ns: int, options: LeaseOptions) -> LeaseBook:
-        """Return a book with the new leases added, see `counted`; stored ones of the future are dropped.
+        """Return a book with the new leases that count; stored ones of the future are dropped.
 
         Args:
             arrived: The new leases.
@@ -46,51 +70,53 @@ class LeaseBook:
             options: Bound how long a lease is valid after its arrival, and how long it is stored.
         """
         latest_ns = now_ns + options.longest_ns
-        fresh = [
-            replace(lease, expires_ns=min(lease.expires_ns, latest_ns))
-            for lease in (counted(one, now_ns) for one in arrived)
-            if lease is not None
+        counting = [
+            replace(one, expires_ns=min(one.expires_ns, latest_ns)) for one in arrived if counts(one, now_ns)
         ]
-        if not fresh:
+        if not counting:
             return self
         oldest_ns = now_ns - options.remember_ns
         kept = [lease for lease in self.leases if oldest_ns < lease.frame_stamp_ns <= now_ns]
         by_frame: dict[tuple[View, int, int | None], GateLease] = {}
-        for lease in (*kept, *fresh):
+        for lease in (*kept, *(one for one in counting if one.frame_stamp_ns <= now_ns)):
             key = (lease.view, lease.frame_stamp_ns, lease.decision)
             before = by_frame.get(key)
             if before is None or lease.verdict >= before.verdict:
                 by_frame[key] = lease
         ordered = sorted(by_frame.values(), key=lambda lease: lease.frame_stamp_ns)
-        return replace(self, leases=tuple(ordered))
+        until_ns = now_ns + options.remember_ns
+        ahead = [stop for stop in self.ahead if stop.counts(now_ns)]
+        ahead += [StopAhead(one, now_ns, until_ns) for one in counting if one.frame_stamp_ns > now_ns]
+        return LeaseBook(tuple(ordered), tuple(ahead))
 
     def permission(self, view: View, now_ns: int) -> Permission:
         """Return whether the arm may move on the newest judged frame of ``view``."""
+        stops = [stop.lease for stop in self.ahead if stop.lease.view == view and stop.counts(now_ns)]
+        stop = max(stops, key=lambda lease: lease.frame_stamp_ns, default=None)
         for lease in reversed(self.leases):
             if lease.view == view and lease.decision is None:
-                return judge_lease(lease, now_ns)
+                is_newest = stop is None or lease.frame_stamp_ns > stop.frame_stamp_ns
+                return judge_lease(lease if stop is None or is_newest else stop, now_ns)
+        if stop is not None:
+            return judge_lease(stop, now_ns)
         return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
 
     def of_frame(self, view: View, frame_stamp_ns: int, decision: int | None = None) -> GateLease | None:
         """Return the lease of one frame, or of one decision on it; or None."""
         wanted = (view, frame_stamp_ns, decision)
-        for lease in reversed(self.leases):
+        for lease in (*(stop.lease for stop in self.ahead), *reversed(self.leases)):
             if (lease.view, lease.frame_stamp_ns, lease.decision) == wanted:
                 return lease
         return None
 
 
-def counted(lease: GateLease, now_ns: int) -> GateLease | None:
-    """Return a lease as it counts at its arrival; None where it does not count.
+def counts(lease: GateLease, now_ns: int) -> bool:
+    """Return whether a lease counts at its arrival.
 
-    Of a frame in the future, by a clock that is not ours, a PASS permits nothing. A verdict to stop counts as
-    one of now: without it, an older PASS would last to its end.
+    Of a frame in the future, by a clock that is not ours, a PASS permits nothing. A verdict to stop counts at
+    once: without it, an older PASS would last to its end.
     """
-    if lease.frame_stamp_ns <= now_ns:
-        return lease
-    if lease.verdict is Verdict.PASS or lease.decision is not None:
-        return None
-    return replace(lease, frame_stamp_ns=now_ns)
+    return lease.frame_stamp_ns <= now_ns or (lease.verdict is not Verdict.PASS and lease.decision is None)
 
 
 def judge_lease(lease: GateLease, now_ns: int) -> Permission:

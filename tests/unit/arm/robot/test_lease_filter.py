@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from embodied_iqa.arm.robot.lease_filter import LeaseFilter
 from embodied_iqa.arm.robot.lease_watch import Moment
@@ -49,9 +49,8 @@ class Stack:
         stamp_ms = self.ros_ms - age_ms
         lease = GateLease(view, stamp_ms * MS, verdict, verdict, (stamp_ms + ttl_ms) * MS, **changes)
         counts_now = verdict is not Verdict.PASS and lease.decision is None
-        if age_ms >= 0 or counts_now:  # a verdict to stop that is ahead of the clock is one of now
-            noted = replace(lease, frame_stamp_ns=min(lease.frame_stamp_ns, self.ros_ms * MS))
-            self.book.append((noted, self.ros_ms, self.steady_ms))
+        if age_ms >= 0 or counts_now:  # a verdict to stop that is ahead of the clock counts at once
+            self.book.append((lease, self.ros_ms, self.steady_ms))
         self.filter = self.filter.with_lease(lease, self.now)
         self.look()
 

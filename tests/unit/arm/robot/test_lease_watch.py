@@ -105,6 +105,18 @@ def test_a_verdict_to_stop_that_is_ahead_of_the_clock_counts_at_once() -> None:
     assert again.permission((View.TOP,), at(165)).verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize("stamp_ms", [135, 140])
+def test_a_stop_ahead_of_the_clock_outranks_frames_up_to_its_own(stamp_ms: int) -> None:
+    held = watch(lease(140, Verdict.REJECT), now=at(130))
+    older = held.with_lease(lease(stamp_ms), at(145))
+    assert older.permission((View.TOP,), at(145)).verdict is Verdict.REJECT
+    assert older.with_lease(lease(141), at(145)).permission((View.TOP,), at(145)).verdict is Verdict.PASS
+    hour = watch(lease(3_600_000, Verdict.HOLD), now=at(1000))
+    for now_ms, expected in ((4000, Verdict.HOLD), (4001, Verdict.PASS), (900, Verdict.PASS)):
+        later = hour.with_lease(lease(now_ms), at(now_ms, 5000))
+        assert later.permission((View.TOP,), at(now_ms, 5000)).verdict is expected
+
+
 def test_a_motion_needs_a_verdict_of_its_own_where_the_lease_says_so() -> None:
     made = watch(lease(100, needs_decision=True))
     assert (

@@ -57,7 +57,9 @@ def test_a_verdict_to_stop_that_is_ahead_of_the_clock_counts_at_once(verdict: Ve
     book = LeaseBook().with_leases([_lease(100, Verdict.PASS, 300)], 110 * MS, TIMES)
     book = book.with_leases([_lease(135, verdict, 335)], 130 * MS, TIMES)
     assert book.permission(View.WRIST, 130 * MS).verdict is verdict, "an older PASS does not outlast it"
-    assert book.of_frame(View.WRIST, 135 * MS) is None, "a goal on that frame is not permitted either"
+    denied = book.of_frame(View.WRIST, 135 * MS)
+    assert denied is not None
+    assert denied.verdict is verdict, "a goal on that frame is not permitted either"
     book = book.with_leases([_lease(129, Verdict.PASS, 329)], 131 * MS, TIMES)
     assert book.permission(View.WRIST, 131 * MS).verdict is verdict, "an older frame does not lift it"
     book = book.with_leases([_lease(160, Verdict.PASS, 360)], 165 * MS, TIMES)
@@ -66,6 +68,28 @@ def test_a_verdict_to_stop_that_is_ahead_of_the_clock_counts_at_once(verdict: Ve
     assert book.with_leases([decided], 170 * MS, TIMES) == book, (
         "a decision on that frame has no lease anyway"
     )
+
+
+@pytest.mark.parametrize("stamp_ms", [132, 135])
+def test_a_stop_ahead_of_the_clock_outranks_frames_up_to_its_own(stamp_ms: int):
+    book = LeaseBook().with_leases([_lease(135, Verdict.REJECT, 335)], 130 * MS, TIMES)
+    book = book.with_leases([_lease(stamp_ms, Verdict.PASS, 335)], 140 * MS, TIMES)
+    assert book.permission(View.WRIST, 140 * MS).verdict is Verdict.REJECT
+    assert book.permission(View.TOP, 140 * MS).reason == "no lease of the top view"
+    newer = book.with_leases([_lease(136, Verdict.PASS, 336)], 141 * MS, TIMES)
+    assert newer.permission(View.WRIST, 141 * MS).verdict is Verdict.PASS
+    assert newer.of_frame(View.WRIST, 135 * MS) == _lease(135, Verdict.REJECT, 335)
+
+
+def test_a_stop_by_a_clock_an_hour_ahead_is_forgotten_as_any_lease_is():
+    hour_ms = 3_600_000
+    book = LeaseBook().with_leases([_lease(hour_ms, Verdict.HOLD, hour_ms)], 1000 * MS, TIMES)
+    for now_ms, expected in ((4000, Verdict.HOLD), (4001, Verdict.PASS)):
+        later = book.with_leases([_lease(now_ms, Verdict.PASS, now_ms + 120)], now_ms * MS, TIMES)
+        assert later.permission(View.WRIST, now_ms * MS).verdict is expected
+    back = book.with_leases([_lease(900, Verdict.PASS, 1020)], 900 * MS, TIMES)
+    assert back.permission(View.WRIST, 900 * MS).verdict is Verdict.PASS, "the clock was set back since"
+    assert back.ahead == ()
 
 
 def test_after_a_clock_was_set_back_a_stored_lease_allows_nothing_and_is_forgotten():
