@@ -22,6 +22,7 @@ from embodied_iqa.arm.robot.limits import (
     check_configurations,
     check_motion,
     check_positions,
+    keeps_limits,
 )
 from embodied_iqa.arm.robot.messages import (
     ArmGoal,
@@ -168,6 +169,8 @@ class ArmController:
 
     def _check(self, q: Array, qd: Array, qdd: Array, tool_m: Array, tool_mps: float) -> Violation | None:
         limits = self.planner.limits
+        if keeps_limits(q, qd, qdd, tool_m, tool_mps=tool_mps, limits=limits):
+            return None
         return (
             check_configurations(q[None], limits)
             or check_positions(tool_m[None], limits)

@@ -32,8 +32,10 @@ def advance_run(options: ControllerOptions, state: ControllerState, run: Run, no
     if permission.verdict is not Verdict.PASS:
         state = _hold(options, state, run, permission, now_ns)
         return _dropped(state, now_ns) if run.receding else (state, ())
-    run = replace(run, held_since_ns=None)
-    state = replace(state, mode=ArmMode.EXECUTING, reason="")
+    if run.held_since_ns is not None:
+        run = replace(run, held_since_ns=None)
+    if state.mode is not ArmMode.EXECUTING or state.reason:
+        state = replace(state, mode=ArmMode.EXECUTING, reason="")
     if run.gripping_since_ns is not None:
         return _grip(options, state, run, now_ns)
     return _move(options, state, run, permission, now_ns)

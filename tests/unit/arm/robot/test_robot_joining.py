@@ -71,20 +71,33 @@ def random_chunk(rng: np.random.Generator) -> np.ndarray:
     return chunk
 
 
-def assert_within_limits(commands: np.ndarray) -> None:
-    speeds, bends, jerks = (np.diff(commands, n, axis=0) / DT_S**n for n in (1, 2, 3))
-    assert np.abs(speeds).max() <= LIMITS.joint_speed_radps
-    assert np.abs(bends).max() <= LIMITS.joint_acceleration_radps2
+def excesses(commands: np.ndarray) -> list[str]:
+    """Return which limits commands ``(N, 6)``, one a tick, exceed; counted on their own."""
+    speeds, bends, jerks = (np.abs(np.diff(commands, n, axis=0)).max() / DT_S**n for n in (1, 2, 3))
     jerk = LIMITS.joint_acceleration_radps2 / PLANNER.timing.jerk_s
-    assert np.abs(jerks).max() <= 2.0 * jerk  # along the curve, and of braking on it
-    T = KINEMATICS.forward(commands)
-    p = T[:, :3, 3]
-    assert (p >= np.array(LIMITS.workspace_min_m) - 1e-6).all()
-    assert (p <= np.array(LIMITS.workspace_max_m) + 1e-6).all()
-    assert p[:, 2].min() >= LIMITS.table_z_m + LIMITS.tool_height_m - 1e-6
-    assert np.linalg.norm(np.diff(p, axis=0), axis=1).max() / DT_S <= LIMITS.tool_speed_mps
-    assert np.linalg.norm(np.diff(p, 2, axis=0), axis=1).max() / DT_S**2 <= LIMITS.tool_acceleration_mps2
-    assert PLANNER.collisions.first_collision(commands[::20]) is None
+    p = KINEMATICS.forward(commands)[:, :3, 3]
+    tool = [np.linalg.norm(np.diff(p, n, axis=0), axis=1).max() / DT_S**n for n in (1, 2)]
+    box = np.concatenate([p - LIMITS.workspace_max_m, LIMITS.workspace_min_m - p])
+    rows = {
+        "joint speed": (speeds, LIMITS.joint_speed_radps),
+        "joint acceleration": (bends, LIMITS.joint_acceleration_radps2),
+        "joint jerk": (jerks, 2.0 * jerk),  # along the curve, and of braking on it
+        "tool speed": (tool[0], LIMITS.tool_speed_mps),
+        "tool acceleration": (tool[1], LIMITS.tool_acceleration_mps2),
+        "workspace": (box.max(), 1e-6),
+        "table": (LIMITS.table_z_m + LIMITS.tool_height_m - p[:, 2].min(), 1e-6),
+    }
+    found = [
+        f"{name}: {value:.6g}, at most {most:.6g}"
+        for name, (value, most) in rows.items()
+        if not value <= most
+    ]
+    hit = PLANNER.collisions.first_collision(commands[::20])
+    return found if hit is None else [*found, str(hit[1])]
+
+
+def assert_within_limits(commands: np.ndarray) -> None:
+    assert excesses(commands) == []
 
 
 @pytest.mark.parametrize("chunks", [CHUNKS, pytest.param(MANY_CHUNKS, marks=pytest.mark.stress)])

@@ -20,6 +20,7 @@ from embodied_iqa.arm.robot.limits import (
     check_increments,
     check_motion,
     check_positions,
+    keeps_limits,
 )
 from embodied_iqa.arm.robot.path import PathOptions
 from embodied_iqa.arm.robot.timing import TimingOptions
@@ -319,3 +320,41 @@ def test_a_value_at_a_limit_with_its_tolerance_is_allowed():
 def test_a_workspace_of_two_axes_is_refused():
     with pytest.raises((UsageError, ValueError)):
         ArmLimits(workspace_min_m=(-0.8, -0.45))  # type: ignore[arg-type]
+
+
+def test_a_position_that_is_no_number_is_refused():
+    violation = check_positions(np.array([[-0.4, np.nan, 0.3]]), LIMITS)
+    assert violation == Violation(LimitKind.NOT_FINITE, "a position of the tool is not finite")
+
+
+def test_the_short_check_of_a_command_agrees_with_those_that_name_the_limit():
+    """Of numbers within, about and beyond each limit, and of numbers that are none."""
+    rng = np.random.default_rng(3)
+    bounds = {  # of joints, their speeds and accelerations, the tool's place and its speed
+        "q": (np.array(LIMITS.q_min_rad), np.array(LIMITS.q_max_rad)),
+        "qd": (np.full(6, -LIMITS.joint_speed_radps * 1.01), np.full(6, LIMITS.joint_speed_radps * 1.01)),
+        "qdd": (np.full(6, -1.0), np.full(6, 1.0) * LIMITS.joint_acceleration_radps2 * 1.01),
+        "tool": (
+            np.array([*LIMITS.workspace_min_m[:2], LIMITS.tool_height_m]),
+            np.array(LIMITS.workspace_max_m),
+        ),
+        "speed": (np.zeros(1), np.full(1, LIMITS.tool_speed_mps * 1.01)),
+    }
+    offsets = [0.0, 1e-10, -1e-10, 2e-9, -2e-9, 0.1, -0.1, np.nan, np.inf, -np.inf]
+    found = {True: 0, False: 0}
+    for _ in range(4000):
+        values = {name: rng.uniform(low, high) for name, (low, high) in bounds.items()}
+        for _ in range(int(rng.integers(0, 3))):
+            name = str(rng.choice(list(bounds)))
+            index, side = int(rng.integers(len(values[name]))), int(rng.integers(2))
+            values[name][index] = bounds[name][side][index] + rng.choice(offsets)
+        q, qd, qdd, tool_m, speed = values.values()
+        named = (
+            check_configurations(q[None], LIMITS)
+            or check_positions(tool_m[None], LIMITS)
+            or check_motion(qd, qdd, float(speed[0]), LIMITS)
+        )
+        keeps = keeps_limits(q, qd, qdd, tool_m, tool_mps=float(speed[0]), limits=LIMITS)
+        assert keeps == (named is None), (named, values)
+        found[keeps] += 1
+    assert min(found.values()) > 1000, found
