@@ -1,4 +1,9 @@
-"""What a tick of the arm costs, plain and where it joins a chunk, beside SciPy's spline in the same run."""
+"""What joining chunks costs and how even it is: ticks beside SciPy's spline, motion beside whole chunks.
+
+The policy answers 80 ms after its frame, the gate 16 ms after it. Each tick is timed with random chunks; how
+even the motion is, with chunks that all say the same: the slowest speed of the tool between chunks, of its
+steady one, and the largest jerk of a joint, of what its limits allow along a curve and while braking on it.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +40,8 @@ POLICIES = {
     "50 at 50 Hz": (50, 25, 50.0),
 }
 LATENCY_S = 0.08
+STEADY_MPS, EVEN_S = 0.08, 2.8
+CAMERA_NS, JUDGED_NS = SECOND_NS // 15, SECOND_NS // 1000 * 16
 FRAME_NS, LEASE_NS = SECOND_NS // 30, SECOND_NS // 5
 
 
@@ -44,6 +51,61 @@ class Ticks:
 
     plain: list[float] = field(default_factory=list)
     joining: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """How even a motion is whose chunks all say the same.
+
+    Attributes:
+        slowest: Least speed of the tool from the second chunk on, of its steady speed.
+        fastest: Its greatest speed, likewise.
+        jerk: Greatest jerk of a joint, of the greatest allowed one.
+    """
+
+    slowest: float
+    fastest: float
+    jerk: float
+
+    @classmethod
+    def of(cls, commands: np.ndarray, rate_hz: int) -> Evenness:
+        """Measure joint commands ``(N, 6)``."""
+        planner = make_controller().planner
+        tool = planner.kinematics.forward(commands)[:, :3, 3]
+        speeds = np.linalg.norm(np.diff(tool, axis=0), axis=1) * rate_hz / STEADY_MPS
+        allowed = 2.0 * planner.limits.joint_acceleration_radps2 / planner.timing.jerk_s
+        moving = speeds[int(1.0 * rate_hz) :]
+        jerk = float(np.abs(np.diff(commands, 3, axis=0)).max()) * rate_hz**3 / allowed
+        return cls(float(moving.min()), float(moving.max()), jerk)
+
+
+def even_motion(rate_hz: int, mode: Horizon, steps: int, execute: int, step_rate_hz: float) -> Evenness:
+    """Move an ideal arm by chunks that all say the same, as far as it reaches."""
+    horizon = HorizonOptions(mode, execute, step_rate_hz)
+    controller = make_controller(options=ControllerOptions(dt_s=1.0 / rate_hz, horizon=horizon))
+    runner, tick_ns = ArmRunner(controller, report_rate_hz=25.0), SECOND_NS // rate_hz
+    now_ns, q, sequence, commands = 0, HOME, 0, [HOME]
+    chunk = np.zeros((steps, 7))
+    chunk[:, 1] = -STEADY_MPS / step_rate_hz
+    asked_ns, free = 0, True
+    runner.arm(ArmState(now_ns, q, np.zeros(6), GripperState(0.0)))
+    while now_ns < EVEN_S * SECOND_NS:
+        now_ns += tick_ns
+        judged_ns = now_ns - JUDGED_NS
+        if judged_ns >= 0 and judged_ns % CAMERA_NS < tick_ns:
+            stamp_ns = judged_ns // CAMERA_NS * CAMERA_NS
+            runner.take_lease(GateLease(View.TOP, stamp_ns, Verdict.PASS, Verdict.PASS, stamp_ns + LEASE_NS))
+        if free and now_ns >= asked_ns + JUDGED_NS + LATENCY_S * SECOND_NS:
+            sequence += 1
+            runner.take_goal(ArmGoal(chunk, View.TOP, asked_ns, sequence))
+            due_ns = horizon.due_ns(asked_ns, steps) if horizon.is_receding else now_ns
+            asked_ns, free = -(-max(due_ns, now_ns) // CAMERA_NS) * CAMERA_NS, horizon.is_receding
+        tick = runner.tick(ArmState(now_ns, q, np.zeros(6), GripperState(0.0)))
+        if not free and runner.state.run is None:
+            asked_ns, free = -(-now_ns // CAMERA_NS) * CAMERA_NS, True
+        q = q if tick is None or tick.q_target_rad is None else tick.q_target_rad
+        commands.append(q)
+    return Evenness.of(np.array(commands), rate_hz)
 
 
 def measure(rate_hz: int, steps: int, execute: int, step_rate_hz: float, seconds: float) -> Ticks:
@@ -90,6 +152,20 @@ def _spline_us(make: Callable[[], object], count: int = 500) -> float:
     return 1e6 * (time.thread_time() - began_s) / count
 
 
+def evenness() -> tuple[Table, list[list[object]]]:
+    """Return how even motions are, for people and for a file."""
+    columns = "arm", "steps", "chunks", "slowest, of steady speed", "fastest", "jerk, of the allowed"
+    table, rows = Table(*columns, title="speed of the tool between chunks that say the same"), []
+    for arm, rate_hz in ARMS_HZ.items():
+        for policy, options in POLICIES.items():
+            for mode in (Horizon.RECEDING, Horizon.WHOLE):
+                found = even_motion(rate_hz, mode, *options)
+                numbers = found.slowest, found.fastest, found.jerk
+                table.add_row(arm, policy, str(mode), *(f"{number:.0%}" for number in numbers))
+                rows.append([arm, policy, str(mode), *numbers])
+    return table, rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of motion for each row")
@@ -109,12 +185,14 @@ def main() -> None:
                 )
                 rows.append([arm, policy, kind, len(taken_s), *map(float, numbers)])
     Console().print(table)
+    even, even_rows = evenness()
+    Console().print(even)
     x, y = np.linspace(0.0, 1.0, 61), np.random.default_rng(0).normal(0, 1, (61, 6))
     ours_us = _spline_us(lambda: joining_kernels.spline(x, y, np.empty(0)))
     theirs_us = _spline_us(lambda: CubicSpline(x, y))
     print(f"a spline through 61 samples: {ours_us:.0f} us, scipy.interpolate.CubicSpline {theirs_us:.0f} us")
     if arguments.json:
-        result = {"ticks": rows, "spline_us": ours_us, "scipy_us": theirs_us}
+        result = {"ticks": rows, "even": even_rows, "spline_us": ours_us, "scipy_us": theirs_us}
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 

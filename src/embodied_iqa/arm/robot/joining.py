@@ -28,7 +28,7 @@ from embodied_iqa.arm.robot.limits import LimitKind, Violation, check_configurat
 from embodied_iqa.arm.robot.path import check_joints, joints_in_branch
 from embodied_iqa.arm.robot.planning import Planner
 from embodied_iqa.arm.robot.speed_scaling import Progress, brake_time_s, stopping_distance_s
-from embodied_iqa.arm.robot.timing import TimedPath, acceleration_left, joining_kernels
+from embodied_iqa.arm.robot.timing import TimedPath, acceleration_left, is_surely_too_fast, joining_kernels
 
 Array = NDArray[np.float64]
 
@@ -223,6 +223,8 @@ def _candidates(w_s: Array, plan: Array, under_way: UnderWay) -> Iterator[tuple[
 def _timed(planner: Planner, u: Array, q: Array, first: Array, under_way: UnderWay) -> TimedPath | None:
     """Return the motion, or None where it does not keep the limits on motion."""
     timing, progress = planner.timing, under_way.progress
+    if is_surely_too_fast(u, q, planner.limits, timing):
+        return None
     c = joining_kernels().spline(u, q, first)
     most = acceleration_left(u, c, planner.kinematics, planner.limits, timing)
     if not abs(progress.acceleration) <= most or most == 0.0:

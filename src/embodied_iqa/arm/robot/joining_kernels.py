@@ -267,6 +267,27 @@ def _tool_demand(u: Array, p: Array, speed: float, most: float) -> tuple[float, 
 
 
 @compiled
+def is_surely_too_fast(u: Array, q: Array, limits: Array) -> bool:
+    """Return whether every curve through joints ``q`` (N, 6) at ``u`` exceeds a limit of them.
+
+    A divided difference is an average of a derivative, so that its largest value is no smaller. Most of the
+    joinings that are tried are too fast, and this takes a tenth of the time of their splines.
+    """
+    count, slack = len(u), 1.0 + 1e-6
+    speed, acceleration, jerk = slack * limits[0], slack * limits[1] / 2.0, slack * limits[5] / 6.0
+    for k in range(q.shape[1]):
+        first = second = 0.0
+        for i in range(1, count):
+            slope = (q[i, k] - q[i - 1, k]) / (u[i] - u[i - 1])
+            bend = (slope - first) / (u[i] - u[i - 2]) if i > 1 else 0.0
+            change = (bend - second) / (u[i] - u[i - 3]) if i > 2 else 0.0
+            if abs(slope) > speed or abs(bend) > acceleration or abs(change) > jerk:
+                return True
+            first, second = slope, bend
+    return False
+
+
+@compiled
 def is_too_fast_for_joints(u: Array, c: Array, limits: Array, needed: float) -> bool:
     """Return whether a spline in joints exceeds a limit of them; see `acceleration_left`."""
     demand, left = _joint_demand(u, c, limits[0], limits[1], needed)

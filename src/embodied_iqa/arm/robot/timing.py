@@ -77,6 +77,17 @@ class TimedPath:
     waypoint_u_s: Array
 
 
+def is_surely_too_fast(u_s: Array, q_rad: Array, limits: ArmLimits, options: TimingOptions) -> bool:
+    """Return whether every curve through joints ``(N, 6)`` at path times ``(N,)`` exceeds a joint limit."""
+    return bool(joining_kernels().is_surely_too_fast(u_s, q_rad, _most(limits, options)))
+
+
+def _most(limits: ArmLimits, options: TimingOptions) -> Array:
+    joints = limits.joint_speed_radps, limits.joint_acceleration_radps2
+    tool = limits.tool_speed_mps, limits.tool_acceleration_mps2, limits.tool_turn_radps
+    return _USED * np.array([*joints, *tool, limits.joint_acceleration_radps2 / options.jerk_s])
+
+
 def acceleration_left(
     u_s: Array, c: Array, kinematics: Kinematics, limits: ArmLimits, options: TimingOptions
 ) -> float:
@@ -92,9 +103,7 @@ def acceleration_left(
         limits: Of the arm.
         options: Of braking.
     """
-    joints = limits.joint_speed_radps, limits.joint_acceleration_radps2
-    tool = limits.tool_speed_mps, limits.tool_acceleration_mps2, limits.tool_turn_radps
-    most = _USED * np.array([*joints, *tool, limits.joint_acceleration_radps2 / options.jerk_s])
+    most = _most(limits, options)
     needed, kernels = 1.0 / (options.brake_s - options.jerk_s), joining_kernels()
     if kernels.is_too_fast_for_joints(u_s, c, most, needed):
         return 0.0

@@ -142,6 +142,7 @@ def test_even_motion_never_slows_down_between_chunks(rate_hz: float, steps: int,
     speeds_mps = np.linalg.norm(np.diff(p[100:], axis=0), axis=1) / DT_S
     assert speeds_mps.min() >= 0.8 * speed_mps
     assert speeds_mps.max() <= 1.2 * speed_mps
+    assert_within_limits(np.array(rider.commands))
 
 
 def test_position_velocity_and_acceleration_go_on_where_a_chunk_of_another_direction_comes() -> None:

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from embodied_iqa.arm.robot import joining_kernels as kernels
 from embodied_iqa.arm.robot.controller import make_controller
-from embodied_iqa.arm.robot.timing import acceleration_left
+from embodied_iqa.arm.robot.timing import acceleration_left, is_surely_too_fast
 from embodied_iqa.base.kinematics import chain_increments
 
 PLANNER = make_controller().planner
@@ -110,3 +110,22 @@ def test_what_is_left_is_what_finite_differences_say() -> None:
         assert (bend / step**2 + most * speed[1:]).max() <= limit
     assert speeds[1].max() <= limits.tool_speed_mps
     assert most > 0.0
+
+
+def test_what_is_surely_too_fast_has_no_spline_that_is_not() -> None:
+    rng, limits, timing = np.random.default_rng(4), PLANNER.limits, PLANNER.timing
+    found = {True: 0, False: 0}
+    for _ in range(400):
+        u = np.linspace(0.0, float(rng.uniform(0.2, 2.0)), int(rng.integers(9, 60)))
+        coarse = CubicSpline(np.linspace(0.0, u[-1], 5), rng.normal(0, rng.choice([0.02, 0.2]), (5, 6)))
+        q = coarse(u) + rng.choice([0.0, 1e-4, 1e-3]) * rng.normal(0, 1, (len(u), 6))
+        is_refused = is_surely_too_fast(u, q, limits, timing)
+        c = kernels.spline(u, q, coarse(0.0, 1))
+        allowed = acceleration_left(u, c, PLANNER.kinematics, limits, timing) > 0.0
+        assert not (is_refused and allowed)
+        found[is_refused] += 1
+    assert min(found.values()) > 50, found
+    line = np.linspace(0.0, 1.0, 11)[:, None] * np.ones(6)
+    most_radps = 0.97 * limits.joint_speed_radps
+    for speed_radps, is_refused in ((0.999 * most_radps, False), (1.001 * most_radps, True)):
+        assert is_surely_too_fast(np.linspace(0.0, 1.0, 11) / speed_radps, line, limits, timing) is is_refused
