@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 
-from style_sources import ROOT, sources, statements_of
+from style_sources import ROOT, imports_of, sources, statements_of
 
 
 def _claimed(words: str) -> int:
@@ -33,6 +34,23 @@ def test_no_long_file() -> None:
         if source.lines > most
     ]
     assert not long, "\n".join(long)
+
+
+def test_no_fragment() -> None:
+    """A short file with a single importer belongs into that one; what is loaded by name has none."""
+    fewest = _claimed("none under N lines")
+    by_module = {source.module: source for source in sources("src")}
+    importers = defaultdict(set)
+    for source in by_module.values():
+        for _, name in imports_of(source):
+            for module in {name, name.rpartition(".")[0]} & by_module.keys():
+                importers[module].add(source.name)
+    fragments = [
+        f"{source.name}: {source.lines} lines, for {' and '.join(importers[module])}"
+        for module, source in by_module.items()
+        if source.lines < fewest and source.path.name != "__init__.py" and len(importers[module]) == 1
+    ]
+    assert not fragments, "\n".join(fragments)
 
 
 def test_no_long_function() -> None:

@@ -14,6 +14,7 @@ from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError, InternalError, UsageError
 from embodied_iqa.base.files import Buffer
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.data.recording.compression import DEFAULT_ZSTD_LEVEL, Compression
 from embodied_iqa.data.recording.errors import RecordingWriteError
 from embodied_iqa.data.recording.framing import message_prefix
@@ -22,6 +23,8 @@ from embodied_iqa.data.recording.mcap_summary import ChunkContent
 from embodied_iqa.data.recording.messages import TypeStore
 
 LIBRARY: Final = f"embodied-iqa {__version__}"
+_INFINITE: Final = {"sec": 9223372036, "nsec": 854775807}
+"""The longest duration, in a QoS profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,3 +273,32 @@ class TrialWriter:
         except RecordingWriteError:
             self._lost += sum(len(entries) for entries in index.values())
             raise
+
+
+def qos_text(*, reliable: bool = True, transient_local: bool = False, depth: int = 10) -> str:
+    """Return one keep-last profile as rosbag2 writes it since Jazzy (metadata version 9).
+
+    ``ros2 bag play`` publishes a topic with its recorded profile.
+
+    Args:
+        reliable: Reliable, otherwise best effort.
+        transient_local: Late subscribers get the last messages, otherwise volatile.
+        depth: Messages kept.
+
+    Raises:
+        UsageError: The depth is below 1.
+    """
+    if depth < 1:
+        raise UsageError("wrong history depth", expected="at least 1", got=depth)
+    profile = {
+        "history": "keep_last",
+        "depth": depth,
+        "reliability": "reliable" if reliable else "best_effort",
+        "durability": "transient_local" if transient_local else "volatile",
+        "deadline": _INFINITE,
+        "lifespan": _INFINITE,
+        "liveliness": "automatic",
+        "liveliness_lease_duration": _INFINITE,
+        "avoid_ros_namespace_conventions": False,
+    }
+    return dump_yaml([profile])

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, JointState
 
-from embodied_iqa.data.recording.qos import qos_text
+from embodied_iqa.data.recording.writer import qos_text
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.names import DIAGNOSTICS
 from embodied_iqa.live.ros.qos import CHANGES, EVENT, IMAGE, STATE

@@ -14,7 +14,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from embodied_iqa.base.errors import UserError
-from embodied_iqa.pages.studio import home
 from embodied_iqa.pages.studio.boards import board_page
 from embodied_iqa.pages.studio.browse import images_page, pair_page, table_page
 from embodied_iqa.pages.studio.kit.context import Studio
@@ -31,10 +30,10 @@ from embodied_iqa.pages.studio.people import (
 )
 from embodied_iqa.pages.studio.watch import gate_page, live_page, run_page
 
-_LOOK: Final = (home, table_page, pair_page, images_page, board_page, run_page, live_page, gate_page)
+_LOOK: Final = (table_page, pair_page, images_page, board_page, run_page, live_page, gate_page)
 _WORK: Final = (person, annotate_page, verify_page, spot_page, agreement_page, edits_page, judge_page)
 PAGES: Final[tuple[ModuleType, ...]] = (*_LOOK, *_WORK)
-"""Modules with pages, each with ``routes(studio) -> list[Route]``."""
+"""Modules with pages behind the first one, each with ``routes(studio) -> list[Route]``."""
 
 _STYLE: Final = "text/css; charset=utf-8"
 _SCRIPT: Final = "text/javascript; charset=utf-8"
@@ -47,11 +46,17 @@ def create_app(studio: Studio, address: Address) -> App:
     """Return the ASGI application of a studio that listens at an address."""
     routes = [route for module in PAGES for route in module.routes(studio)]
 
+    def home(request: Request) -> Response:
+        """Return the first page: all databases, runs and experiments."""
+        return studio.page(request, "studio_home.html.j2", sources=studio.sources.all())
+
     def failed(request: Request, error: Exception) -> Response:
         return _failure(studio, request, error)
 
     handlers: Any = {UserError: failed, HTTPException: failed}
-    app = Starlette(routes=[*routes, Route("/assets/{file}", _asset)], exception_handlers=handlers)
+    app = Starlette(
+        routes=[Route("/", home), *routes, Route("/assets/{file}", _asset)], exception_handlers=handlers
+    )
     return Guard(app, address, studio.token, studio.csrf)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.models.scoring.proportions import Share, wilson
 from embodied_iqa.suites.static_benchmark.items import LETTERS, Item
+from embodied_iqa.suites.static_benchmark.stored_answers import ItemAnswer
 
 _SMALLEST_STRIDE: Final = 1_000_000
 _BARE_LETTER: Final = re.compile(r"[A-Z]")
@@ -16,6 +20,23 @@ _NAMES_LETTERS: Final = re.compile(
     r"\b(?i:both|either|neither|options?|all of|none of)\b.*\b[A-H]\b"
     r"|\b[A-H]\b\s*(?:,|and|or|&|/)\s*\b[A-H]\b"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class CircularScore:
+    """Hits where every rotation must be right.
+
+    Attributes:
+        hits: Share of items.
+        minus_plain: This share minus that of unrotated items.
+        incomplete: Number of items with a missing rotation; they are never hits.
+        chance: Mean of (1/k)^k, guessing each rotation independently.
+    """
+
+    hits: Share
+    minus_plain: float
+    incomplete: int
+    chance: float
 
 
 def stride_of(items: Iterable[Item]) -> int:
@@ -71,3 +92,19 @@ def circular_items(items: Sequence[Item]) -> tuple[Item, ...]:
 def plain_items(items: Iterable[Item]) -> tuple[Item, ...]:
     """Return the unrotated items."""
     return tuple(item for item in items if item.index == item.group)
+
+
+def circular_score(items: Sequence[Item], answers: Mapping[int, ItemAnswer], plain: float) -> CircularScore:
+    """Return the share of items whose k rotations are all present and right."""
+    groups: dict[int, list[Item]] = {}
+    for item in items:
+        groups.setdefault(item.group, []).append(item)
+    hits, incomplete, chances = 0, 0, []
+    for rows in groups.values():
+        count = len(rows[0].options)
+        complete = {row.answer for row in rows} == set(rows[0].letters) and len(rows) == count
+        incomplete += not complete
+        hits += complete and all(answers[row.index].letter == row.answer for row in rows)
+        chances.append((1 / count) ** count if complete else 0.0)
+    share = wilson(hits, len(groups))
+    return CircularScore(share, share.value - plain, incomplete, float(np.mean(chances)))

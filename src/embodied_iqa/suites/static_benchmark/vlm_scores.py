@@ -11,7 +11,7 @@ import numpy as np
 
 from embodied_iqa.data.analysis.paired import mcnemar
 from embodied_iqa.models.scoring.proportions import Share, wilson
-from embodied_iqa.suites.static_benchmark.answered import AnsweredScore, answered_score
+from embodied_iqa.suites.static_benchmark.circular import CircularScore, circular_score
 from embodied_iqa.suites.static_benchmark.conditions import CLEAN
 from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.suites.static_benchmark.judging import JudgeScore
@@ -59,6 +59,19 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredScore:
+    """Hits of the items whose answer has a letter.
+
+    Attributes:
+        hits: Share of right answers among them, with Wilson's interval.
+        chance: Mean of 1/k over them.
+    """
+
+    hits: Share
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
 class GroupScore:
     """Plain hits of items of one dimension and camera; "all" stands for every one.
 
@@ -77,23 +90,6 @@ class GroupScore:
     unparsed: float
     chance: float
     of_answered: AnsweredScore | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CircularScore:
-    """Hits where every rotation must be right.
-
-    Attributes:
-        hits: Share of items.
-        minus_plain: This share minus that of unrotated items.
-        incomplete: Number of items with a missing rotation; they are never hits.
-        chance: Mean of (1/k)^k, guessing each rotation independently.
-    """
-
-    hits: Share
-    minus_plain: float
-    incomplete: int
-    chance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,22 +246,6 @@ def _score(
     )
 
 
-def circular_score(items: Sequence[Item], answers: Mapping[int, ItemAnswer], plain: float) -> CircularScore:
-    """Return the share of items whose k rotations are all present and right."""
-    groups: dict[int, list[Item]] = {}
-    for item in items:
-        groups.setdefault(item.group, []).append(item)
-    hits, incomplete, chances = 0, 0, []
-    for rows in groups.values():
-        count = len(rows[0].options)
-        complete = {row.answer for row in rows} == set(rows[0].letters) and len(rows) == count
-        incomplete += not complete
-        hits += complete and all(_is_hit(row, answers) for row in rows)
-        chances.append((1 / count) ** count if complete else 0.0)
-    share = wilson(hits, len(groups))
-    return CircularScore(share, share.value - plain, incomplete, float(np.mean(chances)))
-
-
 def position_bias(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> tuple[LetterShare, ...]:
     """Return the share of each letter among answers and among right answers."""
     given = Counter(answers[item.index].letter for item in items)
@@ -293,6 +273,18 @@ def group_scores(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> tu
         )
         for key, rows in sorted(groups.items())
     )
+
+
+def answered_score(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> AnsweredScore | None:
+    """Return the hits among the answers with a letter; None without such answers.
+
+    Random letters are at chance here, whatever the share of answers without one.
+    """
+    lettered = [(item, answers[item.index].letter) for item in items if answers[item.index].letter]
+    if not lettered:
+        return None
+    hits = wilson(sum(letter == item.answer for item, letter in lettered), len(lettered))
+    return AnsweredScore(hits, float(np.mean([1 / len(item.options) for item, _ in lettered])))
 
 
 def _cells(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> tuple[Cell, ...]:

@@ -30,9 +30,8 @@ from embodied_iqa.data.recording.definitions import MessageDefinitions
 from embodied_iqa.data.recording.errors import RecordingWriteError
 from embodied_iqa.data.recording.mcap_output import McapOutput
 from embodied_iqa.data.recording.messages import TypeStore
-from embodied_iqa.data.recording.qos import qos_text
 from embodied_iqa.data.recording.repair.recover import recover
-from embodied_iqa.data.recording.writer import TrialWriter, WriterOptions
+from embodied_iqa.data.recording.writer import TrialWriter, WriterOptions, qos_text
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE
 from small_disk import small_disk
 

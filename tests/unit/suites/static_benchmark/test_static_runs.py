@@ -17,15 +17,14 @@ from embodied_iqa.data.analysis.paired import mcnemar
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.scoring.proportions import wilson
 from embodied_iqa.suites.static_benchmark import judging
-from embodied_iqa.suites.static_benchmark.answered import answered_score
 from embodied_iqa.suites.static_benchmark.benchmark import read_items, write_benchmark
-from embodied_iqa.suites.static_benchmark.circular import circular_items
+from embodied_iqa.suites.static_benchmark.circular import circular_items, circular_score
 from embodied_iqa.suites.static_benchmark.items import LETTERS, Dimension, Item, Person
 from embodied_iqa.suites.static_benchmark.letters import Reading
 from embodied_iqa.suites.static_benchmark.stored_answers import ItemAnswer
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable
 from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
-from embodied_iqa.suites.static_benchmark.vlm_scores import circular_score, group_scores
+from embodied_iqa.suites.static_benchmark.vlm_scores import answered_score, group_scores
 from embodied_iqa.world.protocols import SubjectInfo, Vlm
 
 COUNT = 90

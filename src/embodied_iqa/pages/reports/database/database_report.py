@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,10 +13,10 @@ from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_
 from embodied_iqa.data.analysis.study import Study, study
 from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.pages.reports.benchmark import benchmark_report, leaderboard
 from embodied_iqa.pages.reports.database import (
     agreement,
     attributes,
-    benchmark,
     breakdowns,
     distributions,
     execution,
@@ -25,7 +26,8 @@ from embodied_iqa.pages.reports.database import (
     losses,
 )
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
-from embodied_iqa.quality.metrics.benchmark.beside import benchmarks_beside
+from embodied_iqa.pages.reports.kit.page import Chapter, Link
+from embodied_iqa.quality.metrics.benchmark.beside import BenchmarksBeside, benchmarks_beside
 
 REPORT: Final = "report.html"
 
@@ -62,8 +64,8 @@ def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: i
     beside = benchmarks_beside(store)
     return replace(
         page,
-        remarks=(*page.remarks, *benchmark.remarks(beside)),
-        chapters=(*page.chapters, extremes.chapter(found, store), *benchmark.chapters(beside, out)),
+        remarks=(*page.remarks, *_outdated_benchmarks(beside)),
+        chapters=(*page.chapters, extremes.chapter(found, store), *_benchmark_chapter(beside, out)),
     )
 
 
@@ -94,3 +96,22 @@ def build_page(found: Study, name: str, record: Mapping[str, Any], folder: str) 
         record_text=json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True),
         tables_folder=folder,
     )
+
+
+def _benchmark_chapter(benchmarks: BenchmarksBeside, page: Path) -> Iterator[Chapter]:
+    """Yield the leaderboard of the newest benchmark with links to the pages of all; nothing without one."""
+    if not benchmarks.results:
+        return
+    reports = [folder / benchmark_report.REPORT for folder in benchmarks.results]
+    links = tuple(_link(report, page) for report in reports if report.is_file())
+    yield replace(leaderboard.chapter(next(iter(benchmarks.results.values()))), links=links)
+
+
+def _outdated_benchmarks(benchmarks: BenchmarksBeside) -> Iterator[str]:
+    for folder in benchmarks.outdated:
+        yield f"The benchmark in {folder.name} was made with other pairs or scores: not shown."
+
+
+def _link(report: Path, page: Path) -> Link:
+    place = os.path.relpath(report, page.resolve().parent)
+    return Link(f"Report of the benchmark {report.parent.name}", Path(place).as_posix())

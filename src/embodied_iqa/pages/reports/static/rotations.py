@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from embodied_iqa.pages.reports.kit.page import Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
+from embodied_iqa.suites.static_benchmark.circular import CircularScore
 from embodied_iqa.suites.static_benchmark.judging import JudgeScore
-from embodied_iqa.suites.static_benchmark.vlm_scores import CircularScore, VlmScores
+from embodied_iqa.suites.static_benchmark.vlm_scores import VlmScores
 
 _PERCENT = (0.0, 100.0)
 
