@@ -44,7 +44,7 @@ def constants_of(tree: ast.Module, name: str, *, is_package: bool) -> dict[str, 
 
 
 def value_of(node: ast.AST, known: Mapping[str, str]) -> str | None:
-    """The text of an expression, with `UNKNOWN` for parts of it; None where it is no text."""
+    """The text of an expression, with `UNKNOWN` for parts of it; None where it is not text."""
     match node:
         case ast.Constant(value=str(text)):
             return text

@@ -37,7 +37,7 @@ def test_a_section_in_a_namespace_that_the_node_has_not_ends_it(ros_domain: int,
     path.write_text("/cel1/arm_node: {ros__parameters: {limits.tool_speed_mps: 0.05}}\n")
     words = [
         str(path),
-        "cel1/arm_node is no node of the graph in /cell1",
+        "cel1/arm_node is not a node of the graph in /cell1",
         "expected the section /cell1/arm_node",
     ]
     refused(ros_domain, "arm_node", ["-r", "__ns:=/cell1", "--params-file", str(path)], words)

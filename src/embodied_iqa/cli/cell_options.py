@@ -30,7 +30,7 @@ def cell_overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     """Return the parameters that these options set.
 
     Raises:
-        UsageError: ``--view`` is no name of a view.
+        UsageError: ``--view`` is not the name of a view.
     """
     named = {
         "camera_node.source": arguments.camera,

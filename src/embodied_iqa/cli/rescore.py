@@ -33,7 +33,7 @@ from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 
 FRAME_OPTIONS: Final = ("task", "topic", "state", "vlm", "vla", "distortion", "every", "schedule", "seed")
-"""Options of images that are no trial."""
+"""Options for images that are not a trial."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_frame_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of images that are no trial."""
+    """Add the options for images that are not a trial."""
     add = parser.add_argument_group("images of anybody").add_argument
     add("--task", metavar="WORDS", help="the instruction of all images; of a data set: instead of its own")
     add("--topic", action="append", metavar="VIEW=TOPIC", help="image topic of a camera; repeatable")

@@ -87,7 +87,7 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--workers", "2", "--ros"], "1 with --ros"),
         (["--attach"], "--attach needs --ros"),
         (["--namespace", "cell1"], "--namespace needs --ros"),
-        (["--ros", "--namespace", "cell 1"], "no namespace of ROS"),
+        (["--ros", "--namespace", "cell 1"], "not a ROS namespace"),
         (["--set", "nonsense"], "node.parameter=value"),
         (["--gate", "maybe"], "unknown gate"),
         (["--gate", "off,oracle", "--ros"], "no live gate knows the schedule"),

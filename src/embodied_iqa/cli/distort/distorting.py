@@ -43,12 +43,12 @@ class _Wanted:
 
 @dataclass(slots=True)
 class _Batch:
-    """A run: its options, the outputs in its folder, and the numbers of tried, made and kept ones."""
+    """A run: its options, the outputs in its folder, and the numbers of tried, written and kept ones."""
 
     options: BatchOptions
     manifest: Manifest
     done: int = 0
-    made: int = 0
+    written: int = 0
     kept: int = 0
 
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             for result in run_jobs(jobs, options, workers):
                 batch.manifest.add(result)
                 batch.done += 1
-                batch.made += isinstance(result, Record)
+                batch.written += isinstance(result, Record)
                 bars.update("distorting", batch.done + batch.kept, total)
     finally:
         batch.manifest.finish()
@@ -174,10 +174,10 @@ def _digest(image: CleanImage) -> str:
 def _report(arguments: argparse.Namespace, batch: _Batch, note: str) -> None:
     out, failed = arguments.out, batch.manifest.failed
     if getattr(arguments, "json", False):
-        tree = {"made": batch.made, "kept": batch.kept, "failed": [asdict(failure) for failure in failed]}
+        tree = {"made": batch.written, "kept": batch.kept, "failed": [asdict(failure) for failure in failed]}
         print(json.dumps(tree | {"manifest": str(out / "manifest.json")}))
     else:
-        print(f"{batch.made} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
+        print(f"{batch.written} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
         next_command("gate", "check", out, "--calibration", "FILE")
     if note:
         print(f"note: {note}", file=sys.stderr)

@@ -42,23 +42,23 @@ class CleanReport:
     """A camera and size in the report.
 
     Attributes:
-        found: The review.
+        review: What is noticed of its images.
         names: Of all images.
         files: Of the worst images, in their order; empty where none are written.
         suggestion: A tolerance that helps.
     """
 
-    found: CleanReview
+    review: CleanReview
     names: Sequence[str]
     files: tuple[Path, ...] = ()
     suggestion: Suggestion | None = None
 
     def lines(self) -> list[str]:
         """Return the report as text."""
-        made = self.found.calibration
+        made = self.review.calibration
         size = f"{made.width_px}x{made.height_px}"
-        lines = [f"  {made.view:5s} {size} from {made.n_frames} frames, of which {self.found.passed} pass"]
-        for one, file in zip(self.found.worst, self.files or [None] * len(self.found.worst), strict=True):
+        lines = [f"  {made.view:5s} {size} from {made.n_frames} frames, of which {self.review.passed} pass"]
+        for one, file in zip(self.review.worst, self.files or [None] * len(self.review.worst), strict=True):
             shown = f"  [{file}]" if file else ""
             verdict = one.verdict.name.lower()
             lines.append(f"    {verdict:6s} {self.names[one.index]}  {one.reason}{shown}")
@@ -71,7 +71,7 @@ class CleanReport:
 
     def values(self) -> dict[str, Any]:
         """Return the report for programs."""
-        made = self.found.calibration
+        made = self.review.calibration
         worst = [
             {
                 "name": self.names[one.index],
@@ -79,14 +79,14 @@ class CleanReport:
                 "reason": one.reason,
                 "image": str(self.files[place]) if self.files else None,
             }
-            for place, one in enumerate(self.found.worst)
+            for place, one in enumerate(self.review.worst)
         ]
         return {
             "view": made.view,
             "width_px": made.width_px,
             "height_px": made.height_px,
             "frames": made.n_frames,
-            "passed": self.found.passed,
+            "passed": self.review.passed,
             "worst": worst,
             "tolerate": _words(self.suggestion).split()[1] if self.suggestion else None,
         }

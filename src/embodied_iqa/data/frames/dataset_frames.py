@@ -40,7 +40,7 @@ class DatasetFrames:
         return self.dataset.views()
 
     def view_of(self, topic: str) -> View | None:
-        """Return the last part of a key as a view; None where it is no name of one."""
+        """Return the last part of a key as a view; None where it cannot name one."""
         return self._views[topic]
 
     def count(self, topics: Sequence[str] = ()) -> int:

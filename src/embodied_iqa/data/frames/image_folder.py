@@ -40,7 +40,7 @@ class FolderFrames:
         return {View(topic): topic for topic in self.topics if is_view(topic)}
 
     def view_of(self, topic: str) -> View | None:
-        """Return the camera of this name; None where it is no name of a view."""
+        """Return the camera of this name; None where it cannot name a view."""
         return View(topic) if is_view(topic) else None
 
     def count(self, topics: Sequence[str] = ()) -> int:

@@ -54,7 +54,7 @@ class ImageCounts:
 def as_numbers(rows: Sequence[Any]) -> NDArray[np.float64] | None:
     """Return numbers, one entry a row, ``(N, ...)`` with two axes or more.
 
-    None for values that are no numbers, or rows of different lengths.
+    None for values that are not numbers, or rows of different lengths.
     """
     try:
         values = np.asarray(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 import lz4.frame  # type: ignore[import-untyped]
@@ -100,6 +101,16 @@ def decompress_start(data: Buffer, mcap_name: str) -> Buffer:
                 return b""
     except (zstandard.ZstdError, RuntimeError, MemoryError):
         return b""
+
+
+def is_compressed_file(path: Path) -> bool:
+    """Return whether a file begins as zstd does: ``ros2 bag`` compressed it.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
 
 
 def is_compressed_message(data: Buffer) -> bool:

@@ -73,7 +73,7 @@ def recording_files(path: Path) -> tuple[Path, ...]:
     where they have the names that ``ros2 bag`` gives: that of the folder with a number, from 0 on.
 
     Raises:
-        RecordingReadError: The folder holds none, several that are no parts of one, or lacks a file that its
+        RecordingReadError: The folder holds none, several that are not parts of one, or lacks a file that its
             metadata names.
     """
     if not path.is_dir():

@@ -11,7 +11,7 @@ from typing import Final
 from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Metadata, Schema
 
-from embodied_iqa.data.recording.compression import ZSTD_MAGIC, is_compressed_message, plain_message
+from embodied_iqa.data.recording.compression import is_compressed_file, is_compressed_message, plain_message
 from embodied_iqa.data.recording.opening import checked_summary, is_sqlite, open_recording, reporting_damage
 from embodied_iqa.data.recording.recorded import RecordedMessage, RecordingPart, TopicInfo, merged_topics
 from embodied_iqa.data.recording.sqlite_part import SqlitePart
@@ -27,6 +27,7 @@ class McapPart:
 
     Attributes:
         path: As given.
+        is_compressed: Whether ``ros2 bag`` compressed the file.
         topics: By name, those that are serialised as CDR.
         foreign: Encoding of each other topic.
         start_ns: First log time; 0 without messages.
@@ -40,6 +41,7 @@ class McapPart:
         self.path = path
         self._file = open_recording(path)
         try:
+            self.is_compressed = is_compressed_file(path)
             self._reader = SeekingReader(self._file, validate_crcs=True)
             self._summary = checked_summary(path, self._file, self._reader)
             self.foreign = self._foreign()
@@ -50,12 +52,6 @@ class McapPart:
         chunks = self._summary.chunk_indexes
         self.start_ns = min((index.message_start_time for index in chunks), default=0)
         self.end_ns = max((index.message_end_time for index in chunks), default=0)
-
-    @property
-    def is_compressed(self) -> bool:
-        """Whether ``ros2 bag`` compressed the file."""
-        with self.path.open("rb") as file:
-            return file.read(len(ZSTD_MAGIC)) == ZSTD_MAGIC
 
     @property
     def has_messages(self) -> bool:

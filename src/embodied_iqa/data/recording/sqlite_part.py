@@ -15,7 +15,7 @@ import zstandard
 from mcap.records import Attachment, Metadata
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.recording.compression import ZSTD_MAGIC, is_compressed_message, plain_message
+from embodied_iqa.data.recording.compression import is_compressed_file, is_compressed_message, plain_message
 from embodied_iqa.data.recording.definitions import MessageDefinitions
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.recorded import NO_DEFINITION, RecordedMessage, TopicInfo, merged_topics
@@ -41,6 +41,7 @@ class SqlitePart:
 
     Attributes:
         path: As given.
+        is_compressed: Whether ``ros2 bag`` compressed the file.
         topics: By name, those that are serialised as CDR.
         foreign: Encoding of each other topic.
         start_ns: First time; 0 without messages.
@@ -52,7 +53,7 @@ class SqlitePart:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.is_compressed = _starts_with(path, ZSTD_MAGIC)
+        self.is_compressed = is_compressed_file(path)
         self._file = _unpacked(path) if self.is_compressed else None  # it exists as long as this part
         self._base = _connected(path, Path(self._file.name) if self._file is not None else path)
         try:
@@ -158,11 +159,6 @@ class SqlitePart:
             yield
         except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
             raise RecordingReadError(self.path, f"is damaged ({error})") from error
-
-
-def _starts_with(path: Path, magic: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(magic)) == magic
 
 
 def _connected(path: Path, file: Path) -> sqlite3.Connection:

@@ -43,7 +43,7 @@ def rgb_of_file(form: str, data: bytes) -> NDArray[np.uint8]:
         raise InputError("a compressed image is too large", expected=f"at most {_MOST_PIXELS} pixels")
     pixels = decode(data, cv2.IMREAD_UNCHANGED, "a compressed image")
     if encoding.startswith("bayer") and pixels.ndim == 2:
-        raise InputError("a compressed mosaic is no image", expected=_EXPECTED, got=form)
+        raise InputError("a compressed mosaic is not an image", expected=_EXPECTED, got=form)
     rgb = np.ascontiguousarray(_rgb_of(pixels, red_first=words[-1].startswith("rgb")))
     rgb.flags.writeable = False
     return rgb

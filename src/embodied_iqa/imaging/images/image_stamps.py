@@ -1,7 +1,9 @@
-"""Whether the stamp of a live image can date a lease: set, newer than the last, and not of the future."""
+"""Live images that are refused: whether a stamp can date a lease, and a count of each reason."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Final
 
 from embodied_iqa.base.errors import InputError
@@ -55,6 +57,29 @@ def check_stamp(stamp_ns: int, last_ns: int, now_ns: int, ahead_s: float = AHEAD
         )
 
 
-def is_power_of_ten(count: int) -> bool:
-    """Return whether the first, tenth, hundredth ... of a kind is reported."""
-    return str(count).rstrip("0") == "1"
+class RefusalCounts:
+    """Counts what is wrong with the images of a camera; reports the first, the tenth and so on of a reason.
+
+    Args:
+        view: The camera's view.
+        report: Receives lines for the user.
+        reasons: Those that are 0 at the start; others are counted when they come.
+    """
+
+    def __init__(self, view: str, report: Callable[[str], object], reasons: tuple[str, ...] = ()) -> None:
+        self._view, self._report = view, report
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(reasons, 0)
+
+    def add(self, reason: str, words: object) -> None:
+        """Count a reason; report it in words where its count is a power of ten."""
+        with self._lock:
+            count = self._counts[reason] = self._counts.get(reason, 0) + 1
+        if str(count).rstrip("0") == "1":
+            times = f" ({count} times)" if count > 1 else ""
+            self._report(f"{self._view}: {reason}: {words}{times}")
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts by reason."""
+        with self._lock:
+            return dict(self._counts)

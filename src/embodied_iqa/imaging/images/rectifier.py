@@ -36,7 +36,7 @@ class Rectifier:
         self.of = lens
         rotation = np.reshape(lens.r if any(lens.r) else _IDENTITY, (3, 3))
         if np.abs(rotation @ rotation.T - np.eye(3)).max() > _ORTHONORMAL:
-            raise InputError("R of a CameraInfo is no rotation", got=list(lens.r))
+            raise InputError("R of a CameraInfo is not a rotation", got=list(lens.r))
         k = np.reshape(lens.k, (3, 3))
         p = np.reshape(lens.p, (3, 4)) if any(lens.p) else np.column_stack([k, np.zeros(3)])
         if min(p[0, 0], p[1, 1]) <= 0.0 or not np.linalg.det(p[:, :3]) > 0.0:

@@ -21,7 +21,7 @@ from embodied_iqa.imaging.images.image_cdr import (
     image_from_cdr,
     stamp_from_cdr,
 )
-from embodied_iqa.imaging.images.image_stamps import AHEAD_S, RefusedImageError, check_stamp, is_power_of_ten
+from embodied_iqa.imaging.images.image_stamps import AHEAD_S, RefusalCounts, RefusedImageError, check_stamp
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.imaging.images.message_geometry import lens_from_info
 from embodied_iqa.imaging.images.rectifier import Rectifier
@@ -34,7 +34,6 @@ _SILENCE_S: Final = 2.0
 """Time without an image after which that is reported."""
 
 COUNTED: Final = (
-    "overtaken",
     "damaged",
     "stamp_zero",
     "stamp_repeated",
@@ -112,7 +111,8 @@ class TopicCamera:
         self._missed = missed
         self._clock = clock
         self._news = threading.Condition()
-        self._counts = dict.fromkeys(COUNTED, 0)
+        self._overtaken = 0
+        self._refused = RefusalCounts(view, report, COUNTED)
         self._waiting: bytes | None = None
         self._lens: LensCalibration | None = None
         self._rectifier: Rectifier | None = None
@@ -137,7 +137,8 @@ class TopicCamera:
     def counts(self) -> Mapping[str, int]:
         """Return how many images were lost, overtaken by a newer one or refused, by reason."""
         with self._news:
-            return {"lost": self._missed(), **self._counts}
+            counts = {"lost": self._missed(), "overtaken": self._overtaken}
+        return counts | self._refused.counts()
 
     # --- messages -------------------------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ class TopicCamera:
         with self._news:
             if self._closed:
                 return
-            self._counts["overtaken"] += self._waiting is not None
+            self._overtaken += self._waiting is not None
             self._waiting = cdr
             self._news.notify_all()
 
@@ -300,9 +301,5 @@ class TopicCamera:
         return depth
 
     def _count(self, reason: str, words: object) -> None:
-        with self._news:
-            self._counts[reason] += 1
-            count = self._counts[reason]
         self._cause = f"{reason}: {words}"
-        if is_power_of_ten(count):
-            self._report(f"{self._view}: {self._cause}" + (f" ({count} times)" if count > 1 else ""))
+        self._refused.add(reason, words)

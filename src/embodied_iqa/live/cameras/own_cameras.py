@@ -13,7 +13,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_code import load_factory, own_code
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.hand_eye import PoseAt
-from embodied_iqa.imaging.images.image_stamps import RefusedImageError, check_stamp, is_power_of_ten
+from embodied_iqa.imaging.images.image_stamps import RefusalCounts, RefusedImageError, check_stamp
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
 from embodied_iqa.live.cameras.camera_poses import followed_tool, known_poses
 from embodied_iqa.live.cameras.camera_rig import CameraRig, open_views
@@ -98,9 +98,9 @@ class OwnCamera:
     ) -> None:
         self._camera = camera
         self._pose_at = pose_at
-        self._clock_ns, self._report = clock_ns, report
+        self._clock_ns = clock_ns
         self._last_ns = 0
-        self.refused: dict[str, int] = {}
+        self._refused = RefusalCounts(view, report)
         self.without_pose = 0
         self.view = view
         self.is_live = hasattr(camera, "read_rgbd")
@@ -114,7 +114,11 @@ class OwnCamera:
     def counts(self) -> Mapping[str, int]:
         """Return what the user's camera counts, and the images that had no known pose or no usable stamp."""
         with own_code(f"camera {self.view} failed"):
-            return {"without_pose": self.without_pose, **self.refused, **self._camera.counts()}
+            return {**self.own_counts(), **self._camera.counts()}
+
+    def own_counts(self) -> dict[str, int]:
+        """Return how many images had no known pose or no usable stamp."""
+        return {"without_pose": self.without_pose, **self._refused.counts()}
 
     def read(self, deadline_s: float) -> Frame | None:
         """Return the next frame, with a pose where one is known."""
@@ -142,7 +146,7 @@ class OwnCamera:
         try:
             check_stamp(frame.stamp_ns, self._last_ns, self._clock_ns())
         except RefusedImageError as error:
-            self._refuse(error)
+            self._refused.add(error.reason, error)
             return None
         self._last_ns = frame.stamp_ns
         if self._pose_at is None or frame.T_base_camera is not None:
@@ -152,12 +156,6 @@ class OwnCamera:
             self.without_pose += 1
             return None
         return replace(frame, T_base_camera=T_base_camera)
-
-    def _refuse(self, error: RefusedImageError) -> None:
-        count = self.refused[error.reason] = self.refused.get(error.reason, 0) + 1
-        if is_power_of_ten(count):
-            times = f" ({count} times)" if count > 1 else ""
-            self._report(f"{self.view}: {error.reason}: {error}{times}")
 
 
 class _OwnTimedCameras(TimedCameras):
@@ -172,7 +170,7 @@ class _OwnTimedCameras(TimedCameras):
         values: dict[str, object] = {
             f"{camera.view} {name}": count
             for camera in self._own
-            for name, count in {"without_pose": camera.without_pose, **camera.refused}.items()
+            for name, count in camera.own_counts().items()
         }
         return Health(values=values)
 

@@ -227,22 +227,30 @@ def record_clean(
         executor = SingleThreadedExecutor(context=node.context)
         stack.callback(executor.shutdown, 0.0)
         executor.add_node(node)
-        recorder.begin()
-        next_s = 0.0
-        is_begun = False
-        while (progress := recorder.progress()).seconds < plan.seconds or not is_begun:
-            if not is_begun and all(progress.images.values()):
-                is_begun = True
-                recorder.begin()
-                continue
-            left_s = plan.seconds - progress.seconds if is_begun else _LOOK_S
-            executor.spin_once(timeout_sec=min(_LOOK_S, left_s))
-            if (now_s := time.monotonic()) >= next_s:
-                next_s = now_s + _LOOK_S
-                show(progress)
-                recorder.check(feed.health(), arm.problem if arm else "")
+        for progress in _recorded(recorder, plan.seconds, executor):
+            show(progress)
+            recorder.check(feed.health(), arm.problem if arm else "")
     show(done[0])
     return done[0]
+
+
+def _recorded(
+    recorder: CleanRecorder, seconds: float, executor: SingleThreadedExecutor
+) -> Iterator[CleanRecordingProgress]:
+    """Spin for a time from the first moment when every camera has an image; yield several times a second."""
+    recorder.begin()
+    next_s = 0.0
+    is_begun = False
+    while (progress := recorder.progress()).seconds < seconds or not is_begun:
+        if not is_begun and all(progress.images.values()):
+            is_begun = True
+            recorder.begin()
+            continue
+        left_s = seconds - progress.seconds if is_begun else _LOOK_S
+        executor.spin_once(timeout_sec=min(_LOOK_S, left_s))
+        if (now_s := time.monotonic()) >= next_s:
+            next_s = now_s + _LOOK_S
+            yield progress
 
 
 def _reasons(view: View, cameras: Health) -> str:

@@ -26,7 +26,7 @@ def running_nodes(
     parameters_name: str,
     *,
     isolated: bool = True,
-    beside_others: bool = False,
+    shares_domain: bool = False,
     namespace: str = "",
 ) -> Iterator[ProcessGroup]:
     """Start nodes, and stop them at the end; meanwhile this process is in their ROS domain.
@@ -36,7 +36,7 @@ def running_nodes(
         entries: The nodes to start.
         log_folder: Folder of their output and parameters.
         parameters_name: Name of the parameter file.
-        beside_others: Other people's nodes belong to it: where the user has set no domain, it is that of
+        shares_domain: Other people's nodes belong to it: where the user has set no domain, it is that of
             ROS's default, in which theirs are, instead of a free one.
         isolated: Reserve a ROS domain, or the one that the user has set; False: join nodes that run already.
         namespace: Of the nodes, such as ``/cell1``.
@@ -45,7 +45,7 @@ def running_nodes(
         InputError: Another session uses the domain, or a process cannot be started.
     """
     log_folder.mkdir(parents=True, exist_ok=True)
-    with _domain(beside_others=beside_others) if isolated else nullcontext():
+    with _domain(shares_domain=shares_domain) if isolated else nullcontext():
         environment = dict(os.environ)
         process_environment(environment)
         environment |= {"ROS_LOG_DIR": str(log_folder), SUPERVISOR: str(os.getpid())}
@@ -59,8 +59,8 @@ def running_nodes(
 
 
 @contextmanager
-def _domain(*, beside_others: bool) -> Iterator[None]:
-    if chosen := os.environ.get(_DOMAIN) or (_DEFAULT_DOMAIN if beside_others else ""):
+def _domain(*, shares_domain: bool) -> Iterator[None]:
+    if chosen := os.environ.get(_DOMAIN) or (_DEFAULT_DOMAIN if shares_domain else ""):
         with session_on(chosen):
             yield
         return

@@ -95,7 +95,7 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
         nodes_of(graph),
         log_folder,
         "parameters.yaml",
-        beside_others=graph.is_beside_others,
+        shares_domain=graph.shares_domain,
         namespace=place,
     ) as group:
         yield group.check

@@ -95,10 +95,10 @@ def dataset_average_precision(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a prediction found: bit k stands for threshold k."""
+    """Whether a prediction matches an object, or is ignored: bit k stands for threshold k."""
 
     score: float
-    found: int
+    matched: int
     ignored: int
 
 
@@ -211,7 +211,7 @@ def _interpolated(ranked: Sequence[_Outcome], bit: int, weights: Sequence[int]) 
         if outcome.ignored & bit:
             continue
         counted += 1
-        if outcome.found & bit:
+        if outcome.matched & bit:
             precisions.append((len(precisions) + 1) / counted)
     best = total = 0.0
     for precision, weight in zip(reversed(precisions), reversed(weights[: len(precisions)]), strict=True):

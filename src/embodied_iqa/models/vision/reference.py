@@ -125,7 +125,7 @@ def load_vision_models(
     for reference in references:
         request = VisionRequest(reference, loading or LoadingOptions(), progress)
         with own_code(f"{reference} cannot be loaded"):
-            models += [CheckedModel(model) for model in _made(request)]
+            models += [CheckedModel(model) for model in _models_of(request)]
     names = [model.info.name for model in models]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -133,7 +133,7 @@ def load_vision_models(
     return models
 
 
-def _made(request: VisionRequest) -> list[VisionModel]:
+def _models_of(request: VisionRequest) -> list[VisionModel]:
     if request.reference.backend is VisionBackend.PANEL:
         return _of_panel(request.reference)
     return cast("list[VisionModel]", load(_FACTORIES[request.reference.backend])(request))

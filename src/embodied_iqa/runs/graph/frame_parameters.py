@@ -38,10 +38,10 @@ class FrameParameters:
     prefix: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a prefix that is no beginning of a name."""
+        """Refuse a prefix that cannot begin a name."""
         if _PREFIX.fullmatch(self.prefix) is None:
             raise UsageError(
-                "frames.prefix is no beginning of a name",
+                "frames.prefix cannot begin a name",
                 expected="letters, digits and _, such as left_",
                 got=self.prefix,
             )

@@ -78,7 +78,7 @@ class GateOnlyParameters:
         """Return the topic of the images of each camera.
 
         Raises:
-            UsageError: There is another number of topics than of cameras, or a name is no name of a topic.
+            UsageError: There is another number of topics than of cameras, or a name is not a topic name.
         """
         views = self.views or tuple(dict.fromkeys(one.view for one in file.cameras)) or _ALONE
         names = tuple(str(view) for view in views)

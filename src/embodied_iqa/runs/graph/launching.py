@@ -77,7 +77,7 @@ def namespace_of(values: Mapping[str, str], including: str = "") -> str:
         including: Namespace that an including launch file has pushed; one with a slash replaces it.
 
     Raises:
-        UsageError: It is no namespace of ROS.
+        UsageError: It is not a ROS namespace.
     """
     own = values["namespace"]
     return parse_namespace(own if own.startswith("/") else f"{including.rstrip('/')}/{own}")

@@ -17,14 +17,14 @@ def parse_namespace(text: str) -> str:
         text: Such as ``cell1``, ``/cell1`` or ``site/cell1``; empty or ``/`` for none.
 
     Raises:
-        UsageError: It is no namespace of ROS.
+        UsageError: It is not a ROS namespace.
     """
     words = text.strip().strip("/")
     if not words:
         return ""
     namespace = f"/{words}"
     if _NAMESPACE.fullmatch(namespace) is None or "__" in namespace:
-        raise UsageError("no namespace of ROS", expected="letters, digits and _, such as cell1", got=text)
+        raise UsageError("not a ROS namespace", expected="letters, digits and _, such as cell1", got=text)
     return namespace
 
 

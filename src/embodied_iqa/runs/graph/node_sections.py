@@ -116,7 +116,7 @@ def refuse_lost(sections: Collection[Section], nodes: Collection[str], namespace
         place = f"{section.place.in_file(str(section.path))}: {section.node.removeprefix('/')}"
         if namespace:
             raise UsageError(
-                f"{place} is no node of the graph in {namespace}",
+                f"{place} is not a node of the graph in {namespace}",
                 expected=f"the section {namespace}/{name}, or {name} for any namespace",
                 got=section.node,
             )

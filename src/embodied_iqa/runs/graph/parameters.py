@@ -327,7 +327,7 @@ class GraphParameters:
     """Overrides of the quality of service of each node's topics, see `qos_overrides`."""
 
     @property
-    def is_beside_others(self) -> bool:
+    def shares_domain(self) -> bool:
         """Whether cameras or the driver of the arm are other people's nodes."""
         arm = self.arm_node
         is_driven = arm.robot is RobotKind.UR5 and arm.driver is ArmDriver.ROS2_CONTROL

@@ -153,7 +153,7 @@ def check_task(text: str, graph: GraphParameters, policies: Sequence[SubjectRefe
         policies: VLAs that are given the task, instead of that of vla_node.
 
     Raises:
-        UsageError: The cell does not know a word, it is no sentence, or a subject cannot parse it.
+        UsageError: The cell does not know a word, it is not a sentence, or a subject cannot parse it.
     """
     if graph.arm_node.robot.is_simulated:
         return str(parse_instruction(text))

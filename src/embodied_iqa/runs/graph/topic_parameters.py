@@ -144,7 +144,7 @@ def image_topics(image: str, transport: Transport, views: tuple[str, ...]) -> tu
         views: The cameras.
 
     Raises:
-        UsageError: There is another number of topics than of views, or a name is no name of a topic.
+        UsageError: There is another number of topics than of views, or a name is not a topic name.
     """
     images = _of_views("image", image, views)
     if transport is Transport.COMPRESSED:
@@ -166,9 +166,7 @@ def _of_views(name: str, value: str, views: tuple[str, ...]) -> tuple[str, ...]:
         )
     for word in words:
         if _NAME.fullmatch(word) is None:
-            raise UsageError(
-                f"topic.{name} is no name of a topic", expected="such as /top/image_raw", got=word
-            )
+            raise UsageError(f"topic.{name} is not a topic name", expected="such as /top/image_raw", got=word)
     return tuple(words)
 
 

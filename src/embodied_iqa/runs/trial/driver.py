@@ -35,7 +35,7 @@ class TrialDriver:
     def handle(self, event: Event | None, now_s: float, *, problem: str = "") -> list[Command]:
         """Return what to do after an event, or after a time without one.
 
-        Only the world moves a run on: where it says nothing, reports of the arm are no sign of life. A
+        Only the world moves a run on: where it says nothing, reports of the arm are not a sign of life. A
         command that waits for its reply has a deadline of its own, and a person may take their time.
 
         Args:

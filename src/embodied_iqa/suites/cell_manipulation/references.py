@@ -83,21 +83,21 @@ class References:
         """
         match self._subset:
             case Subset.COMMON_SENSE:
-                return self._one(_AREA_LIKE[name]) if name in _AREA_LIKE else self._by_knowledge(name)
+                return self._choice(_AREA_LIKE[name]) if name in _AREA_LIKE else self._by_knowledge(name)
             case Subset.SPATIAL:
                 found = list(self._by_place(name, used))
-                return self._one(found) if found else None
+                return self._choice(found) if found else None
             case Subset.VISUAL:
-                return self._one(list(self._by_look(name)))
+                return self._choice(list(self._by_look(name)))
         return f"the {name}"
 
     def _by_knowledge(self, name: str) -> str:
         item = self._object(name)
-        colour, like = self._one(_COLOUR_OF[item.colour]), self._one(_SHAPED_LIKE[item.kind])
+        colour, like = self._choice(_COLOUR_OF[item.colour]), self._choice(_SHAPED_LIKE[item.kind])
         phrases = [f"the {item.kind} with the colour of {colour}", f"the {item.colour} thing {like}"]
         if self._count(kind=item.kind) == 1:
             phrases.append(f"the thing {like}")
-        return self._one(phrases)
+        return self._choice(phrases)
 
     def _by_look(self, name: str) -> Iterator[str]:
         """Yield the phrases with the colour alone, and those with the shape or the mark alone that fit."""
@@ -132,7 +132,7 @@ class References:
     def _count(self, kind: Kind) -> int:
         return sum(item.kind is kind for item in self._cell.scene.objects)
 
-    def _one(self, options: Sequence[_T]) -> _T:
+    def _choice(self, options: Sequence[_T]) -> _T:
         return options[int(self._rng.integers(len(options)))]
 
 

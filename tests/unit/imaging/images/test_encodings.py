@@ -216,7 +216,7 @@ def test_jpeg_gray_alpha_and_16_bits() -> None:
         ("rgb8;", "unknown format"),
         ("16UC1; png compressed 16UC1", "a depth topic without compression"),
         ("16UC1; compressedDepth png", "unknown format"),
-        ("bayer_rggb8; png compressed bayer_rggb8", "mosaic is no image"),
+        ("bayer_rggb8; png compressed bayer_rggb8", "mosaic is not an image"),
     ],
 )
 def test_other_formats_are_named(form: str, said: str) -> None:

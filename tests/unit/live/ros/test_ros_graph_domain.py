@@ -31,9 +31,9 @@ def test_other_peoples_nodes_are_in_the_default_domain(
     monkeypatch.setattr(domain, "_shared_folder", lambda: tmp_path / "locks")
     monkeypatch.delenv("ROS_DOMAIN_ID")
     graph = resolve((), overrides, only_reads=True)
-    assert graph.is_beside_others is is_beside
-    with running_nodes(graph, (), tmp_path / "log", "p.yaml", beside_others=graph.is_beside_others):
+    assert graph.shares_domain is is_beside
+    with running_nodes(graph, (), tmp_path / "log", "p.yaml", shares_domain=graph.shares_domain):
         assert ("ROS_DOMAIN_ID" not in os.environ) is is_beside
     monkeypatch.setenv("ROS_DOMAIN_ID", "7")
-    with running_nodes(graph, (), tmp_path / "log", "p.yaml", beside_others=graph.is_beside_others):
+    with running_nodes(graph, (), tmp_path / "log", "p.yaml", shares_domain=graph.shares_domain):
         assert os.environ["ROS_DOMAIN_ID"] == "7"

@@ -256,5 +256,5 @@ def test_names_of_joints_are_those_of_a_ur_with_a_prefix() -> None:
     for wrong in (("a",) * 6, ("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e", "gripper")):
         with pytest.raises(UsageError, match="expected six names, from base to flange"):
             ArmParameters(joints=wrong)
-    with pytest.raises(UsageError, match="prefix is no beginning of a name"):
+    with pytest.raises(UsageError, match="prefix cannot begin a name"):
         FrameParameters(prefix="left/")

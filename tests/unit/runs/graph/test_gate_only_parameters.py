@@ -55,14 +55,14 @@ def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
     [
         ({"image": "/one,/two", "calibration": "mine.yaml"}, "does not name one topic for each view"),
         ({"image": "/one", "views": "top,side"}, "does not name one topic for each view"),
-        ({"image": "/one two"}, "is no name of a topic"),
+        ({"image": "/one two"}, "is not a topic name"),
         ({"image": "/one/compressed"}, "expected topic.transport: compressed"),
         ({"image": "/one", "calibration": "yours.yaml"}, "yours.yaml"),
         ({"image": "/one", "mode": "sharp"}, "available: on, shadow, off"),
         ({"image": "/one", "judge": "magic"}, "expected statistics, learned or metric:NAME"),
         ({"image": "/one", "name": "my gate"}, "no name of a node; expected letters, digits and _"),
         ({"image": "/one", "name": ""}, "no name of a node"),
-        ({"image": "/one", "namespace": "cell-1"}, "no namespace of ROS"),
+        ({"image": "/one", "namespace": "cell-1"}, "not a ROS namespace"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_starts(

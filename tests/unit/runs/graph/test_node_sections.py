@@ -42,7 +42,7 @@ def test_what_is_for_others_is_left_alone(path: Path, section: str):
 
 @pytest.mark.parametrize("section", ["/cell2/arm_node", "/cel1/arm_node", "/site/cell1/arm_node"])
 def test_a_section_in_a_namespace_that_no_node_has_is_refused(path: Path, section: str):
-    words = rf"{section[1:]} is no node of the graph in /cell1; expected the section /cell1/arm_node, or "
+    words = rf"{section[1:]} is not a node of the graph in /cell1; expected the section /cell1/arm_node, or "
     with pytest.raises(UsageError, match=words):
         speed(path, f"{section}: {{{SLOW}}}\n", "/cell1")
 
@@ -55,7 +55,7 @@ def test_a_file_for_several_cells_is_read_by_each(path: Path, other: str):
 
 def test_a_slip_of_the_namespace_is_refused_beside_a_right_section(path: Path):
     text = f"/cell1/gate_node: {{ros__parameters: {{}}}}\n/cel1/arm_node: {{{SLOW}}}\n"
-    with pytest.raises(UsageError, match=r"cel1/arm_node is no node of the graph in /cell1"):
+    with pytest.raises(UsageError, match=r"cel1/arm_node is not a node of the graph in /cell1"):
         speed(path, text, "/cell1")
 
 
@@ -118,5 +118,5 @@ def test_a_namespace_has_one_form(text: str, namespace: str):
 
 @pytest.mark.parametrize("text", ["cell-1", "1cell", "a//b", "zelle ü", "a__b"])
 def test_what_is_no_namespace_is_refused(text: str):
-    with pytest.raises(UsageError, match="no namespace of ROS; expected letters"):
+    with pytest.raises(UsageError, match="not a ROS namespace; expected letters"):
         parse_namespace(text)

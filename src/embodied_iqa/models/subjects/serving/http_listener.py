@@ -12,9 +12,14 @@ from typing import Any, Final, TypeAlias
 
 import h11
 
-from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.subjects.serving.admission import Admission
-from embodied_iqa.models.subjects.serving.listener import HEALTH_PATH, ServingOptions, is_foreign, is_known
+from embodied_iqa.models.subjects.serving.listener import (
+    HEALTH_PATH,
+    ServingOptions,
+    is_foreign,
+    is_known,
+    reporting_port,
+)
 from embodied_iqa.models.subjects.wire import json_arrays
 
 _HEAD_BYTES: Final = 1 << 14
@@ -94,11 +99,8 @@ class HttpListener:
             InputError: The port cannot be listened on.
         """
         options = self._options
-        try:
+        with reporting_port(options):
             server = await asyncio.start_server(self._accept, options.host, options.port)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InputError(f"cannot listen on {options.host}:{options.port}: {reason}") from None
         try:
             yield server.sockets[0].getsockname()[1]
         finally:
@@ -135,7 +137,7 @@ class HttpListener:
             question = await self._question(link, request)
             reply = await self._reply(question)
         except h11.RemoteProtocolError as error:
-            reply = HttpReply(HTTPStatus(error.error_status_hint), "this is no HTTP request")
+            reply = HttpReply(HTTPStatus(error.error_status_hint), "not an HTTP request")
             await link.send(reply, last=True)
             return False
         except _RefusedError as refusal:

@@ -8,7 +8,8 @@ import hmac
 import http
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -106,7 +107,7 @@ class Listener:
         options = self._options
         quiet = logging.getLogger("embodied_iqa.serving")
         quiet.setLevel(logging.CRITICAL)  # no traceback when a client disconnects
-        try:
+        with reporting_port(options):
             server: Server = await serve(
                 self._talk,
                 options.host,
@@ -119,9 +120,6 @@ class Listener:
                 process_request=self._admit,
                 logger=quiet,
             )
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InputError(f"cannot listen on {options.host}:{options.port}: {reason}") from None
         try:
             yield next(iter(server.sockets)).getsockname()[1]
         finally:
@@ -173,22 +171,50 @@ class Listener:
         self._clients.leave(connection)
 
 
-async def serve_until_stopped(
-    listening: Callable[[], AbstractAsyncContextManager[int]], ready: Callable[[int], None]
-) -> None:
-    """Listen until SIGINT or SIGTERM.
+@contextlib.contextmanager
+def reporting_port(options: ServingOptions) -> Iterator[None]:
+    """Report a port that cannot be listened on in the block.
 
-    Args:
-        listening: Listens inside of the block that it gives.
-        ready: Called with the port once clients are welcome.
+    Raises:
+        InputError: As said.
     """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    async with listening() as port:
-        ready(port)
-        await stop.wait()
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot listen on {options.host}:{options.port}: {reason}") from None
+
+
+class StoppableServer(ABC):
+    """Serves in a block, or until a signal."""
+
+    @abstractmethod
+    def listening(self) -> AbstractAsyncContextManager[int]:
+        """Serve inside of the block; gives the port.
+
+        Raises:
+            InputError: The port cannot be listened on.
+        """
+
+    def run(self, ready: Callable[[int], None]) -> None:
+        """Serve until SIGINT or SIGTERM.
+
+        Args:
+            ready: Called with the port once clients are welcome.
+
+        Raises:
+            InputError: The port cannot be listened on.
+        """
+        asyncio.run(self._serve(ready))
+
+    async def _serve(self, ready: Callable[[int], None]) -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        async with self.listening() as port:
+            ready(port)
+            await stop.wait()
 
 
 def _is_loopback(host: str) -> bool:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Final
 
 from websockets.asyncio.server import ServerConnection
 
 from embodied_iqa.models.subjects.inference import InferenceQueue
 from embodied_iqa.models.subjects.serving.conversation import Conversation, Servable, SubjectQueue
-from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, serve_until_stopped
+from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, StoppableServer
 
 _LAST_ANSWER_S: Final = 5.0
 
 
-class PolicyServer:
-    """Serves one subject until it is stopped.
+class PolicyServer(StoppableServer):
+    """Serves one subject.
 
     Args:
         subject: The subject.
@@ -29,17 +29,6 @@ class PolicyServer:
         self._options = options
         self._queue: SubjectQueue | None = None
         self._listener = Listener(options, self._converse, self._is_healthy)
-
-    def run(self, ready: Callable[[int], None]) -> None:
-        """Serve until SIGINT or SIGTERM.
-
-        Args:
-            ready: Called with the port once clients are welcome.
-
-        Raises:
-            InputError: The port cannot be listened on.
-        """
-        asyncio.run(serve_until_stopped(self.listening, ready))
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:

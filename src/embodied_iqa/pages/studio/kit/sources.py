@@ -70,7 +70,7 @@ class Sources:
 
     def all(self) -> tuple[Source, ...]:
         """Return the sources by name; a source keeps its name as long as the studio runs."""
-        found = dict.fromkeys(_found(self._folders))
+        found = dict.fromkeys(_sources_in(self._folders))
         for path, kind in found:
             if path not in self._known:
                 self._known[path] = Source(self._free_name(path), kind, path)
@@ -112,7 +112,7 @@ def kind_of(path: Path) -> SourceKind | None:
     return None
 
 
-def _found(folders: Iterable[Path]) -> Iterator[tuple[Path, SourceKind]]:
+def _sources_in(folders: Iterable[Path]) -> Iterator[tuple[Path, SourceKind]]:
     """Yield the sources at the folders, or directly below those that are none."""
     for folder in folders:
         kind = kind_of(folder)

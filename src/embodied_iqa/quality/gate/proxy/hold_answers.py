@@ -51,7 +51,7 @@ class HoldOptions:
     Attributes:
         kind: The answer.
         state: Keys of the state, joined in this order, as wide as an action; for `HoldKind.REPEAT`.
-        absolute: Columns of an action that are no change, such as a gripper, with the keys of their state;
+        absolute: Columns of an action that are not a change, such as a gripper, with the keys of their state;
             for `HoldKind.ZERO`.
         last_s: Greatest age of the observation of the released answer, for `HoldKind.LAST` [s].
     """
@@ -154,5 +154,7 @@ def _numbers(values: Mapping[str, list[Any]], key: str) -> NDArray[np.float64]:
     """Return ``(N,)`` finite numbers of the observation."""
     value = np.asarray(one_value(values, key))
     if value.dtype.kind not in "iuf" or value.ndim > 1 or not np.isfinite(value).all():
-        raise InputError(f"{key} is no state", expected="finite numbers", got=(str(value.dtype), value.shape))
+        raise InputError(
+            f"{key} is not a state", expected="finite numbers", got=(str(value.dtype), value.shape)
+        )
     return np.atleast_1d(value).astype(np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.models.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 from embodied_iqa.models.subjects.serving.admission import Admission
 from embodied_iqa.models.subjects.serving.http_listener import HttpListener, HttpQuestion, HttpReply
-from embodied_iqa.models.subjects.serving.listener import ServingOptions, serve_until_stopped
+from embodied_iqa.models.subjects.serving.listener import ServingOptions, StoppableServer
 from embodied_iqa.models.subjects.wire.errors import DeadlineError, WireError, one_line
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH, OpenVlaClient
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -95,8 +95,8 @@ class _Session:
         )
 
 
-class OpenVlaProxy:
-    """Serves a policy behind the gate until it is stopped.
+class OpenVlaProxy(StoppableServer):
+    """Serves a policy behind the gate.
 
     Args:
         setting: The gate.
@@ -114,17 +114,6 @@ class OpenVlaProxy:
         self._clients: Admission[tuple[str, str]] = Admission(
             options.most_connections, options.most_per_address, options.idle_s
         )
-
-    def run(self, ready: Callable[[int], None]) -> None:
-        """Serve until SIGINT or SIGTERM.
-
-        Args:
-            ready: Called with the port once clients are welcome.
-
-        Raises:
-            InputError: The port cannot be listened on.
-        """
-        asyncio.run(serve_until_stopped(self.listening, ready))
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:

@@ -14,7 +14,7 @@ from websockets.frames import CloseCode
 
 from embodied_iqa.models.subjects.inference import InferenceQueue
 from embodied_iqa.models.subjects.serving.conversation import Conversation, SubjectQueue
-from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, serve_until_stopped
+from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, StoppableServer
 from embodied_iqa.models.subjects.wire.errors import WireError, one_line
 from embodied_iqa.models.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
@@ -129,8 +129,8 @@ class _Session:
         return answer
 
 
-class GateProxy:
-    """Serves a policy behind the gate until it is stopped.
+class GateProxy(StoppableServer):
+    """Serves a policy behind the gate.
 
     Args:
         setting: The gate.
@@ -144,17 +144,6 @@ class GateProxy:
         self._options = options
         pages = {LIVE_PATH: lambda: json.dumps(setting.live())}
         self._listener = Listener(options, self._converse, lambda: True, pages)
-
-    def run(self, ready: Callable[[int], None]) -> None:
-        """Serve until SIGINT or SIGTERM.
-
-        Args:
-            ready: Called with the port once clients are welcome.
-
-        Raises:
-            InputError: The port cannot be listened on.
-        """
-        asyncio.run(serve_until_stopped(self.listening, ready))
 
     def listening(self) -> AbstractAsyncContextManager[int]:
         """Serve inside of the block; gives the port."""

@@ -32,7 +32,7 @@ CROP_PX: Final = 224
 class CocoSource:
     """Images with instances; those without any are left out and counted, those with a bad annotation named.
 
-    The region of interest is all instances that are no crowd. Classifiers see the whole image where an
+    The region of interest is all instances that are not a crowd. Classifiers see the whole image where an
     annotation without a box gives its class, otherwise a cut of the largest object.
 
     Attributes:

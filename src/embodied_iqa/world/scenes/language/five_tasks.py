@@ -91,7 +91,7 @@ def make_tasks(
     graph = SceneGraph(scene, view)
     possible = feasible_steps(scene, graph)
     if main is None:
-        main = _one(rng, [task for task in possible if task.object == scene.names[0]] or possible, 1)
+        main = _choice(rng, [task for task in possible if task.object == scene.names[0]] or possible, 1)
     elif main not in possible:
         raise UsageError(
             f"the scene does not afford the task, as the {view} camera shows it",
@@ -188,12 +188,12 @@ def _names_itself(draft: _Draft) -> bool:
 def _choose(rng: np.random.Generator, drafts: list[_Draft], used: set[Verb], rank: int) -> _Draft:
     """Draw a verb, preferably one of no easier task, then a form, a type of noun and a draft."""
     verbs = {draft.instruction.verb for draft in drafts}
-    verb = _one(rng, sorted(verbs - used or verbs), rank)
+    verb = _choice(rng, sorted(verbs - used or verbs), rank)
     drafts = [draft for draft in drafts if draft.instruction.verb is verb]
-    form = _one(rng, sorted({draft.form for draft in drafts}), rank)
+    form = _choice(rng, sorted({draft.form for draft in drafts}), rank)
     drafts = [draft for draft in drafts if draft.form is form]
-    sort = _one(rng, sorted({draft.noun for draft in drafts}), rank)
-    return _one(rng, [draft for draft in drafts if draft.noun == sort], rank)
+    sort = _choice(rng, sorted({draft.noun for draft in drafts}), rank)
+    return _choice(rng, [draft for draft in drafts if draft.noun == sort], rank)
 
 
 def _choose_pair(
@@ -202,11 +202,11 @@ def _choose_pair(
     """Draw two verbs, preferably new and different ones, then objects."""
     novelty = [len({a.verb, b.verb} - used) + (a.verb is not b.verb) for a, b in pairs]
     best = [pair for pair, new in zip(pairs, novelty, strict=True) if new == max(novelty)]
-    verbs = _one(rng, sorted({(first.verb, second.verb) for first, second in best}), MAX_RANK)
-    return _one(rng, [pair for pair in best if (pair[0].verb, pair[1].verb) == verbs], MAX_RANK)
+    verbs = _choice(rng, sorted({(first.verb, second.verb) for first, second in best}), MAX_RANK)
+    return _choice(rng, [pair for pair in best if (pair[0].verb, pair[1].verb) == verbs], MAX_RANK)
 
 
-def _one(rng: np.random.Generator, options: Sequence[_T], rank: int) -> _T:
+def _choice(rng: np.random.Generator, options: Sequence[_T], rank: int) -> _T:
     if not options:
         raise UsageError(
             f"the image of the scene allows no task of rank {rank}",

@@ -104,7 +104,7 @@ class Wording:
             canonical: Use an order that `parse_instruction` supports.
         """
         fronted = not canonical and verb in _FRONTED and self._chance(_FRONTED_PART)
-        phrase = self._one(_FRONTED[verb] if fronted else _PHRASES[verb])
+        phrase = self._choice(_FRONTED[verb] if fronted else _PHRASES[verb])
         goal = "" if destination is None else self.reference(destination)
         text = phrase.format(o=self.reference(thing), d=goal)
         return text if fronted else self._politely(text)
@@ -113,7 +113,7 @@ class Wording:
         """Return the sentence of two steps, each in plain words."""
         if first.object == second.object:
             return self._politely(f"{self._step(first)} and {self._step(second, it=True)}")
-        text = self._one(_SEQUENCES).format(a=self._step(first), b=self._step(second))
+        text = self._choice(_SEQUENCES).format(a=self._step(first), b=self._step(second))
         return text if text.startswith(("before", "first")) else self._politely(text)
 
     def reference(self, reference: Reference) -> str:
@@ -122,22 +122,22 @@ class Wording:
         names = [self._name(thing) for thing in reference.anchors]
         match reference.form:
             case Form.SIZE | Form.POSITION if reference.extreme is not None:
-                return self._one(_EXTREME_WORDS[reference.extreme]).format(n=noun)
+                return self._choice(_EXTREME_WORDS[reference.extreme]).format(n=noun)
             case Form.SIDE if reference.side is not None:
-                link = self._one(("", "that is ", "which is "))
-                return f"the {noun} {link}{self._one(_SIDE_WORDS[reference.side])} {names[0]}"
+                link = self._choice(("", "that is ", "which is "))
+                return f"the {noun} {link}{self._choice(_SIDE_WORDS[reference.side])} {names[0]}"
             case Form.NEAREST:
-                return f"the {noun} {self._one(('nearest to', 'closest to'))} {names[0]}"
+                return f"the {noun} {self._choice(('nearest to', 'closest to'))} {names[0]}"
             case Form.BETWEEN:
-                return f"the {noun} {self._one(('', 'that is '))}between {names[0]} and {names[1]}"
+                return f"the {noun} {self._choice(('', 'that is '))}between {names[0]} and {names[1]}"
             case Form.EXCLUSION:
-                return f"the {noun} {self._one(('that is', 'which is'))} {_excluded(reference.excluded)}"
+                return f"the {noun} {self._choice(('that is', 'which is'))} {_excluded(reference.excluded)}"
         return f"the {noun}"
 
     def _step(self, task: Instruction, *, it: bool = False) -> str:
         phrases = _PHRASES[task.verb][:1] if it else _PHRASES[task.verb]
         goal = "" if task.destination is None else self._name(task.destination)
-        return self._one(phrases).format(o="it" if it else self._name(task.object), d=goal)
+        return self._choice(phrases).format(o="it" if it else self._name(task.object), d=goal)
 
     def _name(self, thing: Thing) -> str:
         return f"the {self._noun(head_of(thing))}"
@@ -149,16 +149,16 @@ class Wording:
         elif head.category is not None:
             noun = _CATEGORY_WORDS[head.category]
         else:
-            noun = self._one(("object", "thing"))
+            noun = self._choice(("object", "thing"))
         return describe(noun, head.colour, head.mark, head.size)
 
     def _politely(self, text: str) -> str:
-        return self._one(_POLITE).format(t=text) if self._chance(_POLITE_PART) else text
+        return self._choice(_POLITE).format(t=text) if self._chance(_POLITE_PART) else text
 
     def _chance(self, part: float) -> bool:
         return bool(self._rng.random() < part)
 
-    def _one(self, options: Sequence[_T]) -> _T:
+    def _choice(self, options: Sequence[_T]) -> _T:
         return options[int(self._rng.integers(len(options)))]
 
 
