@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from style_sources import ROOT, project_files
+from style_sources import PACKAGE, ROOT, project_files
 
 LONGEST = 100
 README_LINES = 120
@@ -23,6 +23,8 @@ _PATH = re.compile(
 )
 ELSEWHERE = {"docker/.env", "docs/norm_stats.md", "scripts/serve_policy.py"}
 """Made by users, or in another repository (openpi)."""
+_PLACE = re.compile(r"[\w.*/-]+(?:/[\w.*-]*|\.(?:py|j2|md|txt|sh))")
+_NAME = re.compile(r"(?:\w+\.)*(?=\w*[A-Z_]|\w+\()(\w+)(?:\(\w*\))?")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
 
@@ -107,6 +109,36 @@ def test_pages_that_the_code_names_exist() -> None:
 def test_paths_in_code_marks_exist(page: Path) -> None:
     paths = {path for span in _CODE_SPAN.findall(_prose(page)) for path in _PATH.findall(span)}
     assert {path for path in paths - ELSEWHERE if not (ROOT / path).exists()} == set()
+
+
+def _additions() -> dict[str, list[str]]:
+    """What CONTRIBUTING.md says can be added, each with the words in code marks of its paragraph."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = page.split("\n## Where to add\n")[1].split("\n## ")[0]
+    return {
+        paragraph.partition("**")[0]: [span.strip("`") for span in _CODE_SPAN.findall(paragraph)]
+        for paragraph in section.split("\n- **")[1:]
+    }
+
+
+def _places(word: str, named: list[Path]) -> list[Path]:
+    """Files and folders of a path: in the checkout, the package, or a folder that was named before."""
+    folders = [path if path.is_dir() else path.parent for path in named]
+    return next(filter(None, (sorted(folder.glob(word)) for folder in (ROOT, PACKAGE, *folders))), [])
+
+
+@pytest.mark.parametrize("what", _additions())
+def test_where_something_is_added_there_is_what_is_named(what: str) -> None:
+    words = _additions()[what]
+    named: list[Path] = []
+    for word in (word for word in words if _PLACE.fullmatch(word)):
+        found = _places(word.rstrip("/"), named)
+        assert found, f"{word}: no such file"
+        named += found
+    files = {file for path in named for file in (path.rglob("*") if path.is_dir() else [path])}
+    texts = [file.read_text(encoding="utf-8") for file in files if file.suffix in {".py", ".j2", ".txt"}]
+    names = {match[1] for word in words if (match := _NAME.fullmatch(word))}
+    assert {name for name in names if not any(name in text for text in texts)} == set()
 
 
 def test_the_readme_is_short() -> None:
