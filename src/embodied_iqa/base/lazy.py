@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, Final
 
@@ -40,8 +42,30 @@ def load(target: str, install: str = "") -> Any:
         UsageError: The module has no such attribute.
     """
     module, _, attribute = target.partition(":")
-    try:
+    with importing(module, install):
         found = importlib.import_module(module)
+    if not attribute:
+        return found
+    try:
+        return attrgetter(attribute)(found)
+    except AttributeError:
+        public = sorted(name for name in vars(found) if not name.startswith("_"))
+        raise UsageError(f"{module} has no {attribute}", available=public) from None
+
+
+@contextmanager
+def importing(module: str, install: str = "") -> Iterator[None]:
+    """Report a library that ordinary imports in the block lack, as `load` does.
+
+    Args:
+        module: What is imported, for the message.
+        install: See `load`.
+
+    Raises:
+        MissingDependencyError: A library is not installed or cannot be loaded.
+    """
+    try:
+        yield
     except ModuleNotFoundError as error:
         missing = error.name or module
         if missing.partition(".")[0] == _PACKAGE:
@@ -53,13 +77,6 @@ def load(target: str, install: str = "") -> Any:
             raise
         message = f"{module} cannot be loaded: {first_line(error)}"
         raise MissingDependencyError(message, expected=install) from error
-    if not attribute:
-        return found
-    try:
-        return attrgetter(attribute)(found)
-    except AttributeError:
-        public = sorted(name for name in vars(found) if not name.startswith("_"))
-        raise UsageError(f"{module} has no {attribute}", available=public) from None
 
 
 def install_of(module: str) -> str | None:

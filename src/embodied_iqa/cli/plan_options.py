@@ -45,6 +45,12 @@ def add_workers(parser: argparse.ArgumentParser, what: str = "processes that mea
     add("--workers", type=number, default=1, metavar="N", help=f"{what} (default 1)")
 
 
+def add_every(parser: argparse.ArgumentParser) -> None:
+    """Add `--every`, 1 by default."""
+    add, number = parser.add_argument, at_least(1)
+    add("--every", type=number, default=1, metavar="N", help="only each Nth episode (default 1)")
+
+
 def add_engine_options(parser: argparse.ArgumentParser, what: str = "blocks in parallel") -> None:
     """Add `--workers`, `--engine` and `--ray-address`.
 

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import INSTALL_ALL, load
+from embodied_iqa.base.lazy import INSTALL_ALL, importing
 from embodied_iqa.models.subjects.wire.tokens import token_from
 
-_INSTALL = INSTALL_ALL
 _LAST_PORT = 65535
 
 
@@ -47,9 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("wrong --port", expected=f"0 to {_LAST_PORT}", got=arguments.port)
     if arguments.gate_token_env and not arguments.gate:
         raise UsageError("--gate-token-env needs --gate")
-    server = load("embodied_iqa.pages.studio.server", install=_INSTALL)
-    studio = load("embodied_iqa.pages.studio.kit.context:Studio", install=_INSTALL)
-    address = load("embodied_iqa.pages.studio.kit.security:Address")(arguments.host, arguments.port)
+    with importing("the studio", INSTALL_ALL):
+        from embodied_iqa.pages.studio import server
+        from embodied_iqa.pages.studio.kit.context import Studio
+        from embodied_iqa.pages.studio.kit.security import Address
+        from embodied_iqa.pages.studio.watch.gate_page import GatePlace
+    address = Address(arguments.host, arguments.port)
     token = token_from(arguments.token_env)
     if not token and not address.is_loopback:
         token = server.new_token()
@@ -60,10 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
     runs = Path("runs")
     folders = arguments.folders or [runs if runs.is_dir() else Path()]
-    shown = studio.of(folders, token)
+    shown = Studio.of(folders, token)
     if arguments.gate:
-        place = load("embodied_iqa.pages.studio.watch.gate_page:GatePlace", install=_INSTALL)
-        shown.gate = place.of(arguments.gate, token_from(arguments.gate_token_env))
+        shown.gate = GatePlace.of(arguments.gate, token_from(arguments.gate_token_env))
     server.serve(shown, arguments.host, arguments.port, _say)
     return 0
 

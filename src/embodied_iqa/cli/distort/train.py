@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.lazy import load
+from embodied_iqa.base.lazy import importing
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.imaging.distortions.references import images_of_folder, scikit_photographs
 
@@ -16,9 +16,8 @@ _SMOOTHING: Final = 0.02
 
 def run(arguments: argparse.Namespace) -> int:
     """Train on photographs of scikit-image, or on a folder, and write the network."""
-    training = load(
-        "embodied_iqa.imaging.distortions.denoiser_training", "pip install -r requirements/models.txt"
-    )
+    with importing("the training", "pip install -r requirements/models.txt"):
+        from embodied_iqa.imaging.distortions import denoiser_training as training
     given = {name: getattr(arguments, name) for name in ("steps", "seed") if hasattr(arguments, name)}
     recipe = training.TrainingRecipe(**given)
     folder = getattr(arguments, "references", None)

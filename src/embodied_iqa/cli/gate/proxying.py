@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import load
+from embodied_iqa.base.lazy import importing
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -30,7 +30,6 @@ from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
 from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
 
-_RECORDER: Final = "embodied_iqa.quality.gate.proxy.recording:ProxyRecorder"
 _JUDGING_S: Final = 10.0
 """Longest time from an observation to its answer, besides that of the policy."""
 _OPENPI: Final = ("openpi", "openpi+wss")
@@ -73,8 +72,10 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
     if arguments.record is None:
         yield replace(setting, witness=live.look, live=live.snapshot)
         return
-    make = load(_RECORDER, "pip install 'embodied_iqa[gate,record]'")
-    recorder = make(arguments.record, setting.options, arguments.record_mib << 20)
+    with importing("the recorder", "pip install 'embodied_iqa[gate,record]'"):
+        from embodied_iqa.quality.gate.proxy.recording import ProxyRecorder
+
+    recorder = ProxyRecorder(arguments.record, setting.options, arguments.record_mib << 20)
 
     def watch(answered: Answered) -> None:
         live.look(answered)

@@ -11,7 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
-from embodied_iqa.cli.plan_options import add_workers, at_least
+from embodied_iqa.cli.plan_options import add_every, add_workers, at_least
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
@@ -38,13 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--confidence", type=float, metavar="P", help=confidence)
     number = f"distortions of each image, at one random level each (default: {_DISTORTIONS})"
     add("--distortions", type=int, default=_DISTORTIONS, metavar="N", help=number)
-    add(
-        "--every",
-        type=at_least(1),
-        default=1,
-        metavar="N",
-        help="only each Nth episode (default: 1)",
-    )
+    add_every(parser)
     add(
         "--seed",
         type=at_least(0),

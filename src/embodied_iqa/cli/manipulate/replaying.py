@@ -7,7 +7,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.progress import track
-from embodied_iqa.cli.plan_options import at_least
+from embodied_iqa.cli.plan_options import add_every
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
 from embodied_iqa.suites.cell_manipulation.planning.transcript import replay
@@ -17,13 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("run", type=Path, metavar="RUN", help="folder of `embodied-iqa evaluate manipulation`")
-    add(
-        "--every",
-        type=at_least(1),
-        default=1,
-        metavar="N",
-        help="only each Nth episode (default 1)",
-    )
+    add_every(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
