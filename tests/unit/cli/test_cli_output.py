@@ -14,6 +14,7 @@ import pytest
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli.experiment.table import print_table
 from embodied_iqa.cli.main import main, parse
+from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.codecs import write_image
@@ -116,6 +117,31 @@ def test_tables_of_results_fit_80_columns(
     _fits(text)
     assert "123/456/789" in text
     assert "reject" in text.split(), "the word is not broken"
+
+
+def _printed(
+    capsys: pytest.CaptureFixture[str], headings: tuple[str, ...], row: tuple[str, ...]
+) -> list[str]:
+    table = table_of(*headings)
+    table.add_row(*row)
+    console().print(table)
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_table_breaks_no_word_and_is_stacked_where_it_would(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    heading, *lines = _printed(capsys, ("what", "measured", "remark"), ("gripper", "0.25", "no " * 20))
+    assert heading.split() == ["what", "measured", "remark"]
+    assert lines[0].startswith("gripper 0.25     no no")
+    assert " ".join(lines).split().count("no") == 20
+    full = _printed(capsys, ("four", "four") * 4, ("1234", "5678") * 4)
+    assert full == [" ".join(["four"] * 8), " ".join(["1234", "5678"] * 4)]
+    stacked = _printed(capsys, tuple(f"column {at}" for at in range(9)), ("reference",) * 9)
+    assert stacked == [*(f"column {at}  reference" for at in range(9)), ""]
+    path = "runs/" + "x" * 60
+    assert _printed(capsys, ("file", "ms"), (path, "1.5"))[1].split() == [path[:36], "1.5"]
 
 
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import json
 from decimal import Decimal
 from typing import Final
 
-from rich.measure import Measurement
-
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.data.database import joined_runs
 from embodied_iqa.data.database.building.merge import merge_databases
@@ -63,23 +61,11 @@ def sql(arguments: argparse.Namespace) -> int:
         print(json.dumps(result.to_pylist(), indent=2, default=_plain))
         return 0
     rows = [list(map(_cell, row)) for row in zip(*(c.to_pylist() for c in result.columns), strict=True)]
-    _print_rows(result.column_names, rows)
-    return 0
-
-
-def _print_rows(names: list[str], rows: list[list[str]]) -> None:
-    """Print a table; where it would break words, one row after another, a column in each line."""
-    out, table = console(), table_of(*names)
+    table = table_of(*result.column_names)
     for row in rows:
         table.add_row(*row)
-    unbounded = out.options.update(width=_UNBOUNDED)
-    if Measurement.get(out, unbounded, table).minimum > out.width:
-        table = table_of("column", "value")
-        for row in rows:
-            for name, cell in zip(names, row, strict=True):
-                table.add_row(name, cell)
-            table.add_row()
-    out.print(table)
+    console().print(table)
+    return 0
 
 
 def _counted(counts: dict[str, int]) -> str:
