@@ -55,7 +55,7 @@ def chained(T_base_tool: Array, increments: Array) -> Array:
 
 @compiled
 def _write_quaternion(q: Array, R: Array) -> None:
-    """Write the unit quaternion ``(x, y, z, w)`` of a rotation, the largest component as pivot."""
+    """Write the unit quaternion ``(x, y, z, w)`` of a rotation: `matrix_to_quaternion`, compiled."""
     trace = R[0, 0] + R[1, 1] + R[2, 2]
     i = 0
     if R[1, 1] > R[i, i]:

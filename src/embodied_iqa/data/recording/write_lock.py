@@ -1,4 +1,7 @@
-"""Lock that marks a recording as being written, so that readers do not take it for an interrupted one."""
+"""Lock that marks a recording as being written, so that readers do not take it for an interrupted one.
+
+Not that of `base.locks`, which nobody can look at without taking it.
+"""
 
 from __future__ import annotations
 
