@@ -71,6 +71,7 @@ class LeaseFollower(Node):
         views = self.declare_parameter("views", ["top"]).value
         self.leases = Leases(views if isinstance(views, list) else [])
         self.moving = False
+        self.frame_id = ""
         self.publisher = self.create_publisher(TwistStamped, "servo_twist", 10)
         self.create_subscription(GateLease, "gate/lease", self.take_lease, 50)
         self.create_subscription(TwistStamped, "commands", self.take_command, 10)
@@ -86,14 +87,21 @@ class LeaseFollower(Node):
 
     def take_command(self, command: TwistStamped) -> None:
         if self.may_move():
-            self.moving = True
+            self.moving, self.frame_id = True, command.header.frame_id
             self.publisher.publish(command)
 
     def watch(self) -> None:
         if self.moving and not self.may_move():
             self.moving = False
-            self.publisher.publish(TwistStamped())  # zeros
+            self.stop()
             self.get_logger().warning("no fresh lease: stop")
+
+    def stop(self) -> None:
+        """Publish zeros, in the frame of the newest command: controllers refuse one that they do not know."""
+        zeros = TwistStamped()
+        zeros.header.frame_id = self.frame_id
+        zeros.header.stamp = self.get_clock().now().to_msg()
+        self.publisher.publish(zeros)
 
 
 def main() -> None:
@@ -106,7 +114,7 @@ def main() -> None:
     except KeyboardInterrupt:
         pass
     finally:
-        node.publisher.publish(TwistStamped())  # also where a callback fails
+        node.stop()  # also where a callback fails
         node.destroy_node()
         rclpy.try_shutdown()
 

@@ -35,7 +35,7 @@ RULES: Sequence[Rule] = (
         (
             "tests/unit/test_examples.py",
             "tests/unit/test_gate_examples.py",
-            "tests/unit/live/ros/test_lease_follower.py",
+            "tests/unit/live/ros/test_lease_follower",
         ),
         "examples are run",
     ),

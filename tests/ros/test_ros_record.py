@@ -189,7 +189,11 @@ def test_the_rate_is_of_the_images_since_the_start(tmp_path: Path) -> None:
     for stamp_ns in range(6, 10):
         recorder.take_frame(stamp_ns, Frame(View.TOP, stamp_ns, RGB, None, None))
     clock.advance(2.0)
+    recorder.end()
+    clock.advance(3.0)  # while the cameras close
+    recorder.take_frame(10, Frame(View.TOP, 10, RGB, None, None))
     done = recorder.close()
+    assert done.seconds == 2.0
     assert (done.images[View.TOP], done.rate_hz(View.TOP), done.rate_hz(View.WRIST)) == (9, 2.0, 0.0)
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from embodied_iqa.quality.gate.judges import load_judge, shared_judge
 from embodied_iqa.quality.gate.second_stage import GateDecision
 
 Image = NDArray[np.uint8]
+_UNCALIBRATED: Final = (
+    "not calibrated for this camera but for the simulated cell (embodied-iqa gate calibrate)"
+)
 
 
 class Gate:
@@ -31,7 +35,8 @@ class Gate:
     It keeps the newest lease of each camera: `allows` says whether the robot may move. Threads may share it.
 
     Args:
-        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell.
+        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell,
+            which knows nothing of another camera: the reason of each verdict says so then, also of a PASS.
         options: Rules of the gate, such as the number of bad frames that give HOLD.
         judge: ``statistics``, ``learned`` or ``metric:NAME``; empty: that of the rules.
         policy: Subject that decides on the images. A learned judge with a second stage for it also judges
@@ -52,6 +57,7 @@ class Gate:
         options = options or GateOptions()
         if judge:
             options = replace(options, kind=parse_judge(judge))
+        self._note = _UNCALIBRATED if calibration is None else ""
         if calibration is None:
             made = shared_judge(options.kind, SHIPPED_CALIBRATION, policy)
         else:
@@ -90,10 +96,16 @@ class Gate:
         with self._lock:
             leases = self._leases
             for name, (view, image) in named.items():
-                found[name], lease = self._gatekeeper.judge(view, taken_ns, image, taken_ns)
+                quality, lease = self._gatekeeper.judge(view, taken_ns, image, taken_ns)
+                found[name] = replace(quality, reason=self._noted(quality.reason))
+                if lease.verdict is not Verdict.PASS:
+                    lease = replace(lease, reason=self._noted(lease.reason))
                 leases = leases.with_lease(lease, now)
             self._leases = leases
         return found
+
+    def _noted(self, reason: str) -> str:
+        return "; ".join(filter(None, (reason, self._note)))
 
     def judge_motion(self, seen: float | None, stamp_ns: int, view: str = "top") -> GateLease | None:
         """Return the verdict of the second stage on a motion that the policy decided on.

@@ -46,6 +46,18 @@ def test_the_robot_may_move_until_the_lease_of_the_newest_image_ends(file: Path)
     assert "exposure" in gate.permission(1010 * MS).reason
 
 
+def test_without_a_calibration_of_its_own_every_verdict_says_so(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("embodied_iqa.api.gate.SHIPPED_CALIBRATION", str(file))
+    gate, note = Gate(), "not calibrated for this camera"
+    found = [gate.judge(image, "top", (1000 + at) * MS) for at, image in enumerate((GOOD, DARK))]
+    assert [one.verdict for one in found] == [Verdict.PASS, Verdict.REJECT]
+    assert [note in one.reason for one in found] == [True, True]
+    assert note in gate.permission(1001 * MS).reason
+    assert note not in Gate(file).judge(DARK, "top", 1000 * MS).reason
+
+
 def test_images_of_one_time_are_judged_together_and_all_have_to_pass(file: Path) -> None:
     gate = Gate(file, GateOptions(lease=LeaseOptions(ttl_s=0.5)))
     found = gate.judge_views({"top": GOOD, "wrist": DARK}, 1000 * MS)

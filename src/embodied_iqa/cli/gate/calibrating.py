@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
-from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, reports
+from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.frames.any_frames import open_frames
@@ -65,6 +65,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     save_calibrations(cameras, arguments.output, kept.fitted if kept is not None else ())
     again = None if arguments.sim else _frames(arguments)
     worst = arguments.output.with_name(f"{arguments.output.stem}-worst")
+    remove_worst(worst, stays)
     _report(arguments, reports(new, again, worst, margins))
     return 0
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 Image = NDArray[np.uint8]
 Named = tuple[View, str, Image]
 """Camera, name and pixels of a clean image."""
+_WORST: Final = re.compile(r"(.+-\d+x\d+)-\d\d\.png")
 
 
 @dataclass(slots=True)
@@ -98,7 +101,7 @@ def reports(
     folder: Path,
     margins: Margins,
 ) -> list[CleanReport]:
-    """Return the report of each calibration.
+    """Return the report of each calibration, and write the worst images.
 
     Args:
         made: Calibrations and the images that they are made of.
@@ -114,6 +117,17 @@ def reports(
         return [CleanReport(one, group.names) for one, group in found]
     images = _wanted(again, [(one, group) for one, group in found if one.failing])
     return [_report(one, group, images, folder, margins) for one, group in found]
+
+
+def remove_worst(folder: Path, kept: Iterable[GateCalibration] = ()) -> None:
+    """Remove the worst images of earlier calibrations, but for those that are kept."""
+    stays = {_stem(_key(one)) for one in kept}
+    for file in folder.glob("*.png"):
+        match = _WORST.fullmatch(file.name)
+        if match is not None and match[1] not in stays:
+            file.unlink()
+    with suppress(OSError):  # others may have put files there
+        folder.rmdir()
 
 
 def _report(
@@ -133,6 +147,11 @@ def _report(
 
 def _key(calibration: GateCalibration) -> tuple[View, int, int]:
     return calibration.view, calibration.width_px, calibration.height_px
+
+
+def _stem(key: tuple[View, int, int]) -> str:
+    view, width, height = key
+    return f"{view}-{width}x{height}"
 
 
 def _sample(count: int) -> list[int]:
@@ -169,12 +188,9 @@ def _wanted(
 def _written(found: CleanReview, images: Sequence[Image], folder: Path) -> tuple[Path, ...]:
     from embodied_iqa.imaging.images.codecs import write_image
 
-    view, width, height = _key(found.calibration)
-    stem = f"{view}-{width}x{height}"
+    stem = _stem(_key(found.calibration))
     require_writable(folder.parent)
     folder.mkdir(exist_ok=True)
-    for stale in folder.glob(f"{stem}-[0-9][0-9].png"):
-        stale.unlink()
     files = tuple(folder / f"{stem}-{number:02d}.png" for number in range(1, len(images) + 1))
     for file, image in zip(files, images, strict=True):
         write_image(file, image)

@@ -64,7 +64,7 @@ def _source(arguments: argparse.Namespace, topics: Mapping[str, View]) -> Abstra
     environment.require_ros()
     from embodied_iqa.live.cell.image_topics import topic_images
 
-    return topic_images(topics)
+    return topic_images(topics, lambda line: print(f"gate calibrate: {line}", file=sys.stderr))
 
 
 def _camera(text: str) -> tuple[View, str]:

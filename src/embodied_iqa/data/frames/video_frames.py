@@ -26,8 +26,6 @@ _FORMATS: Final = {
 }
 """Ending to the only format a file is read as: others name files and addresses that are opened in turn."""
 _MOST_PX: Final = 1 << 26
-_TURNS: Final = {0: 0, 90: 1, 180: 2, 270: 3}
-"""Degrees counter-clockwise, by which a viewer turns the frames, to quarters of a turn."""
 
 
 def is_video(path: Path) -> bool:
@@ -36,7 +34,7 @@ def is_video(path: Path) -> bool:
 
 
 class VideoFrames:
-    """Frames of the first video stream, turned as a viewer shows them.
+    """Frames of the first video stream, turned and mirrored as a viewer shows them.
 
     Stamps are times since the start of the video; colours of more than 8 bits become 8.
 
@@ -52,6 +50,8 @@ class VideoFrames:
     note = ""
 
     def __init__(self, path: Path) -> None:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is no file, but a pipe or a device")  # which would be read for ever
         self.path = path
         self._av: Any = load("av", INSTALL_ALL)
         with self._opened() as (container, stream):
@@ -139,7 +139,25 @@ class VideoFrames:
 
 
 def _upright(frame: Any) -> NDArray[np.uint8]:
-    rgb = frame.to_ndarray(format="rgb24")
-    turned: NDArray[np.uint8] = np.ascontiguousarray(np.rot90(rgb, _TURNS.get(frame.rotation % 360, 0)))
-    turned.setflags(write=False)
-    return turned
+    rgb = np.ascontiguousarray(_displayed(frame.to_ndarray(format="rgb24"), _matrix(frame)))
+    rgb.setflags(write=False)
+    return rgb
+
+
+def _matrix(frame: Any) -> tuple[int, int, int, int]:
+    """Return a, b, c, d of the display matrix: a viewer shows pixel (x, y) at (a x + c y, b x + d y)."""
+    found = frame.side_data.get("DISPLAYMATRIX")
+    if found is None:
+        return 1, 0, 0, 1
+    a, b, _, c, d, *_ = np.frombuffer(bytes(found), np.int32).tolist()
+    return a, b, c, d
+
+
+def _displayed(rgb: NDArray[np.uint8], matrix: tuple[int, int, int, int]) -> NDArray[np.uint8]:
+    """Return an image turned and mirrored; by a matrix that does neither in quarters of a turn, as it is."""
+    a, b, c, d = matrix
+    if a and d and not b and not c:
+        return rgb[:: 1 if d > 0 else -1, :: 1 if a > 0 else -1]
+    if b and c and not a and not d:
+        return rgb.transpose(1, 0, 2)[:: 1 if b > 0 else -1, :: 1 if c > 0 else -1]
+    return rgb

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -72,11 +73,17 @@ def decode_file(path: Path, flags: int) -> NDArray[Any]:
     Raises:
         InputError: The file is missing, unreadable, truncated, damaged or not an image, as the message says.
     """
+    return decode(_content(path), flags, repr(str(path)))
+
+
+def _content(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe without a writer is read for ever
+            raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    return decode(data, flags, repr(str(path)))
 
 
 @cache
@@ -135,11 +142,7 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     Raises:
         InputError: The file is missing or is not such an image.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    return decode_rgb(data, repr(str(path)))
+    return decode_rgb(_content(path), repr(str(path)))
 
 
 def decode_rgb(data: bytes, name: str) -> NDArray[np.uint8]:

@@ -115,6 +115,7 @@ class CleanRecorder:
         self._earlier = dict(self._images)
         self._arm_states = 0
         self._started_s = clock.now_s()
+        self._ended_s: float | None = None
         self._seen_s = dict.fromkeys(self._images, self._started_s)
         self._T_flange_tool = tool_along_z(graph.arm_node.tool_length_m)
         self.tool_poses = PoseHistory()
@@ -125,8 +126,14 @@ class CleanRecorder:
         self._seen_s = dict.fromkeys(self._images, self._started_s)
         self._earlier = dict(self._images)
 
+    def end(self) -> None:
+        """End the time of the recording: closing cameras and arm takes time of its own."""
+        self._ended_s = self._clock.now_s()
+
     def take_frame(self, log_ns: int, frame: Frame) -> None:
-        """Record a frame that arrived at a ROS time (ns); from any thread."""
+        """Record a frame that arrived at a ROS time (ns), unless the time is over; from any thread."""
+        if self._ended_s is not None:
+            return
         view, base = frame.view, self._plan.graph.camera_node.frames.base
         info, pose, image = frame_to_msgs(frame, base)
         for name, cdr in (
@@ -139,7 +146,9 @@ class CleanRecorder:
         self._seen_s[view] = self._clock.now_s()
 
     def take_joints(self, stamp_ns: int, q_rad: tuple[float, ...]) -> None:
-        """Record joint angles ``(6,)`` (rad) of a ROS time (ns), and where the tool is."""
+        """Record joint angles ``(6,)`` (rad) of a ROS time (ns), and where the tool is; see `take_frame`."""
+        if self._ended_s is not None:
+            return
         arm = self._plan.graph.arm_node
         T_base_tool = flange_pose(arm.model.geometry, q_rad) @ self._T_flange_tool
         self.tool_poses.add(stamp_ns, T_base_tool)
@@ -151,7 +160,7 @@ class CleanRecorder:
 
     def progress(self) -> CleanRecordingProgress:
         """Return how far it has come."""
-        seconds = self._clock.now_s() - self._started_s
+        seconds = (self._clock.now_s() if self._ended_s is None else self._ended_s) - self._started_s
         return CleanRecordingProgress(
             seconds,
             dict(self._images),
@@ -230,6 +239,7 @@ def record_clean(
         for progress in _recorded(recorder, plan.seconds, executor):
             show(progress)
             recorder.check(feed.health(), arm.problem if arm else "")
+        recorder.end()
     show(done[0])
     return done[0]
 

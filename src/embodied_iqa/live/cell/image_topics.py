@@ -25,13 +25,21 @@ class TopicImages:
         node: Subscribes.
         executor: Spins the node.
         topics: Topic to camera; one that ends in ``/compressed`` is of compressed images.
+        report: Called with why a message is left out: at the first one of a topic, and at the end with their
+            number.
     """
 
-    def __init__(self, node: Node, executor: SingleThreadedExecutor, topics: Mapping[str, View]) -> None:
-        self._executor = executor
+    def __init__(
+        self,
+        node: Node,
+        executor: SingleThreadedExecutor,
+        topics: Mapping[str, View],
+        report: Callable[[str], None],
+    ) -> None:
+        self._executor, self._report = executor, report
         self.views = tuple(topics.values())
         self._came: deque[LiveImage] = deque()
-        self._problem = ""
+        self._damaged = dict.fromkeys(topics, 0)
         for topic, view in topics.items():
             is_compressed = topic.endswith("/compressed")
             kind = CompressedImage if is_compressed else Image
@@ -39,15 +47,9 @@ class TopicImages:
             node.create_subscription(kind, topic, take, NEWEST_SENSOR, raw=True)
 
     def next(self, wait_s: float) -> LiveImage | None:
-        """Return the next image; None where none came in this time.
-
-        Raises:
-            InputError: An image cannot be read.
-        """
+        """Return the next image; None where none came in this time. A message that cannot be read is none."""
         if not self._came:
             self._executor.spin_once(timeout_sec=wait_s)
-        if self._problem:
-            raise InputError(self._problem)
         return self._came.popleft() if self._came else None
 
     def _taker(
@@ -57,18 +59,28 @@ class TopicImages:
             try:
                 self._came.append(LiveImage(view, read(cdr).rgb))
             except InputError as error:
-                self._problem = f"{topic}: {error}"
+                self._damaged[topic] += 1
+                if self._damaged[topic] == 1:
+                    self._report(f"{topic}: a message is left out: {error}")
 
         return take
 
+    def close(self) -> None:
+        """Report how many messages were left out."""
+        for topic, count in self._damaged.items():
+            if count > 1:
+                self._report(f"{topic}: {count} messages were left out")
+
 
 @contextmanager
-def topic_images(topics: Mapping[str, View]) -> Iterator[TopicImages]:
-    """Give the images of topics in a block; Ctrl-C is left to Python."""
+def topic_images(topics: Mapping[str, View], report: Callable[[str], None]) -> Iterator[TopicImages]:
+    """Give the images of topics in a block, see `TopicImages`; Ctrl-C is left to Python."""
     with cell_node("gate_calibration", "") as node:
         executor = SingleThreadedExecutor(context=node.context)
         try:
             executor.add_node(node)
-            yield TopicImages(node, executor, topics)
+            images = TopicImages(node, executor, topics, report)
+            yield images
+            images.close()
         finally:
             executor.shutdown(0.0)

@@ -34,7 +34,7 @@ class Stops:
 
     def __init__(self, config: GateFilterParameters) -> None:
         self._config = config
-        self._frame_id = ""
+        self._frame_id = config.frame_id
         self._positions: list[float] = []
         self._read_ns = 0
 

@@ -23,7 +23,8 @@ SAMPLE: Final = 24
 _LEVELS: Final = (1, 2)
 _GAUSSIAN_BLUR, _MOTION_BLUR, _DIFFUSION, _SHIFT, _SATURATION = "01", "03", "04", "05", "07"
 _JPEG2000, _JPEG, _WHITE_NOISE, _COLOR_NOISE, _IMPULSES, _DENOISE = "09", "10", "12", "13", "14", "16"
-_BRIGHTEN, _DARKEN, _BLOCKS_LOST, _QUANTIZED, _SHARPNESS, _CONTRAST = "20", "21", "24", "28", "29", "30"
+_BRIGHTEN, _DARKEN, _BLOCKS_LOST, _RESOLUTION = "20", "21", "24", "27"
+_QUANTIZED, _SHARPNESS, _CONTRAST = "28", "29", "30"
 _CAUSES: Final = {
     "blurred": (_GAUSSIAN_BLUR, _MOTION_BLUR),
     "smoothed": (_DENOISE, _GAUSSIAN_BLUR),
@@ -39,13 +40,14 @@ _CAUSES: Final = {
     "blocky off the 8 x 8 grid": (_JPEG2000,),
     "specks": (_IMPULSES,),
     "tones missing": (_QUANTIZED,),
+    "rows or columns repeated": (_RESOLUTION,),
     "blocks lost": (_BLOCKS_LOST,),
     "colours faded": (_SATURATION,),
     "colours too strong": (_SATURATION,),
     "colours smeared": (_DIFFUSION,),
     "colours noisy or shifted": (_COLOR_NOISE, _SHIFT),
 }
-"""Distortions that a symptom suggests."""
+"""Distortions that a symptom suggests; of every symptom."""
 
 
 @dataclass(frozen=True, slots=True)

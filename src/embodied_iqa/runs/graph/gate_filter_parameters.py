@@ -35,6 +35,7 @@ class GateFilterParameters:
     Attributes:
         views: Cameras whose leases have to be fresh; needed.
         command: twist, trajectory, positions or velocities.
+        frame_id: Frame of the stop of a twist until a command has passed; then it is that of the command.
         joints: Names of the joints, in the order of the numbers; needed for all commands but twist.
         state_age_s: Oldest joint state with which a command passes that can only be stopped by one [s].
         hold_s: From a stop to the point of the trajectory that holds the arm [s].
@@ -42,6 +43,7 @@ class GateFilterParameters:
 
     views: tuple[View, ...] = ()
     command: FilteredCommand = FilteredCommand.TWIST
+    frame_id: str = ""
     joints: tuple[str, ...] = ()
     state_age_s: float = ranged(0.1, 0.001, 5.0)
     hold_s: float = ranged(0.1, 0.0, 5.0)

@@ -182,10 +182,19 @@ def test_stamps_of_a_video_begin_at_zero(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("matrix", "quarters"), [((0, 1, -1, 0), 3), ((-1, 0, 0, -1), 2), ((0, -1, 1, 0), 1)]
+    ("matrix", "quarters", "mirrored"),
+    [
+        ((0, 1, -1, 0), 3, False),
+        ((-1, 0, 0, -1), 2, False),
+        ((0, -1, 1, 0), 1, False),
+        ((-1, 0, 0, 1), 0, True),  # as phones store their front camera
+        ((1, 0, 0, -1), 2, True),
+        ((0, 1, 1, 0), 1, True),
+        ((0, -1, -1, 0), 3, True),
+    ],
 )
 def test_a_video_is_turned_as_a_viewer_shows_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], matrix: tuple[int, ...], quarters: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], matrix: tuple[int, ...], quarters: int, mirrored: bool
 ) -> None:
     plain, turned = write_video(tmp_path / "plain.mp4"), tmp_path / "turned.mp4"
     content, (a, b, c, d) = bytearray(plain.read_bytes()), matrix
@@ -196,10 +205,11 @@ def test_a_video_is_turned_as_a_viewer_shows_it(
     for before, after in zip(open_frames(plain).images(), open_frames(turned).images(), strict=True):
         assert isinstance(before, StoredImage)
         assert isinstance(after, StoredImage)
-        assert np.array_equal(np.rot90(before.rgb, quarters), after.rgb)
+        seen = before.rgb[:, ::-1] if mirrored else before.rgb
+        assert np.array_equal(np.rot90(seen, quarters), after.rgb)
     assert main(["recording", "info", str(turned), "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
-    size = (WIDTH_PX, HEIGHT_PX) if quarters == 2 else (HEIGHT_PX, WIDTH_PX)
+    size = (WIDTH_PX, HEIGHT_PX) if quarters % 2 == 0 else (HEIGHT_PX, WIDTH_PX)
     assert (tree["width_px"], tree["height_px"]) == size
 
 

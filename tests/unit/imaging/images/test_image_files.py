@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import cv2
@@ -124,3 +125,9 @@ def test_a_jpeg_cut_in_its_tables_is_refused() -> None:
     for end in range(2, len(data) - 2):
         with pytest.raises(InputError, match=r"truncated|damaged|known format"):
             decode_rgb(data[:end], "it")
+
+
+def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.png")
+    with pytest.raises(InputError, match=r"x\.png' is no file, but a pipe"):
+        read_image(tmp_path / "x.png")

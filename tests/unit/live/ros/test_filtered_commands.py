@@ -25,15 +25,16 @@ S = 1_000_000_000
 ELBOW_FIRST = JointState(name=["elbow", "other", "base"], position=[2.0, 9.0, 1.0])
 
 
-def stops(command: str, joints: tuple[str, ...] = ("base", "elbow")) -> Stops:
-    values = {"views": ["top"], "command": command, "joints": list(joints)}
+def stops(command: str, joints: tuple[str, ...] = ("base", "elbow"), **more: str) -> Stops:
+    values = {"views": ["top"], "command": command, "joints": list(joints), **more}
     config = build(GateFilterParameters, values, "test")
     config.check()
     return Stops(config)
 
 
 def test_a_twist_stops_with_zeros_in_its_frame() -> None:
-    made = stops("twist", ())
+    made = stops("twist", (), frame_id="base")
+    assert made.command(S) == TwistStamped(header=header_of(S, "base"))
     command = TwistStamped(header=header_of(5, "tool0"))
     command.twist.linear.x = 0.2
     assert made.why_not(command, 0) == ""

@@ -72,6 +72,17 @@ def test_the_worst_come_first_with_reasons_and_a_tolerance_that_helps_is_verifie
     assert review(again, statistics).passed >= suggestion.passed - 4, "as far as it said, or further"
 
 
+def test_repeated_rows_suggest_the_distortion_that_repeats_them() -> None:
+    images = [*CLEAN, *(distort(image, "27", 1, np.random.default_rng(0)) for image in CLEAN[:3])]
+    statistics = [measure(image) for image in images]
+    made = calibrate(View.TOP, statistics, "test")
+    found = review(made, statistics)
+    assert "rows or columns repeated" in found.worst[0].reason
+    suggestion = suggested(found, statistics, CLEAN[:24], Margins())
+    assert suggestion is not None
+    assert suggestion.tolerance.distortion_id == "27"
+
+
 def test_at_most_ten_are_the_worst() -> None:
     usual = [measure(image) for image in CLEAN]
     bad = [measure(darker(seed)) for seed in range(15)]
@@ -114,6 +125,16 @@ def test_the_command_lists_and_writes_the_worst(tmp_path: Path, capsys: pytest.C
     assert np.array_equal(cv2.imread(first["image"]), cv2.imread(str(tmp_path / "clean" / first["name"])))
     written = sorted(path.name for path in (tmp_path / "mine-worst").iterdir())
     assert written == [f"top-64x64-{number:02d}.png" for number in (1, 2, 3)], "none of an earlier one"
+    for index in (60, 61, 62):
+        (tmp_path / "clean" / f"{index:03d}.png").unlink()
+    others = [*words[:3], "--view", "side", *words[-2:]]
+    assert main([*others, "--keep", "--json"]) == 0
+    assert len(list((tmp_path / "mine-worst").iterdir())) == 3, "those of a camera that is kept"
+    assert main([*others, "--json"]) == 0
+    assert not (tmp_path / "mine-worst").exists()
+    capsys.readouterr()
+    for index, image in enumerate(map(darker, range(3)), start=60):
+        cv2.imwrite(str(tmp_path / "clean" / f"{index:03d}.png"), image[..., ::-1])
     assert main(words) == 0
     text = capsys.readouterr().out
     assert "top   64x64 from 63 frames, of which 60 pass" in text
