@@ -93,8 +93,8 @@ def code_digest() -> str:
 
 def table(done: list[Part]) -> str:
     """Return the results as Markdown."""
-    heads = ("policy commands", "sequences", "decisions accepted, refused", "unsafe commands")
-    heads += ("CPU [ms] a sequence", "load average", "commit")
+    heads = ["policy commands", "sequences", "decisions accepted, refused", "unsafe commands"]
+    heads += ["CPU [ms] a sequence", "load average", "commit"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for kind in dict.fromkeys(part.kind for part in done):
         parts = [part for part in done if part.kind == kind]

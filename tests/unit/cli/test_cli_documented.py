@@ -37,6 +37,7 @@ FILE_ENDINGS = (
     "bag",
     "csv",
     "db3",
+    "hpp",
     "html",
     "in",
     "ipynb",
