@@ -195,6 +195,7 @@ class Policy(Actor):
             whole=report.is_completed,
             stamp_ns=stamp_ns,
             held=report.status.held_by_gate,
+            refused=report.refused,
         )
         self._consider()
 

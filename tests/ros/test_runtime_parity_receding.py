@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,12 +39,12 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.world.protocols import ActionChunk, Vla, VlaObservation
+from embodied_iqa.world.protocols import ActionChunk, Vla, VlaObservation, close_subject
 from policy_bench import PERIOD_NS, T_TOOL, TASK
 from ros_graph import RosGraph
 from runtime_tape import SNAPSHOT, Tape
 from trial_recording import NOISE, VIEWS, PixelVla
-from wire_servers import serving
+from wire_servers import reference_server, serving
 
 RATE_HZ, STEPS, EXECUTED = 15.0, 8, 5
 HORIZON = {"vla_node.horizon.mode": "receding", "vla_node.horizon.step_rate_hz": RATE_HZ}
@@ -73,24 +72,14 @@ class Chunks(PixelVla):
         )
 
 
-JOINTED = """
-import numpy as np
-
-from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo
+UR5_HORIZON = HORIZON | {"vla_node.horizon.step_rate_hz": 20.0}
 
 
-class Jointed:
-    info = SubjectInfo("jointed", "1", "Turns joints.", (View.TOP, View.WRIST), rate_hz=15.0, joints_of="ur5")
-
-    def act(self, observation):
-        seen = sum(float(frame.rgb.mean()) for frame in observation.frames.values())
-        turns = np.linspace(0.001, 0.008, 8)[:, None] * np.arange(1, 7) * seen / 255
-        increments = np.full((8, 7), 0.25)
-        return ActionChunk(
-            ChunkStatus.ACT, increments, "turns joints", joints_rad=observation.q_rad + turns
-        )
-"""
+def turning(message: dict) -> dict:
+    """openpi's recipe for a UR5: joints that change with the images and the joints that it sees."""
+    seen = float(message["base_rgb"].mean()) + float(message["wrist_rgb"].mean())
+    turns = np.linspace(0.001, 0.008, STEPS)[:, None] * np.arange(1, 7) * seen / 255
+    return {"actions": np.hstack([message["joints"] + turns, np.full((STEPS, 1), 0.25)])}
 
 
 class MovingBench(NoisyBench):
@@ -115,6 +104,7 @@ class Script:
     tape: Tape
     headless: list[ChunkRecord] = field(default_factory=list)
     live: list[ChunkMessage] = field(default_factory=list)
+    horizon: dict[str, object] = field(default_factory=lambda: HORIZON)
     _ended: GoalReport | None = None
     _mode: ArmMode = ArmMode.IDLE
     _held: bool = False
@@ -124,7 +114,7 @@ class Script:
         self._statuses = graph.publisher(StatusMessage, "/arm/status", EVENT)
         self._leases = graph.publisher(LeaseMessage, "/gate/lease", STATE)
         self._cameras, self._stamps_ns = headless_cameras(), []
-        parameters = resolve((), HORIZON).vla_node
+        parameters = resolve((), self.horizon).vla_node
         self._policy = HeadlessPolicy(self.vla, parameters, self._cameras)
 
     def begin(self) -> None:
@@ -214,16 +204,17 @@ def script(ros_domain: int, tmp_path: Path) -> Iterator[Script]:
 
 
 @pytest.fixture
-def jointed(ros_domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
-    """A policy that commands joints, as the user's own code."""
-    (tmp_path / "jointed.py").write_text(JOINTED, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    overrides = {"vla_node.subject": "python:jointed:Jointed", **HORIZON}
-    with RosGraph(ros_domain, tmp_path / "graph", ["vla_node"], overrides) as graph:
-        graph.activate("vla_node")
-        vla = make_vla(parse_vla("python:jointed:Jointed"))
-        yield Script(MovingBench(graph, VIEWS), vla, Tape(tmp_path / "trial.mcap"))
+def jointed(ros_domain: int, tmp_path: Path) -> Iterator[Script]:
+    """A policy for a UR5 on openpi's server: it commands joints."""
+    with reference_server({}, turning) as port:
+        reference = f"pi0-ur5=openpi://127.0.0.1:{port}"
+        overrides = {"vla_node.subject": reference, **UR5_HORIZON}
+        with RosGraph(ros_domain, tmp_path / "graph", ["vla_node"], overrides) as graph:
+            graph.activate("vla_node")
+            vla = make_vla(parse_vla(reference))
+            tape = Tape(tmp_path / "trial.mcap")
+            yield Script(MovingBench(graph, VIEWS), vla, tape, horizon=UR5_HORIZON)
+            close_subject(vla)
 
 
 def _none(name: str) -> NoReturn:

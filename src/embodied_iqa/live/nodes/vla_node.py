@@ -133,7 +133,11 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def _joints_at(self, stamp_ns: int) -> NDArray[np.float64] | None:
         """Return the joint angles ``(6,)`` in an image, of the arm whose joints a policy may command."""
-        joints = self._joints.at(stamp_ns) if self.config.shows_joints else None
+        if not self.config.shows_joints:
+            return None
+        if not self.config.has_arm:
+            return np.array(self.config.assumed_q_rad)
+        joints = self._joints.at(stamp_ns)
         return None if joints is None or len(joints) != 7 else np.array(joints[:6])
 
     def _take_pose(self, message: PoseStamped) -> None:
@@ -154,6 +158,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             whole=message.completed_whole,
             stamp_ns=ns_of(message.header.stamp),
             held=message.held_by_gate,
+            refused=message.refused,
         )
         self._consider()
 
@@ -206,14 +211,15 @@ class VlaNode(ManagedNode[VlaParameters]):
         if stamp_ns is None or tool is None:
             return
         pose, gripper = tool
-        info = subject.info.at_turn(self._desk.state.turn)
+        turn = self._desk.state.turn
+        info = subject.info.at_turn(turn)
         questions = self._desk.ask(stamp_ns, matrix_from_pose(pose), gripper, self._joints_at(stamp_ns))
         for place, request in enumerate(questions, start=1):
             found = {view: frames.frames.frame(view, request.source, stamp_ns) for view in info.views}
             seen = {view: frame for view, frame in found.items() if frame is not None}
             start = partial(
                 self._inference.start,
-                partial(act, subject, request, seen),
+                partial(act, subject, request, seen, turn),
                 partial(self._answered, request, pose, info),
                 deadline_s=place * self.config.answer_deadline_s,
                 key=request.source,

@@ -161,8 +161,9 @@ class VlaParameters:
         subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
         keep_frames: Frames of a view that are kept to pair raw and distorted.
         decide_again_s: Time between decisions while the arm has nothing to execute [s].
-        max_chunks: Most decisions in one run, without those that the gate keeps from moving the arm; 0 for no
-            limit, the default outside the simulated cell.
+        max_chunks: Most decisions in one run, without those that the gate keeps from moving the arm and, of a
+            receding horizon, those that the arm refuses; 0 for no limit, the default outside the simulated
+            cell.
         answer_deadline_s: Longest time of a decision [s]; a later one is dropped.
         horizon: How much of a chunk is executed before the next one is due.
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
@@ -198,9 +199,12 @@ class VlaParameters:
 
     @property
     def shows_joints(self) -> bool:
-        """Whether a policy may see and command joints: those of a UR5 with the tool that policies know."""
+        """Whether a policy may see and command joints: those of a UR5 with the tool that policies know.
+
+        Without an arm they are the assumed ones.
+        """
         is_ur5 = self.simulated or self.arm_model is ArmModel.UR5
-        return self.has_arm and is_ur5 and self.tool_length_m == TOOL_2F140_M
+        return not self.has_arm or (is_ur5 and self.tool_length_m == TOOL_2F140_M)
 
     @property
     def options(self) -> VlaOptions:

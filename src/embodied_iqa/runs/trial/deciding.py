@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics import TOOL_2F140_M
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.data.recording.trial_record import AnswerRecord, ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
@@ -59,23 +61,24 @@ def decide(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], tur
         frames: Of the cameras of the policy that decides at this turn.
         turn: See `SubjectInfo.at_turn`.
     """
-    return chunk_record(vla.info.at_turn(turn), request, attempt(partial(act, vla, request, frames)))
+    return chunk_record(vla.info.at_turn(turn), request, attempt(partial(act, vla, request, frames, turn)))
 
 
-def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame]) -> ActionChunk:
-    """Ask a VLA and check its chunk.
+def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], turn: int = 0) -> ActionChunk:
+    """Ask a VLA and check its chunk; the arguments are those of `decide`.
 
     Raises:
-        InputError: The chunk is malformed.
+        InputError: The chunk is malformed, or the VLA commands joints that are not known.
         Exception: Whatever the VLA raises.
     """
+    info = vla.info.at_turn(turn)
     observation = VlaObservation(
         frames=frames,
         instruction=request.task,
         T_base_tool=request.T_base_tool,
         gripper=request.gripper,
         step=request.step,
-        q_rad=request.q_rad if vla.info.joints_of else None,
+        q_rad=_joints_for(info, request),
     )
     chunk = vla.act(observation)
     increments = np.asarray(chunk.increments, dtype=np.float64)
@@ -87,17 +90,34 @@ def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame]) -> Act
     status, seen = ChunkStatus(chunk.status), None if chunk.seen is None else float(chunk.seen)
     if seen is not None and not 0.0 <= seen <= 1.0:
         raise InputError("malformed probability that the target is seen", expected="0 to 1", got=seen)
-    joints_rad = _joints_of(vla.info, chunk, len(increments))
+    joints_rad = _joints_of(info, chunk, len(increments))
     return replace(
         chunk, status=status, increments=increments, target_px=target_px, seen=seen, joints_rad=joints_rad
     )
+
+
+def _joints_for(info: SubjectInfo, request: DecisionRequest) -> NDArray[np.float64] | None:
+    """Return the joint angles that a subject is shown; None where it commands none.
+
+    Raises:
+        InputError: It commands joints of our arm, which are not known: it would decide on invented ones.
+    """
+    if not info.joints_of:
+        return None
+    if info.joints_of == ArmModel.UR5 and request.q_rad is None:
+        raise InputError(
+            f"{info.name} commands the joints of a UR5, and those in its images are not known",
+            expected=f"joint states of a UR5 with a tool of {TOOL_2F140_M:g} m "
+            "(arm_node.model, arm_node.tool_length_m)",
+        )
+    return request.q_rad
 
 
 def _joints_of(info: SubjectInfo, chunk: ActionChunk, steps: int) -> NDArray[np.float64] | None:
     """Return the joint targets of a chunk, ``(K, 6)``, or None.
 
     Raises:
-        InputError: The subject does not declare that it commands joints, or they are malformed.
+        InputError: The subject does not declare that it commands joints of our arm, or they are malformed.
     """
     if chunk.joints_rad is None or steps == 0:
         return None
@@ -105,6 +125,10 @@ def _joints_of(info: SubjectInfo, chunk: ActionChunk, steps: int) -> NDArray[np.
         raise InputError(
             f"{info.name} gives joint angles and does not declare whose",
             expected="SubjectInfo.joints_of, such as ur5",
+        )
+    if info.joints_of != ArmModel.UR5:
+        raise InputError(
+            f"{info.name} gives joint angles of another arm", expected=ArmModel.UR5, got=info.joints_of
         )
     joints = np.asarray(chunk.joints_rad, dtype=np.float64)
     if joints.shape != (steps, 6) or not np.isfinite(joints).all():

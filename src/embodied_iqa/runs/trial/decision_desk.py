@@ -61,11 +61,24 @@ class DecisionDesk:
         self._open.clear()
 
     def arm_seen(
-        self, *, ready: bool, completed: int | None, whole: bool, stamp_ns: int, held: bool = False
+        self,
+        *,
+        ready: bool,
+        completed: int | None,
+        whole: bool,
+        stamp_ns: int,
+        held: bool = False,
+        refused: int = 0,
     ) -> None:
         """Note a report of the arm; see `Decider.arm_seen`."""
         self.state = self._decider.arm_seen(
-            self.state, ready=ready, completed=completed, whole=whole, stamp_ns=stamp_ns, held=held
+            self.state,
+            ready=ready,
+            completed=completed,
+            whole=whole,
+            stamp_ns=stamp_ns,
+            held=held,
+            refused=refused,
         )
 
     def came_to(self, record: ChunkRecord) -> None:

@@ -30,7 +30,9 @@ class DeciderState:
         ready: The arm has nothing to execute.
         ended_ns: When the arm ended its last goal of this run.
         last_completed: Sequence of the last goal that the arm ended.
-        uncounted: Last decision that does not count, because the gate held the arm.
+        over: Last decision whose goal the arm was seen to end; a goal before it may end later.
+        refused: Goals that the arm has refused, by its newest report.
+        uncounted: Last decision that does not count: the gate held the arm, or the arm refused it.
         turn: Decisions of this run that the gate held or the policy refused: where several policies are one,
             the next one decides.
         hold_until_ns: After a slow answer: no decision on frames up to this one, so that the arm can start.
@@ -52,6 +54,8 @@ class DeciderState:
     ready: bool = False
     ended_ns: int = 0
     last_completed: int | None = None
+    over: int = 0
+    refused: int = 0
     uncounted: int = 0
     turn: int = 0
     hold_until_ns: int = 0
@@ -106,31 +110,43 @@ class Decider:
         whole: bool,
         stamp_ns: int,
         held: bool = False,
+        refused: int = 0,
     ) -> DeciderState:
         """Note a report of the arm; a goal that has ended makes room for the next decision.
 
         A decision that the gate keeps from being executed does not count towards those of the run, so that
-        the policy can decide again until the image recovers. A report that the gate holds the arm is about
-        the last decision only once the arm has ended its goal: before, it is still about the decision before.
-        A report that a newer one has overtaken, by less than a second, changes nothing; an older one shows
-        that the clock was set back.
+        the policy can decide again until the image recovers. Nor does one of a receding horizon that the arm
+        refuses, such as a chunk that comes too late: another takes its place. A report that the gate holds
+        the arm is about the last decision only once the arm has ended its goal: before, it is still about the
+        decision before. A report that a newer one has overtaken, by less than a second, changes nothing; an
+        older one shows that the clock was set back.
         """
         if 0 < state.reported_ns - stamp_ns < SECOND_NS:
             return state
-        state = replace(state, reported_ns=stamp_ns, ready=ready, held=held)
+        refuses = refused not in {0, state.refused}
+        state = replace(state, reported_ns=stamp_ns, ready=ready, held=held, refused=refused)
         if completed is not None and completed != state.last_completed:
-            # of a receding horizon a goal also ends where the next one continues it
-            is_own = completed == state.sequence or self._horizon.is_receding
-            executed = is_own and state.decisions > 0 and whole
-            state = replace(
-                state, last_completed=completed, ended_ns=stamp_ns, step=state.step + int(executed)
-            )
-        is_last = completed == state.sequence and state.uncounted != state.sequence
-        if held and ready and is_last and state.decisions > 0:
-            state = replace(
+            state = self._ended(state, completed, stamp_ns, whole=whole)
+        is_last = completed == state.sequence and state.uncounted != state.sequence and state.decisions > 0
+        if is_last and held and ready:
+            return replace(
                 state, decisions=state.decisions - 1, uncounted=state.sequence, turn=state.turn + 1
             )
+        if is_last and refuses and self._horizon.is_receding:
+            return replace(state, decisions=state.decisions - 1, uncounted=state.sequence)
         return state
+
+    def _ended(self, state: DeciderState, completed: int, stamp_ns: int, *, whole: bool) -> DeciderState:
+        # of a receding horizon a goal also ends where the next one continues it
+        is_own = completed == state.sequence or self._horizon.is_receding
+        executed = is_own and state.decisions > 0 and whole
+        return replace(
+            state,
+            last_completed=completed,
+            over=completed if completed == state.sequence else state.over,
+            ended_ns=stamp_ns,
+            step=state.step + int(executed),
+        )
 
     def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
         """Return the stamp to decide on, or None: the run's first frame first, then the newest.
@@ -211,7 +227,7 @@ class Decider:
 def _next_due(state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
     """Return the stamp of the next decision of a receding horizon, or None."""
     after_ns = state.decided_ns or 0
-    if state.last_completed == state.sequence:  # the arm has executed, refused or dropped the last chunk
+    if state.over == state.sequence:  # the arm has executed, refused or dropped the last chunk
         after_ns = max(after_ns, state.ended_ns)
     else:
         after_ns = max(after_ns, state.due_ns - 1)

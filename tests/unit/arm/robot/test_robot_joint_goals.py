@@ -17,7 +17,14 @@ from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.messages import ArmGoal, GoalOutcome
 from embodied_iqa.base.kinematics import increments_between
 from embodied_iqa.base.kinematics.models import ArmModel
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View, image_frame
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.models.subjects.registry import make_vla
+from embodied_iqa.runs.offline.headless.policy import goal_of as goal_of_record
+from embodied_iqa.runs.trial.deciding import DecisionRequest, decide
+from embodied_iqa.world.protocols import close_subject
+from wire_servers import reference_server
 
 KINEMATICS = CONTROLLER.planner.kinematics
 TURN = np.array([0.004, 0.003, -0.006, 0.002, 0.005, -0.02])
@@ -80,6 +87,39 @@ def test_joints_pass_a_singularity_of_the_wrist_that_stops_a_motion_of_the_tool(
     assert moved.q[4] == pytest.approx(0.12 - 0.3, abs=1e-9)
     assert_within_limits(np.array([start, *moved.commands]))
     assert refused.outcomes(1) == [GoalOutcome.REFUSED]
+
+
+def test_a_policy_for_a_ur5_on_the_server_of_openpi_moves_joints_from_chunk_to_chunk() -> None:
+    """Through the singularity of the wrist, where the tool along the same increments stops."""
+    start = HOME.copy()
+    start[4] = 0.12
+    turn = np.array([0.0, 0.0, 0.0, 0.0, -0.02, 0.0])
+
+    def policy(message: dict) -> dict:
+        return {"actions": np.hstack([steady(message["joints"].astype(float), turn=turn), np.ones((10, 1))])}
+
+    frame = image_frame(np.zeros((48, 64, 3), np.uint8), View.TOP)
+    rig = Rig(q=start).armed()
+    with reference_server({}, policy) as port:
+        vla = make_vla(parse_vla(f"pi0-ur5=openpi://127.0.0.1:{port}"))
+        for sequence in (1, 2):
+            stamp_ns, q_rad = rig.frame(), rig.q.copy()
+            for _ in range(10):
+                rig.tick()
+            request = DecisionRequest(
+                stamp_ns, Source.DISTORTED, sequence, 0, "turn", KINEMATICS.forward(q_rad), 0.0, q_rad
+            )
+            record = decide(vla, request, {View.TOP: frame, View.WRIST: frame})
+            rig.runner.take_goal(goal_of_record(replace(record, view=View.WRIST)))
+            for _ in range(24):
+                rig.tick()
+        close_subject(vla)
+    rig.until(lambda _tick: rig.runner.state.run is None)
+    for sequence in (1, 2):
+        assert rig.outcomes(sequence) == [GoalOutcome.ACCEPTED, GoalOutcome.COMPLETED]
+    np.testing.assert_allclose(rig.q, record.joints_rad[-1], atol=1e-9)
+    assert rig.q[4] < -0.1
+    assert_within_limits(np.array([start, *rig.commands]))
 
 
 @pytest.mark.parametrize(

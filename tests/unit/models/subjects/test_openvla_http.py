@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.kinematics import HOME_Q_RAD, TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
@@ -76,6 +78,27 @@ def test_oft_gets_both_cameras_and_the_state_and_gives_a_chunk():
         chunk = vla.act(seen(View.TOP, View.WRIST))
     assert chunk.increments.shape == (8, 7)
     assert set(requests[0][2]) == {"full_image", "wrist_image", "state", "instruction"}
+
+
+@pytest.mark.parametrize("convention", ["pi0-base", "pi0-base-raw"])
+def test_a_policy_in_joints_sees_the_measured_ones_on_either_server(convention: str) -> None:
+    """OpenVLA's server reads the one image, OpenVLA-OFT's the others and the state."""
+    q_rad = np.array(HOME_Q_RAD) + np.array([0.0, 0, 0, 0, 0, 2 * np.pi])
+    turn = np.array([0.01, 0.02, -0.01, 0.0, 0.01, 0.03])
+    row = np.append(turn if convention.endswith("raw") else q_rad + turn, 1.0)
+    T_base_tool = Kinematics(tool_along_z(TOOL_2F140_M)).forward(q_rad)
+    with deploy(lambda _: [json_numpy(row)] * 2) as (port, requests):
+        vla = make_vla(
+            parse_vla(f"openvla+http://127.0.0.1:{port}/act"),
+            options(convention=convention, views="top,wrist", unnorm_key="ours"),
+        )
+        chunk = vla.act(replace(seen(View.TOP, View.WRIST), T_base_tool=T_base_tool, q_rad=q_rad))
+    assert vla.info.joints_of == "ur5"
+    np.testing.assert_allclose(chunk.joints_rad, [q_rad + turn] * 2, atol=1e-12)
+    body = requests[0][2]
+    assert set(body) == {"image", "unnorm_key", "full_image", "wrist_image", "state", "instruction"}
+    state = np.frombuffer(base64.b64decode(body["state"]["__numpy__"]), body["state"]["dtype"])
+    np.testing.assert_allclose(state, [*q_rad, 0.5], atol=1e-6)
 
 
 def test_a_token_is_sent_and_never_part_of_a_message(monkeypatch: pytest.MonkeyPatch):

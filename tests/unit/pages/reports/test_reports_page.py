@@ -20,6 +20,8 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.pages.reports.trial.run_images import Moment
+from embodied_iqa.pages.reports.trial.run_subjects import decision_facts
 from embodied_iqa.pages.reports.trial.trial_report import write_report
 from embodied_iqa.runs.offline.stored_run import ReportedTask
 from embodied_iqa.runs.trial.scores import RECIPES
@@ -289,3 +291,14 @@ def test_images_of_a_camera_that_is_not_distorted_have_level_0(tmp_path: Path) -
     assert "level 3 image of the top camera" in top.get("alt")
     assert "level 0 image of the wrist camera" in wrist.get("alt")
     assert raw.get("src") == wrist.get("src")
+
+
+def test_a_decision_in_joints_says_by_how_many_degrees_each_turns(folder: Path) -> None:
+    plain = read_trial(folder / "trial.mcap").runs[0].chunks[0]
+    q_rad = np.arange(6.0)
+    turns_deg = np.array([[9.0] * 6, [1.0, -2.04, 0.0, 0.0, -0.04, 90.0]])
+    turned = replace(plain, q_rad=q_rad, joints_rad=q_rad + np.radians(turns_deg))
+    facts = {
+        fact.name: (fact.reference, fact.distorted) for fact in decision_facts(Moment(5, "", plain, turned))
+    }
+    assert facts["Joints turn by"] == ("\N{EM DASH}", "1.0, \N{MINUS SIGN}2.0, 0.0, 0.0, 0.0, 90.0°")

@@ -38,9 +38,16 @@ def seen(
     ready: bool = False,
     whole: bool = False,
     held: bool = False,
+    refused: int = 0,
 ) -> DeciderState:
     return DECIDER.arm_seen(
-        state, ready=ready, completed=completed, whole=whole, stamp_ns=stamp_ms * MS, held=held
+        state,
+        ready=ready,
+        completed=completed,
+        whole=whole,
+        stamp_ns=stamp_ms * MS,
+        held=held,
+        refused=refused,
     )
 
 
@@ -74,6 +81,51 @@ def test_a_chunk_that_the_next_one_continues_counts_as_executed() -> None:
     assert state.step == 1
     assert chosen(state, 1900) is None
     assert chosen(state, 2000) == 2000
+
+
+def later(state: DeciderState, stamp_ms: int) -> DeciderState:
+    """A further decision, of eight steps."""
+    state = DECIDER.decided(state, stamp_ms * MS)
+    return DECIDER.came_to(state, View.TOP, stamp_ms * MS, ChunkStatus.ACT, 8)
+
+
+def test_a_refused_chunk_is_asked_for_again_and_stays_over_when_the_one_before_it_ends() -> None:
+    state = later(asked(), 1500)
+    state = seen(state, 1600, 2, refused=1)  # the arm goes on with the first chunk
+    assert chosen(state, 1600, 1610) == 1610
+    state = seen(state, 1700, 1, ready=True, whole=True, refused=1)
+    assert state.step == 1
+    assert chosen(state, 1700, 1710) == 1710, "the arm stands: it does not wait until the refused one is due"
+
+
+def test_a_goal_of_the_same_number_that_ended_before_the_run_says_nothing_about_it() -> None:
+    state = seen(DeciderState(), 900, 1, ready=True, whole=True)  # of the policy that was loaded before
+    state = DECIDER.decided(DECIDER.set_task(state, "open the microwave", 1000 * MS), 1000 * MS)
+    state = DECIDER.came_to(state, View.TOP, 1000 * MS, ChunkStatus.ACT, 8)
+    assert chosen(seen(state, 1100, 1), 1200) is None
+
+
+def test_chunks_that_the_arm_refuses_do_not_use_up_those_of_the_run() -> None:
+    state = asked()
+    for k in range(1, 6):
+        assert state.decisions == 1
+        for stamp_ms in (1000 * k + 100, 1000 * k + 140):  # the arm reports more often than it is asked
+            state = seen(state, stamp_ms, k, ready=True, refused=k)
+        assert state.decisions == 0
+        state = later(state, 1000 * (k + 1))
+    state = seen(state, 7000, 6, ready=True, whole=True, refused=5)
+    assert (state.decisions, state.step) == (1, 1)
+    state = seen(later(state, 7100), 7200, 7, ready=True, refused=1)  # counted anew since it was armed
+    assert state.decisions == 1
+    held = seen(later(state, 7300), 7400, 8, ready=True, refused=2, held=True)
+    assert (held.decisions, held.turn) == (1, 1), "held and refused: once, not twice"
+
+
+def test_of_whole_chunks_those_that_the_arm_refuses_count() -> None:
+    whole = Decider(500 * MS, 0)
+    state = whole.decided(whole.set_task(DeciderState(), "open the microwave", 1000 * MS), 1000 * MS)
+    state = whole.arm_seen(state, ready=True, completed=1, whole=False, stamp_ns=1100 * MS, refused=1)
+    assert state.decisions == 1
 
 
 @pytest.mark.parametrize("status", [None, ChunkStatus.NO_TARGET])

@@ -67,12 +67,14 @@ def state_for(
 
 def own_observation(observation: VlaObservation) -> dict[str, Any]:
     """Return the form of this package: whole frames with their cameras."""
+    joints = {} if observation.q_rad is None else {"q_rad": np.asarray(observation.q_rad, dtype=np.float64)}
     return {
         "prompt": observation.instruction,
         "frames": {str(view): frame_to_map(frame) for view, frame in observation.frames.items()},
         "T_base_tool": np.asarray(observation.T_base_tool, dtype=np.float64),
         "gripper": float(observation.gripper),
         "step": int(observation.step),
+        **joints,
     }
 
 

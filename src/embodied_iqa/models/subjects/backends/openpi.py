@@ -215,7 +215,20 @@ def _own_chunk(answer: Mapping[str, Any]) -> ActionChunk:
         increments = checked_rows(rows, OWN)[:, :7].copy()
         increments[:, 6] = np.clip(increments[:, 6], 0.0, 1.0)
     target_px, seen = _pixel(answer.get("target_px")), _probability(answer.get("seen"))
-    return ActionChunk(status, increments, _word(answer, "reason"), target_px, seen)
+    joints_rad = _joints(answer.get("joints_rad"), len(increments))
+    return ActionChunk(status, increments, _word(answer, "reason"), target_px, seen, joints_rad)
+
+
+def _joints(value: object, steps: int) -> NDArray[np.float64] | None:
+    """Return the joints after each step, ``(K, 6)``; None of a policy that commands the tool."""
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray) and value.shape == (steps, 6) and value.dtype.kind in "iuf":
+        joints_rad = value.astype(np.float64)
+        if np.isfinite(joints_rad).all():
+            return joints_rad
+    got = value.shape if isinstance(value, np.ndarray) else type(value).__name__
+    raise ProtocolError("wrong joints_rad", expected=f"({steps}, 6) finite numbers", got=got)
 
 
 def _features(value: object) -> NDArray[np.float32]:

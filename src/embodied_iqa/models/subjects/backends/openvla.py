@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.subjects.actions.convention import ObservationForm
-from embodied_iqa.models.subjects.actions.observation import SIDE_PX, observation_for, square
+from embodied_iqa.models.subjects.actions.adapter import joints_seen
+from embodied_iqa.models.subjects.actions.convention import ActionKind, ObservationForm
+from embodied_iqa.models.subjects.actions.observation import SIDE_PX, square, state_for
 from embodied_iqa.models.subjects.backends.policies import (
     chunk_from_rows,
     convention_for,
@@ -23,6 +27,8 @@ from embodied_iqa.world.protocols import ActionChunk, SubjectInfo, VlaObservatio
 
 _UNNORM_KEYS: Final = {"openvla-bridge": "bridge_orig"}
 """Data set whose statistics a policy of a convention un-normalises with, if it knows several."""
+_WRISTS: Final = {1: ("wrist_image",), 2: ("left_wrist_image", "right_wrist_image")}
+"""Names of OpenVLA-OFT for the images at the wrist of one arm or two."""
 
 
 class OpenVlaHttp:
@@ -63,24 +69,30 @@ class OpenVlaHttp:
             WireError: No usable answer in time.
             InputError: The actions do not match the convention.
         """
-        rows = actions_of(self._client.ask(self._question(observation)))
-        return chunk_from_rows(rows, self._convention, observation, self._statistics)
+        q_rad = joints_seen(self._convention, observation)
+        rows = actions_of(self._client.ask(self._question(observation, q_rad)))
+        return chunk_from_rows(rows, self._convention, observation, self._statistics, q_rad)
 
     def close(self) -> None:
         """End the pauses between attempts; no connection is kept open."""
         self._client.close()
 
-    def _question(self, observation: VlaObservation) -> dict[str, Any]:
-        views = self.info.views
-        if self._convention.observation is ObservationForm.LIBERO:
-            libero = observation_for(self._convention, observation, views)
-            return {
-                "full_image": libero["observation/image"],
-                "wrist_image": libero["observation/wrist_image"],
-                "state": libero["observation/state"],
-                "instruction": observation.instruction,
-            }
-        (frame,) = observation.frames_of(views[:1])
-        image = square(frame.rgb, SIDE_PX)
-        question: dict[str, Any] = {"image": image, "instruction": observation.instruction}
-        return {**question, "unnorm_key": self._unnorm_key} if self._unnorm_key else question
+    def _question(self, observation: VlaObservation, q_rad: NDArray[np.float64] | None) -> dict[str, Any]:
+        """Return the question to OpenVLA's server, to OpenVLA-OFT's, or one that both understand.
+
+        Which of the two serves a policy that commands joints is not known: OFT's adds the state.
+        """
+        convention, prompt = self._convention, {"instruction": observation.instruction}
+        if convention.observation is ObservationForm.SINGLE:
+            return prompt | self._single(observation)
+        images = [square(frame.rgb, SIDE_PX) for frame in observation.frames_of(self.info.views)]
+        wrist = images[min(1, len(images) - 1)]
+        state = state_for(convention, observation, q_rad).astype(np.float32)
+        oft = {"full_image": images[0], **dict.fromkeys(_WRISTS[convention.arms], wrist), "state": state}
+        is_joints = convention.kind is ActionKind.JOINTS
+        return prompt | oft | (self._single(observation) if is_joints else {})
+
+    def _single(self, observation: VlaObservation) -> dict[str, Any]:
+        (frame,) = observation.frames_of(self.info.views[:1])
+        image = {"image": square(frame.rgb, SIDE_PX)}
+        return image | {"unnorm_key": self._unnorm_key} if self._unnorm_key else image

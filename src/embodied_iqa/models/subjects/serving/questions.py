@@ -39,6 +39,7 @@ def observation_from(message: Mapping[str, Any], views: tuple[View, ...]) -> Vla
         T_base_tool=_transform(message.get("T_base_tool"), "T_base_tool"),
         gripper=_number(message.get("gripper", 0.0), "gripper", 0.0, 1.0),
         step=int(_number(message.get("step", 0), "step", 0, 1_000_000)),
+        q_rad=_joints(message.get("q_rad")),
     )
 
 
@@ -98,12 +99,14 @@ def words_from(message: Mapping[str, Any], key: str) -> str:
 
 def chunk_to_map(chunk: ActionChunk) -> dict[str, Any]:
     """Return a chunk as a message holds it."""
+    joints = {} if chunk.joints_rad is None else {"joints_rad": np.ascontiguousarray(chunk.joints_rad)}
     return {
         "status": str(chunk.status),
         "actions": np.ascontiguousarray(chunk.increments, dtype=np.float64),
         "reason": chunk.reason,
         "target_px": None if chunk.target_px is None else [float(value) for value in chunk.target_px],
         "seen": None if chunk.seen is None else float(chunk.seen),
+        **joints,
     }
 
 
@@ -127,6 +130,17 @@ def _transform(value: object, name: str) -> NDArray[np.float64]:
     if not is_rigid:
         raise InputError(f"{name} is not a rigid motion", got=T.tolist())
     return T
+
+
+def _joints(value: object) -> NDArray[np.float64] | None:
+    """Return the joint angles of an observation; None where the client does not know them."""
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray) and value.shape == (6,) and value.dtype.kind in "iuf":
+        q_rad = value.astype(np.float64)
+        if np.isfinite(q_rad).all():
+            return q_rad
+    raise InputError("q_rad is wrong", expected="(6,) finite numbers, or no such key")
 
 
 def _number(value: object, name: str, low: float, high: float) -> float:

@@ -82,6 +82,11 @@ def _chunk_facts(chunk: ChunkRecord | None) -> dict[str, str]:
     places = (f"{axis}\N{NO-BREAK SPACE}{number(1e3 * m, 0)}" for axis, m in zip("xyz", shift, strict=True))
     facts["Leads to"] = ", ".join(places) + "\N{NO-BREAK SPACE}mm"
     facts["Turns by"] = number(_turn_deg(chunk), 0) + "°"
+    if chunk.q_rad is not None and chunk.joints_rad is not None and len(chunk.joints_rad):
+        turns_deg = np.rad2deg(chunk.joints_rad[-1] - chunk.q_rad)
+        facts["Joints turn by"] = (
+            ", ".join(number(float(deg), 1) for deg in np.round(turns_deg, 1) + 0.0) + "°"
+        )
     if len(chunk.increments):
         facts["Gripper after"] = f"{100 * chunk.increments[-1, 6]:.0f} % closed"
     return facts | {"Took": number(chunk.latency_ms, 0, "ms")}

@@ -79,6 +79,7 @@ class WithDesk(HeadlessPolicy):
             whole=report.is_completed,
             stamp_ns=report.measured.stamp_ns,
             held=report.status.held_by_gate,
+            refused=report.refused,
         )
 
     def take_lease(self, lease: GateLease) -> None:
