@@ -15,6 +15,7 @@ from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.results import results_table
+from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.opening import recording_file
@@ -32,7 +33,10 @@ from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 
-FRAME_OPTIONS: Final = ("task", "topic", "state", "vlm", "vla", "distortion", "every", "schedule", "seed")
+FRAME_OPTIONS: Final = (
+    *("task", "tasks", "task_topic", "topic", "state", "arm"),
+    *("vlm", "vla", "distortion", "every", "schedule", "seed"),
+)
 """Options for images that are not a trial."""
 
 
@@ -62,13 +66,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def add_frame_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for images that are not a trial."""
     add = parser.add_argument_group("images of anybody").add_argument
-    add("--task", metavar="WORDS", help="the instruction of all images; of a data set: instead of its own")
-    add("--topic", action="append", metavar="VIEW=TOPIC", help="image topic of a camera; repeatable")
-    add("--state", action="append", metavar="WHAT=TOPIC", help="topics of tool and gripper, for a VLA")
+    add_stored_options(add)
+    add("--tasks", type=Path, metavar="FILE", help="task file: each task holds from its stamp to the next")
+    add("--task-topic", metavar="TOPIC", help="topic of std_msgs/String with the instruction")
     add("--vlm", metavar="SUBJECT", help="the VLM that answers")
     add("--vla", metavar="SUBJECT", help="the VLA that decides")
     add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; repeatable")
-    add("--every", type=float, metavar="S", help="least time between two images (default: 1 s)")
     add_distortion_options(parser)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -18,37 +17,41 @@ from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.rescore import judge_of
 from embodied_iqa.cli.results import results_table
+from embodied_iqa.cli.stored_options import sampling_of
 from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.cameras import cameras_of
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
+from embodied_iqa.data.recording.camera_models import recorded_intrinsics, recorded_poses
+from embodied_iqa.data.recording.opening import recording_files
+from embodied_iqa.data.recording.robot_states import RobotStates
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.imaging.images.frame import View, ordered_views, parse_view
-from embodied_iqa.imaging.images.stored_images import Frames, chosen_topics
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.stored_images import Frames
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_results import SessionScores, score_session
-from embodied_iqa.runs.offline.recorded_states import RecordedStates, recorded_intrinsics
 from embodied_iqa.runs.offline.rescored_frames import FrameRescorer, Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 from embodied_iqa.runs.trial.scores import score_trial
 from embodied_iqa.world.protocols import Vla, Vlm
+from embodied_iqa.world.tasks.task_files import load_task_file
 
 _COLUMNS: Final = (
     *("task", "stamp_ns", "view", "distortion", "level", "verdict", "predicted", "cognition", "decision"),
     *("answer", "reference_answer"),
 )
-_DEFAULT_EVERY_S: Final = 1.0
 
 
 def rescore_frames(arguments: argparse.Namespace) -> int:
     """Rescore; write recordings, scores.json and frames.csv; return the exit code."""
     if arguments.out is None:
         raise UsageError("rescoring images writes a recording", expected="--out DIR")
-    frames = open_frames(arguments.recording)
+    frames = _frames(arguments)
     plan, panel = _plan(arguments, frames), _panel(arguments, frames)
     folder = arguments.out.resolve()
     metadata = {"run": folder.name, "source": f"{frames.kind} {frames.path.resolve().name}"}
@@ -57,7 +60,7 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
     with ProgressBars(transient=False) as bars:
         total = frames.count(tuple(plan.cameras))
         records = rescorer.records(lambda done: bars.update("rescoring images", done, total))
-    remarks = [*rescorer.remarks]
+    remarks = [*plan.faults, *rescorer.remarks]
     if panel.judge is None:
         remarks.append("the gate judged nothing: no --calibration of these cameras")
     scores = [score_session(folder.name, record, remarks) for _, record in records]
@@ -86,17 +89,31 @@ def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) 
     next_command("report", folder)
 
 
+def _frames(arguments: argparse.Namespace) -> Frames:
+    """Open the images, with the instructions of an annotation topic."""
+    given = [name for name in ("task", "tasks", "task_topic") if getattr(arguments, name)]
+    if len(given) > 1:
+        words = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError("tasks come from one place", expected="one of these options", got=words)
+    frames = open_frames(arguments.recording)
+    if isinstance(frames, RecordingFrames):
+        return RecordingFrames(arguments.recording, arguments.task_topic or "")
+    wrong = next((name for name in given if name != "task"), None)
+    if wrong is not None:
+        raise InputError(f"--{wrong.replace('_', '-')} is of a recording", got=f"{frames.kind} {frames.path}")
+    return frames
+
+
 def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
-    every_s = _DEFAULT_EVERY_S if arguments.every is None else arguments.every
-    if not (math.isfinite(every_s) and every_s >= 0):
-        raise UsageError("--every", expected="seconds from 0", got=every_s)
+    sampling = sampling_of(arguments, frames.path)
     if not arguments.distortion:
         raise UsageError("nothing to compare with", expected="--distortion, such as 19:5")
-    cameras = _cameras(arguments.topic or (), frames)
+    cameras = _cameras(sampling.topics, frames)
     known = isinstance(frames, RecordingFrames)
+    poses, faults = recorded_poses(frames.path, cameras) if known else ({}, ())
     return RescoringPlan(
         cameras,
-        arguments.task or "",
+        sampling.task,
         tuple(  # one may have been given by its number and by its name
             dict.fromkeys(
                 parse_distortion(word, seed=arguments.seed, schedule=schedule)
@@ -104,53 +121,53 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
                 for schedule in schedules_of(arguments)
             )
         ),
-        every_s,
+        sampling.every_s,
         recorded_intrinsics(frames.path, cameras) if known else {},
+        poses,
+        _tasks(arguments.tasks, frames.path, tuple(cameras.values())) if arguments.tasks else (),
+        faults,
     )
 
 
-def _cameras(words: Sequence[str], frames: Frames) -> dict[str, View]:
-    cameras = {}
-    for word in words:
-        view, separator, topic = word.partition("=")
-        if not separator:
-            raise UsageError("wrong --topic", expected="such as top=/camera/color/image_raw", got=word)
-        cameras[topic] = parse_view(view)
-    if len(set(cameras.values())) < len(words):
-        raise UsageError("--topic names a camera or topic twice", got=", ".join(words))
-    if not cameras:
-        named = frames.views()
-        cameras = {named[view]: view for view in ordered_views(named)}
-    if not cameras:
-        example = next(iter(frames.topics))
-        raise UsageError(
-            f"{frames.path} names no camera", expected=f"--topic top={example}", available=frames.topics
-        )
-    chosen_topics(frames.path, tuple(cameras), frames.topics)
-    return cameras
+def _cameras(topics: Mapping[View, str], frames: Frames) -> dict[str, View]:
+    """Return the topics with their cameras; the only topic of a source is taken as the top camera."""
+    if not topics and len(frames.topics) == 1 and not frames.views():
+        return {next(iter(frames.topics)): View.TOP}
+    return cameras_of(frames, topics=topics)
+
+
+def _tasks(file: Path, recording: Path, views: Sequence[View]) -> tuple[tuple[int, str], ...]:
+    """Return the easiest task of each entry of a file for these cameras, by stamp.
+
+    Raises:
+        InputError: The file is wrong, or has no entry for the recording.
+    """
+    names = {one.resolve() for one in (recording, *recording_files(recording))}
+    found = {
+        item.stamp_ns: item.tasks[0].text
+        for item in load_task_file(file)
+        if item.stamp_ns is not None and item.view in views and (file.parent / item.path).resolve() in names
+    }
+    if not found:
+        expected = f"entries with bag, stamp_ns and view {' or '.join(views)}"
+        raise InputError(f"{file} has no task for {recording}", expected=expected)
+    return tuple(sorted(found.items()))
 
 
 def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
     if not (arguments.vlm or arguments.vla or arguments.calibration):
         raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
     graph = resolve(tuple(arguments.config), {})
-    states = _states(arguments.state or (), frames)
+    states = _states(arguments, frames)
     judge = None
     if arguments.calibration is not None:
         judge, _ = judge_of(graph.gate_node, arguments.calibration)
     return Panel(*_subjects(arguments, graph), states, judge, graph.gate_node.judge)
 
 
-def _states(words: Sequence[str], frames: Frames) -> RecordedStates | None:
-    if not words:
-        return None
-    topics = dict(word.partition("=")[::2] for word in words)
-    if topics.keys() != {"tool", "gripper"} or not all(topics.values()) or len(words) > len(topics):
-        expected = "--state tool=TOPIC and --state gripper=TOPIC"
-        raise UsageError("wrong --state", expected=expected, got=" ".join(words))
-    if not isinstance(frames, RecordingFrames):
-        raise InputError(f"{frames.path} has no state topics", expected="a recording", got=frames.kind)
-    return RecordedStates(frames.path, topics["tool"], topics["gripper"])
+def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | None:
+    topics = sampling_of(arguments, frames.path).states
+    return RobotStates(frames.path, topics) if topics.by_kind() else None
 
 
 def _subjects(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[Vlm | None, Vla | None]:

@@ -11,8 +11,10 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.data.database.sources.listed_frames import faults_of_frames
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
+from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
@@ -40,6 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument("file", metavar="FILE", type=Path, help="YAML or CSV, as in docs/tasks.md")
     check.add_argument(
         "--no-files", action="store_true", help="do not require images and recordings to exist"
+    )
+    check.add_argument(
+        "--topic", action="append", metavar="VIEW=TOPIC", help="image topic of a camera; repeatable"
     )
     make = actions.add_parser("make", help="show the five tasks of simulated scenes")
     which = make.add_mutually_exclusive_group(required=True)
@@ -79,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Check a task file; return the exit code."""
     found, errors = check_task_file(arguments.file, files_exist=not arguments.no_files)
+    if not arguments.no_files:
+        topics = parse_topics(arguments.topic or ())
+        errors = (*errors, *faults_of_frames(arguments.file, found, topics))
     tasks = sum(len(item.tasks) for item in found)
     if arguments.json:
         result = {"pictures": len(found), "tasks": tasks, "errors": [str(error) for error in errors]}
@@ -88,8 +96,14 @@ def check(arguments: argparse.Namespace) -> int:
             print(f"embodied-iqa: {error}", file=sys.stderr)
         if not errors:
             print(f"{arguments.file}: {len(found)} images, {tasks} tasks")
-            next_command("build", "--from-folder", "DIR", "--tasks", arguments.file, "--out", "DB")
+            bags = [item.path for item in found if item.stamp_ns is not None]
+            source = ("--from-bag", arguments.file.parent / bags[0]) if bags else ("--from-folder", "DIR")
+            next_command("build", *source, "--tasks", arguments.file, *_repeated(arguments), "--out", "DB")
     return 1 if errors else 0
+
+
+def _repeated(arguments: argparse.Namespace) -> list[str]:
+    return [word for topic in arguments.topic or () for word in ("--topic", topic)]
 
 
 def make(arguments: argparse.Namespace) -> int:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from embodied_iqa.arm.robot.foreign.options import JOINTS
 from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.kinematics.geometry import tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
 from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
@@ -23,6 +27,8 @@ from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.runs.graph import session_results
+from embodied_iqa.runs.offline import rescored_frames
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
 from lerobot_samples import TASKS, TOP, WRIST, Layout, write_dataset
 from trial_recording import PixelVla, PixelVlm, image, type_store
 
@@ -206,6 +212,107 @@ def test_images_of_one_stamp_or_from_before_are_left_out_and_counted(
     assert [one.stamp_ns - START_NS for one in recorded.answers] == [n * PERIOD_NS for n in (5, 6, 7)]
 
 
+def write_lab(path: Path) -> Path:
+    """A recording of a lab: one camera on a stand, the joints of a UR5e, and what the robot was told."""
+    types = type_store()
+    with TrialWriter(path, types=types) as writer:
+
+        def send(topic: str, kind: str, stamp_ns: int, **fields: object) -> None:
+            writer.add_channel(topic, kind)
+            writer.write(topic, types.serialise(types.new(kind, **fields)), stamp_ns)
+
+        def static(parent: str, child: str, x: float) -> object:
+            place = types.new("geometry_msgs/msg/Vector3", x=x)
+            turn = types.new("geometry_msgs/msg/Quaternion", z=1.0)
+            both = types.new("geometry_msgs/msg/Transform", translation=place, rotation=turn)
+            kind, head = "geometry_msgs/msg/TransformStamped", types.header(START_NS, parent)
+            return types.new(kind, header=head, child_frame_id=child, transform=both)
+
+        tree = [static("base_link", "base", 0.0), static("base_link", "eye", 0.5)]
+        send("/tf_static", "tf2_msgs/msg/TFMessage", START_NS - 9, transforms=tree)
+        writer.add_channel(COLOUR, IMAGE_TYPE)
+        names = [f"left_{joint}_joint" for joint in reversed(JOINTS)]
+        for number in range(COUNT):
+            stamp_ns = START_NS + number * PERIOD_NS
+            if number in {3, 6, 9}:
+                words = {3: "open the drawer", 6: "say\x07this", 9: "close  the\ndrawer"}[number]
+                send("/told", "std_msgs/msg/String", stamp_ns - 1, data=words)
+            state = {"name": [*names, "finger"], "position": [0.1 * n for n in range(7)]}
+            head = types.header(stamp_ns - 1)
+            send("/joint_states", "sensor_msgs/msg/JointState", stamp_ns, header=head, **state)
+            send("/grip", "std_msgs/msg/Float64", stamp_ns, data=0.25 if number else 7.0)
+            cdr = image_to_cdr(image(View.TOP, number), stamp_ns, "eye")
+            writer.write(COLOUR, cdr, stamp_ns)
+    return path
+
+
+def test_what_a_recording_says_of_tasks_arm_and_camera_reaches_the_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[VlaObservation] = []
+    policy = PixelVla((View.TOP,))
+    policy.info = replace(policy.info, joints_of="ur5e")
+
+    def act(observation: VlaObservation) -> ActionChunk:
+        seen.append(observation)
+        return ActionChunk.still(ChunkStatus.DONE, "looks")
+
+    monkeypatch.setattr(policy, "act", act)
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: policy)
+    bag, out = write_lab(tmp_path / "lab.mcap"), tmp_path / "out"
+    states = ("--state", "joints=/joint_states", "--state", "gripper=/grip", "--arm", "ur5e:150")
+    words = ["--task-topic", "/told", "--vla", "p", "--distortion", "10:3", "--every", "0"]
+    assert main(["rescore", str(bag), "--out", str(out), *words, *states]) == 0
+    told = [one.instruction for one in seen[::2]]
+    assert told == ["open the drawer"] * 3 + ["close the drawer"] * 3
+    q_rad = [0.5, 0.4, 0.3, 0.2, 0.1, 0.0]
+    expected = flange_pose(ArmModel.UR5E.geometry, q_rad) @ tool_along_z(0.15)
+    for one in seen:
+        assert one.q_rad == pytest.approx(q_rad)
+        assert one.T_base_tool == pytest.approx(expected)
+        assert one.gripper == 0.25
+        (pose,) = (frame.T_base_camera for frame in one.frames.values())
+        assert pose is not None
+        assert pose[:3, 3].tolist() == pytest.approx([-0.5, 0.0, 0.0]), "base is turned by half a turn"
+    printed = capsys.readouterr().out
+    assert "6 x left out: an image without a task" in printed
+    assert "topic /told: a task has a control character" in printed
+
+
+def test_tasks_of_a_file_hold_until_the_next_one(tmp_path: Path) -> None:
+    bag, out, file = write_lab(tmp_path / "lab.mcap"), tmp_path / "out", tmp_path / "tasks.csv"
+    rows = [
+        f",lab.mcap,{START_NS + n * PERIOD_NS},top,1,{task}," for n, task in ((2, "lift it"), (8, "stop"))
+    ]
+    head = "# embodied-iqa-tasks 1\npicture,bag,stamp_ns,view,rank,text,verb\n"
+    file.write_text(head + "\n".join(rows) + "\n")
+    words = ("--topic", "top=realsense-ros", "--vlm", "p", "--distortion", "10:3", "--every", "0")
+    assert rescore(bag, out, "--tasks", str(file), *words) == 0
+    tasks = [row["task"] for row in rows_of(out) if not row["distortion"]]
+    assert tasks == ["lift it"] * 6 + ["stop"] * 4
+    file.write_text(head + rows[0].replace("top", "side") + "\n")
+    assert rescore(bag, tmp_path / "again", "--tasks", str(file), *words) == 1
+
+
+def test_recordings_that_wait_have_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bag = write_bag(tmp_path / "bag.mcap")
+    words = ("--task", TASK, "--vlm", "p", "--every", "0.3", "--distortion", "10:3", "--distortion", "12:1")
+    assert rescore(bag, tmp_path / "one", *words) == 0
+    monkeypatch.setattr(rescored_frames, "_MOST_OPEN", 1)
+    assert rescore(bag, tmp_path / "two", *words) == 0
+    first, second = (
+        {path.parent.name: messages_of(path) for path in (tmp_path / name).glob("*/trial.mcap")}
+        for name in ("one", "two")
+    )
+    assert len(first) == 3
+    assert first == second
+
+
+def messages_of(path: Path) -> list[tuple[str, int, int]]:
+    with TrialReader(path) as reader:
+        return [(one.topic, one.log_time_ns, len(one.cdr)) for one in reader.messages()]
+
+
 def test_a_distortion_by_number_and_by_name_is_one(tmp_path: Path) -> None:
     bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "out"
     words = ("--task", TASK, "--vlm", "p", "--distortion", "10:3", "--distortion", "jpeg:3", "--every", "0")
@@ -267,7 +374,11 @@ def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.Captu
         (("--vlm", "p", "--distortion", "19:5", "--every", "-1"), "--every"),
         (("--vlm", "p", "--distortion", "19:5", "--topic", "top=/nose"), "/nose"),
         (("--vla", "p", "--distortion", "19:5", "--topic", f"eye={EYE}"), "pixel-vla sees the top view"),
-        (("--vlm", "p", "--distortion", "19:5", "--state", "tool=/tcp"), "wrong --state"),
+        (("--vlm", "p", "--distortion", "19:5", "--state", "nose=/tcp"), "wrong --state"),
+        (("--vlm", "p", "--distortion", "19:5", "--arm", "ur5e:9"), "--arm needs the joints"),
+        (("--vlm", "p", "--distortion", "19:5", "--state", f"tool={EYE}"), "topic /eye/image is of another"),
+        (("--vlm", "p", "--distortion", "19:5", "--topic", "top=usb_cam"), "no image topic of usb_cam"),
+        (("--vlm", "p", "--distortion", "19:5", "--task-topic", "/told"), "tasks come from one place"),
         (
             (
                 *("--vlm", "p", "--distortion", "19:5"),

@@ -9,6 +9,7 @@ from typing import Final
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options
+from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
@@ -27,9 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_options(parser, BuildPlan, "seed", "store", seed="S")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks")
-    source.add_argument(
-        "--from-bag", type=Path, metavar="FILE", help="recording: of a trial, or any with --tasks"
-    )
+    stored = "recording of a trial, or with --tasks or --task any recording, LeRobot data set or video"
+    source.add_argument("--from-bag", type=Path, metavar="FILE", help=stored)
+    add_stored_options(parser.add_argument_group("recordings, data sets and videos").add_argument)
     cell = "the photographs show the simulated cell as its cameras do; else their cameras are not known"
     add("--cell-cameras", action="store_true", help=cell)
     add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")

@@ -11,12 +11,16 @@ from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import engine_of, read_plan
+from embodied_iqa.cli.stored_options import refuse_stored_options, sampling_of
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
+from embodied_iqa.data.database.sources.framed import FramesSource
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.database.sources.simulated import SimulationSource
+from embodied_iqa.data.frames.video_frames import is_video
+from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, single_policy
@@ -68,7 +72,8 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     if arguments.cell_cameras and arguments.from_folder is None:
         raise UsageError("--cell-cameras needs --from-folder")
     if arguments.from_bag is not None:
-        return RecordingSource(arguments.from_bag, arguments.tasks)
+        return _stored(arguments)
+    refuse_stored_options(arguments, "needs --from-bag")
     if arguments.from_folder is not None:
         if arguments.tasks is None or len(views) > 1:
             raise UsageError("photographs need their tasks", expected="--tasks FILE, at most one view")
@@ -82,6 +87,19 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     return SimulationSource(
         arguments.seed, int(width), int(height), views or CELL_VIEWS, CameraModel(arguments.camera_model)
     )
+
+
+def _stored(arguments: argparse.Namespace) -> ReferenceSource:
+    """Return the images of a recording, data set or video."""
+    path = arguments.from_bag
+    sampling = sampling_of(arguments, path)
+    if arguments.tasks is not None and sampling.task:
+        raise UsageError("tasks come from one place", expected="--tasks or --task")
+    if is_lerobot(path) or is_video(path):
+        if arguments.tasks is not None:
+            raise UsageError("--tasks is of recordings and photographs", expected="--task", got=str(path))
+        return FramesSource(path, sampling)
+    return RecordingSource(path, arguments.tasks, sampling)
 
 
 def _options(arguments: argparse.Namespace) -> BuildOptions:

@@ -16,6 +16,7 @@ from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
@@ -65,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     batch = _Batch(options, Manifest(arguments.out))
     topics = tuple(getattr(arguments, "topic", ()))
     check_topics(frames, topics)
+    topics = topics_of(frames, topics)
     total = frames.count(topics) * len(wanted)
     jobs = _jobs(batch, clean_images(frames, topics), wanted, getattr(arguments, "seed", 0))
     batch.manifest.begin()

@@ -16,6 +16,7 @@ from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, r
 from embodied_iqa.cli.gate.live_source import live_folder
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration import Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
@@ -174,14 +175,8 @@ def _views(arguments: argparse.Namespace) -> tuple[View, ...]:
     return tuple(parse_view(word) for word in arguments.view or ())
 
 
-def _topics(arguments: argparse.Namespace) -> dict[str, View]:
-    topics: dict[str, View] = {}
-    for item in arguments.topic or ():
-        view, separator, topic = item.partition("=")
-        if not separator or not topic:
-            raise UsageError("wrong --topic", expected="such as top=/camera/top/image_raw", got=item)
-        topics[topic] = parse_view(view)
-    return topics
+def _topics(arguments: argparse.Namespace) -> dict[View, str]:
+    return parse_topics(arguments.topic or ())
 
 
 def _sizes(arguments: argparse.Namespace) -> tuple[tuple[int, int], ...]:

@@ -17,6 +17,7 @@ from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import add_plan_options, add_workers, read_plan
+from embodied_iqa.cli.stored_options import add_stored_options, refuse_stored_options, sampling_of
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
@@ -56,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--statistics", type=Path, metavar="FILE", help=ranges)
     tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
     add("--tasks", type=Path, metavar="FILE", help=tasks)
+    add_stored_options(parser.add_argument_group("recordings that are not of trials").add_argument)
     add_workers(parser)
     add("--json", action="store_true", help="print the result as JSON")
     add_node_options(parser)
@@ -118,13 +120,15 @@ def _database(arguments: argparse.Namespace) -> Path:
     """Return the database to learn from; one is built of recordings, or continued."""
     sources: list[Path] = arguments.sources
     if len(sources) == 1 and is_database(sources[0]):
+        refuse_stored_options(arguments, "is for recordings")
         return sources[0]
     reference = parse_vla(arguments.policy)
     check_backend(reference)
     files = recording_files(sources)
     scenes, promise = len(files), Promise(arguments.risk, arguments.confidence)
     split_scenes(map(str, files), promise, arguments.seed)  # refuse too few before the work
-    source = RecordingsSource(files, parse_view(arguments.camera), arguments.tasks)
+    sampling = sampling_of(arguments, files[0])
+    source = RecordingsSource(files, parse_view(arguments.camera), arguments.tasks, sampling)
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
     options = BuildOptions(
         (reference,), engine=EngineOptions(workers=arguments.workers), vla=graph.vla_node.options

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.data.frames.cameras import DRIVERS
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.live_collecting import LivePlan, LiveSource, OpenCvCameras, collect
 
@@ -26,7 +27,7 @@ def configure_live(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def live_folder(arguments: argparse.Namespace, topics: Mapping[str, View]) -> Iterator[Path]:
+def live_folder(arguments: argparse.Namespace, topics: Mapping[View, str]) -> Iterator[Path]:
     """Collect images; give the folder with them in the block.
 
     Raises:
@@ -47,7 +48,7 @@ def live_folder(arguments: argparse.Namespace, topics: Mapping[str, View]) -> It
         yield folder
 
 
-def _source(arguments: argparse.Namespace, topics: Mapping[str, View]) -> AbstractContextManager[LiveSource]:
+def _source(arguments: argparse.Namespace, topics: Mapping[View, str]) -> AbstractContextManager[LiveSource]:
     pairs = [_camera(text) for text in arguments.camera]
     cameras = dict(pairs)
     if len(cameras) < len(pairs):
@@ -58,13 +59,16 @@ def _source(arguments: argparse.Namespace, topics: Mapping[str, View]) -> Abstra
         )
     if cameras:
         return OpenCvCameras(cameras)
+    if unnamed := [topic for topic in topics.values() if not topic or topic in DRIVERS]:
+        raise UsageError("--live needs the name of a topic", expected="such as /color/image_raw", got=unnamed)
     from embodied_iqa.live.ros import environment
 
     environment.prepare_environment()
     environment.require_ros()
     from embodied_iqa.live.cell.image_topics import topic_images
 
-    return topic_images(topics, lambda line: print(f"gate calibrate: {line}", file=sys.stderr))
+    by_topic = {topic: view for view, topic in topics.items()}
+    return topic_images(by_topic, lambda line: print(f"gate calibrate: {line}", file=sys.stderr))
 
 
 def _camera(text: str) -> tuple[View, str]:

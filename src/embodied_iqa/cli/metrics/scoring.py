@@ -15,6 +15,7 @@ from embodied_iqa.base.progress import track
 from embodied_iqa.cli.metrics.references import References
 from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.imaging.images.stored_images import Frames, UnreadableImage
 from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
@@ -43,6 +44,7 @@ class Scored:
 def score(arguments: argparse.Namespace) -> int:
     """Measure every image by every metric and print the values; return 1 if none could be measured."""
     frames, names = open_frames(arguments.images), metric_names(arguments.names)
+    topics = topics_of(frames, arguments.topic)
     context = MetricContext(view=parse_view(arguments.view) if arguments.view else None)
     metrics: list[Metric] = []
     found = []
@@ -54,7 +56,7 @@ def score(arguments: argparse.Namespace) -> int:
             references = None
             if metric.info.needs is Needs.REFERENCE and arguments.reference is not None:
                 references = References(arguments.reference, frames.path)
-            scored = scores_of(metric, frames, references, context, arguments.topic)
+            scored = scores_of(metric, frames, references, context, topics)
             found.append((metric.info, list(scored)))
     finally:
         for metric in metrics:

@@ -131,7 +131,7 @@ class _Checker:
         for row in self._store.references(names).to_pylist():
             cameras = [Camera(**camera) for camera in row["cameras"]]
             faults = [fault for camera in cameras if (fault := camera_fault(camera))]
-            if fault := transform_fault(row["T_base_tool"]):
+            if (tool := row["T_base_tool"]) is not None and (fault := transform_fault(tool)):
                 faults.append(f"the pose of the tool is {fault}")
             yield from (f"reference {row['reference_id']}: {fault}" for fault in faults)
             unknown += any(camera.T_base_camera is None or camera.fx_px is None for camera in cameras)

@@ -26,6 +26,9 @@ class SourceKind(StrEnum):
     SIMULATION = "simulation"
     FOLDER = "folder"
     RECORDING = "recording"
+    DATASET = "dataset"
+    """Of LeRobot."""
+    VIDEO = "video"
 
 
 class Person(StrEnum):
@@ -86,10 +89,10 @@ class Reference:
     """Of the image's pixels."""
     cameras: tuple[Camera, ...]
     """All views of this instant, `view` included."""
-    T_base_tool: tuple[float, ...]
-    """16 numbers, row by row (m)."""
-    gripper: float
-    """0 open to 1 closed."""
+    T_base_tool: tuple[float, ...] | None
+    """16 numbers, row by row (m); null where the pose of the tool is not known."""
+    gripper: float | None
+    """0 open to 1 closed; null where it is not known."""
     luminance: float
     """This and the following columns: `database.attributes`."""
     contrast: float

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embodied_iqa.data.lerobot.dataset import LeRobotDataset
+import numpy as np
+
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 
@@ -46,6 +48,16 @@ class DatasetFrames:
     def count(self, topics: Sequence[str] = ()) -> int:
         """Return the number of images of some cameras, by default all."""
         return self.dataset.count(topics)
+
+    def listed(self, topics: Sequence[str] = ()) -> Iterator[StoredImage]:
+        """Iterate over the images of some cameras, by default all, without their pixels: they are empty."""
+        starts_ns, cameras = self.dataset.starts_ns(), self.dataset.cameras(topics)
+        empty = np.empty((0, 0, 3), np.uint8)
+        for step in self.dataset.steps():
+            stamp_ns = starts_ns[step.episode] + step.stamp_ns
+            for camera in cameras:
+                name = DatasetImage(step, camera.key, empty).name
+                yield StoredImage(name, name, camera.key, stamp_ns, empty, step.task)
 
     def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
         """Iterate over the images of some cameras, by default all."""

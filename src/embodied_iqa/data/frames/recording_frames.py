@@ -7,12 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recorded import RecordedMessage
+from embodied_iqa.data.recording.robot_states import check_type
 from embodied_iqa.imaging.images.frame import View, topic_of_view, view_of_topic
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
+from embodied_iqa.world.tasks.sentence import check_sentence
 
 _COMPRESSED: Final = "/compressed"
+_TASK_TYPE: Final = "std_msgs/msg/String"
 
 
 class RecordingFrames:
@@ -20,6 +25,8 @@ class RecordingFrames:
 
     Args:
         path: An MCAP or SQLite file, or a folder of ``ros2 bag``.
+        task_topic: Topic of ``std_msgs/msg/String`` with the instruction: an image has the one that was
+            received last before it; empty for none.
 
     Attributes:
         path: As given.
@@ -33,9 +40,11 @@ class RecordingFrames:
 
     kind = "recording"
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, task_topic: str = "") -> None:
+        self.path, self._task_topic = path, task_topic
         with TrialReader(path) as reader:
+            if task_topic:
+                check_type(reader, task_topic, (_TASK_TYPE,))
             self.topics: Mapping[str, int] = {
                 topic: reader.topics[topic].messages for topic in reader.image_topics()
             }
@@ -72,9 +81,14 @@ class RecordingFrames:
             yield UnreadableImage(topic, RecordingReadError(self.path, fault))
         wanted = chosen_topics(self.path, topics, self.topics)
         stamps: Counter[str] = Counter()
+        task: str | None = None
         with TrialReader(self.path) as reader:
-            for message in reader.messages(wanted):
+            for message in reader.messages((*wanted, *filter(None, [self._task_topic]))):
                 try:
+                    if message.topic == self._task_topic:
+                        task = None
+                        task = _sentence(reader, message)
+                        continue
                     recorded = reader.image_of(message)
                 except RecordingReadError as error:
                     yield UnreadableImage(f"{message.topic} {message.log_time_ns}", error)
@@ -83,7 +97,21 @@ class RecordingFrames:
                 name = f"{_folder(topic)}/{stamp_ns}"
                 stamps[name] += 1
                 number = f"_{stamps[name]}" if stamps[name] > 1 else ""
-                yield StoredImage(name + number, f"{topic} {stamp_ns}", topic, stamp_ns, recorded.image.rgb)
+                title = f"{topic} {stamp_ns}"
+                yield StoredImage(name + number, title, topic, stamp_ns, recorded.image.rgb, task)
+
+
+def _sentence(reader: TrialReader, message: RecordedMessage) -> str | None:
+    """Return the instruction of a message; None for none.
+
+    Raises:
+        RecordingReadError: It is damaged, or no sentence.
+    """
+    text = " ".join(reader.decode(message).data.split())
+    try:
+        return check_sentence(text) if text else None
+    except UsageError as error:
+        raise RecordingReadError(reader.path, f"topic {message.topic}: {error}") from error
 
 
 def _folder(topic: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,13 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.data.recording.errors import RecordingReadError, WrongPoseError
+from embodied_iqa.data.recording.errors import OneImageError, RecordingReadError, WrongPoseError
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.recorded import RecordedImage
+from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage
 from embodied_iqa.data.recording.transforms import TransformTree
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, topic_of_view
-from embodied_iqa.imaging.images.image_cdr import StampedImage
+from embodied_iqa.imaging.images.image_cdr import StampedImage, stamp_from_cdr
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
     is_uncalibrated,
@@ -76,7 +77,8 @@ class BagCamera:
         try:
             named = self._options.topic or topic_of_view(view, self._reader.topics)
             self._topic = self._reader.camera_topic(named)
-            self._images = self._reader.images([self._topic])
+            self._images = self._reader.image_messages([self._topic])
+            self._ahead: deque[RecordedImage | OneImageError] = deque()
             first = self._first_image()
             self._intrinsics: Intrinsics | None = self._options.intrinsics or self._recorded_intrinsics()
             self._poses = self._recorded_poses()
@@ -86,7 +88,6 @@ class BagCamera:
         except BaseException:
             self._reader.close()
             raise
-        self._next: RecordedImage | None = first
         self._first_ns = self._last_ns = first.image.stamp_ns
         self._shown = 0
         self._shift_ns = 0
@@ -104,18 +105,20 @@ class BagCamera:
 
         Raises:
             EndOfFramesError: All images were shown.
-            WrongPoseError: The pose of this image is invalid; the next call reads the next image.
-            RecordingReadError: The recording is damaged, or an image has another size than its camera.
+            OneImageError: This image is damaged, of another size than its camera, or its pose is invalid; the
+                next call reads the next image.
+            RecordingReadError: The recording is damaged.
         """
-        recorded = self._next
+        recorded = self._ahead.popleft() if self._ahead else self._following()
         if recorded is None:
             raise EndOfFramesError(f"all images on {self._topic} were shown")
+        if isinstance(recorded, OneImageError):
+            raise recorded
         image = recorded.image
         self._check_size(image)
         stamp_ns = image.stamp_ns + self._shift_ns
         self._last_ns = image.stamp_ns
         self._shown += 1
-        self._next = self._following()
         T_base_camera = self._pose_at(image)
         if self._options.clock_ns is not None:
             stamp_ns = self._options.clock_ns()
@@ -123,8 +126,8 @@ class BagCamera:
 
     def rewind(self) -> None:
         """Continue with the first image and its recorded stamp."""
-        self._images = self._reader.images([self._topic])
-        self._next = next(self._images, None)
+        self._images = self._reader.image_messages([self._topic])
+        self._ahead.clear()
         self._shown, self._shift_ns = 0, 0
 
     def close(self) -> None:
@@ -132,20 +135,38 @@ class BagCamera:
         self._reader.close()
 
     def _first_image(self) -> RecordedImage:
-        first = next(self._images, None)
-        if first is None:
-            raise RecordingReadError(self._reader.path, f"topic {self._topic} holds no images")
-        return first
+        """Return the first image that is whole; it and those before it are read again."""
+        for message in self._images:
+            recorded = self._decoded_image(message)
+            self._ahead.append(recorded)
+            if not isinstance(recorded, OneImageError):
+                return recorded
+        if self._ahead and isinstance(self._ahead[0], OneImageError):
+            raise self._ahead[0]
+        raise RecordingReadError(self._reader.path, f"topic {self._topic} holds no images")
 
-    def _following(self) -> RecordedImage | None:
-        recorded = next(self._images, None)
-        if recorded is not None or not self._options.loop:
-            return recorded
+    def _decoded_image(self, message: RecordedMessage) -> RecordedImage | OneImageError:
+        try:
+            return self._reader.image_of(message)
+        except RecordingReadError as error:
+            try:
+                stamp_ns = stamp_from_cdr(message.cdr)
+            except InputError:
+                stamp_ns = message.log_time_ns
+            return OneImageError.of(error, stamp_ns)
+
+    def _following(self) -> RecordedImage | OneImageError | None:
+        message = next(self._images, None)
+        if message is not None:
+            return self._decoded_image(message)
+        if not self._options.loop:
+            return None
         span_ns = self._last_ns - self._first_ns
         self._shift_ns += span_ns + (span_ns // (self._shown - 1) if self._shown > 1 else _DEFAULT_PERIOD_NS)
         self._shown = 0
-        self._images = self._reader.images([self._topic])
-        return next(self._images, None)
+        self._images = self._reader.image_messages([self._topic])
+        message = next(self._images, None)
+        return None if message is None else self._decoded_image(message)
 
     def _beside(self, name: str) -> str:
         return f"{self._topic.removesuffix('/compressed').rpartition('/')[0]}/{name}"
@@ -227,12 +248,10 @@ class BagCamera:
             return
         height, width, _ = image.rgb.shape
         if (width, height) != (self._intrinsics.width_px, self._intrinsics.height_px):
-            raise RecordingReadError(
-                self._reader.path,
-                f"topic {self._topic} has an image of another size than its camera",
-                expected=f"{self._intrinsics.width_px} x {self._intrinsics.height_px} px",
-                got=f"{width} x {height} px",
-            )
+            size = f"{self._intrinsics.width_px} x {self._intrinsics.height_px} px"
+            fault = f"topic {self._topic} has an image of another size than its camera"
+            error = RecordingReadError(self._reader.path, fault, expected=size, got=f"{width} x {height} px")
+            raise OneImageError.of(error, image.stamp_ns)
 
 
 def _matrix_or_fault(pose: Any) -> NDArray[np.float64] | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from embodied_iqa.base.errors import InputError
 
@@ -26,8 +26,8 @@ class RecordingReadError(_RecordingError):
     """A recording is missing, cut short, damaged, of another kind, or lacks the requested content."""
 
 
-class WrongPoseError(RecordingReadError):
-    """The camera's pose of one image is invalid; other images can be read.
+class OneImageError(RecordingReadError):
+    """One image is damaged, or of another size than its camera; other images can be read.
 
     Args:
         path: The file.
@@ -38,6 +38,15 @@ class WrongPoseError(RecordingReadError):
     def __init__(self, path: Path | str, message: str, stamp_ns: int) -> None:
         super().__init__(path, message)
         self.stamp_ns = stamp_ns
+
+    @classmethod
+    def of(cls, error: RecordingReadError, stamp_ns: int) -> Self:
+        """Return the error of an image as one of this class."""
+        return cls(error.path, str(error).removeprefix(f"{str(error.path)!r}: "), stamp_ns)
+
+
+class WrongPoseError(OneImageError):
+    """The camera's pose of one image is invalid; other images can be read."""
 
 
 class RecordingWriteError(_RecordingError):

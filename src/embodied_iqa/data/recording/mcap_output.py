@@ -51,6 +51,7 @@ class McapOutput:
     def __init__(self, path: Path, library: str) -> None:
         self.path = path
         self._descriptor: int | None = _create(path)
+        self._rests = False
         self._offset = 0
         self._crc = 0
         self._summary = Summary()
@@ -71,7 +72,13 @@ class McapOutput:
     @property
     def is_open(self) -> bool:
         """Whether more records can be written."""
-        return self._descriptor is not None
+        return self._descriptor is not None or self._rests
+
+    def rest(self) -> None:
+        """Close the file until the next record, with nothing reserved: a process has few files open."""
+        if self._descriptor is not None:
+            self.abandon()
+            self._rests = True
 
     def add_schema(self, schema: Schema) -> None:
         """Append a schema."""
@@ -133,7 +140,7 @@ class McapOutput:
         Raises:
             RecordingWriteError: The disk is full: the file is closed without an index and can be recovered.
         """
-        if self._descriptor is None:
+        if not self.is_open:
             return
         self._release()
         try:
@@ -147,7 +154,7 @@ class McapOutput:
     def abandon(self) -> None:
         """Close the file as it is, without an index; may be called twice."""
         self._release()
-        descriptor, self._descriptor = self._descriptor, None
+        descriptor, self._descriptor, self._rests = self._descriptor, None, False
         if descriptor is not None:
             os.close(descriptor)
 
@@ -182,7 +189,9 @@ class McapOutput:
 
     def _open_descriptor(self) -> int:
         if self._descriptor is None:
-            raise InternalError(f"{self.path} is closed")
+            if not self._rests:
+                raise InternalError(f"{self.path} is closed")
+            self._descriptor, self._rests = _reopened(self.path, self._offset), False
         return self._descriptor
 
 
@@ -193,6 +202,20 @@ def _create(path: Path) -> int:
         raise RecordingWriteError(path, "already exists; a recording never overwrites") from None
     except OSError as error:
         raise RecordingWriteError(path, f"cannot create the recording: {error.strerror}") from error
+    mark_as_written(descriptor)
+    return descriptor
+
+
+def _reopened(path: Path, offset: int) -> int:
+    """Open a file that rested, at the end of what was written."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        if os.fstat(descriptor).st_size != offset:
+            os.close(descriptor)
+            raise RecordingWriteError(path, "was changed while it was written")
+        os.lseek(descriptor, offset, os.SEEK_SET)
+    except OSError as error:
+        raise _write_failed(path, error) from error
     mark_as_written(descriptor)
     return descriptor
 

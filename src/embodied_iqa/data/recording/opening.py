@@ -44,7 +44,7 @@ _DAMAGE: Final = (
 
 
 _METADATA: Final = "metadata.yaml"
-_SUFFIXES: Final = (".mcap", ".mcap.zstd", ".db3", ".db3.zstd")
+RECORDING_SUFFIXES: Final = (".mcap", ".mcap.zstd", ".db3", ".db3.zstd")
 _RECOVERED: Final = ".recovered.mcap"
 """End of the name of what `embodied-iqa recover` writes."""
 _SQLITE: Final = b"SQLite format 3\0"
@@ -59,11 +59,11 @@ def is_recording(path: Path) -> bool:
     A folder with images directly in it is one of images.
     """
     if not path.is_dir():
-        return path.name.endswith(_SUFFIXES)
+        return path.name.endswith(RECORDING_SUFFIXES)
     files = [file for file in path.iterdir() if file.is_file()]
     if any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
         return False
-    return any(file.name.endswith(_SUFFIXES) for file in files)
+    return any(file.name.endswith(RECORDING_SUFFIXES) for file in files)
 
 
 def recording_files(path: Path) -> tuple[Path, ...]:
@@ -78,7 +78,7 @@ def recording_files(path: Path) -> tuple[Path, ...]:
     """
     if not path.is_dir():
         return (path,)
-    present = {file.name: file for file in sorted(path.iterdir()) if file.name.endswith(_SUFFIXES)}
+    present = {file.name: file for file in sorted(path.iterdir()) if file.name.endswith(RECORDING_SUFFIXES)}
     listed = _listed_names(path)
     files = {name: file for name in listed or _plain_names(present) if (file := _present(name, present))}
     missing = [name for name in listed if name not in files]

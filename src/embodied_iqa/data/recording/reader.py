@@ -146,12 +146,22 @@ class TrialReader:
             RecordingReadError: A topic holds no images, or an image is damaged.
         """
         wanted = self.image_topics() if topics is None else topics
+        for message in self.image_messages(wanted, start_ns, end_ns):
+            yield self.image_of(message)
+
+    def image_messages(
+        self, topics: Collection[str], start_ns: int | None = None, end_ns: int | None = None
+    ) -> Iterator[RecordedMessage]:
+        """Iterate over the messages of image topics, see `images`; none is decoded.
+
+        Raises:
+            RecordingReadError: A topic holds no images, or the file is damaged.
+        """
         available = self._of_images()
-        unknown = [topic for topic in wanted if topic not in available]
+        unknown = [topic for topic in topics if topic not in available]
         if unknown:
             raise RecordingReadError(self.path, "no such image topic", got=unknown[0], available=available)
-        for message in self.messages(wanted, start_ns, end_ns):
-            yield self.image_of(message)
+        yield from self.messages(topics, start_ns, end_ns)
 
     def image_of(self, message: RecordedMessage) -> RecordedImage:
         """Return the image of a message of an image topic.

@@ -228,6 +228,15 @@ class TrialWriter:
         finally:
             self._output.finish()
 
+    def rest(self) -> None:
+        """Write pending messages, and close the file until the next one.
+
+        Raises:
+            RecordingWriteError: As for `write`.
+        """
+        self._write_pending()
+        self._output.rest()
+
     def discard(self) -> None:
         """Close and remove the file: nothing was recorded."""
         self._output.abandon()

@@ -15,6 +15,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 VIEW_NAMES: Final = "a letter and up to 31 more letters, digits and single underscores"
 _VIEW_NAME: Final = re.compile(r"(?!.*__)[A-Za-z][A-Za-z0-9_]{0,31}")
 _IMAGE_TOPIC: Final = re.compile(r"(?P<namespace>(/\w+)*)/camera/(?P<view>[^/]+)/image_raw", re.ASCII)
+_REALSENSE_STREAM: Final = "color"
 _CALIBRATED: Final = "a calibrated camera"
 
 
@@ -91,10 +92,13 @@ def view_of_topic(topic: str, *, in_any_namespace: bool = False) -> View | None:
 
     Args:
         topic: The name.
-        in_any_namespace: ``/cell1/camera/<view>/image_raw`` counts too: `ros2 bag` records it so.
+        in_any_namespace: ``/cell1/camera/<view>/image_raw`` counts too: `ros2 bag` records it so. ``color``
+            in a namespace is a stream of realsense-ros, which names no camera.
     """
     match = _IMAGE_TOPIC.fullmatch(topic)
-    if match is None or not is_view(match["view"]) or (match["namespace"] and not in_any_namespace):
+    if match is None or not is_view(match["view"]):
+        return None
+    if match["namespace"] and (not in_any_namespace or match["view"] == _REALSENSE_STREAM):
         return None
     return View(match["view"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from embodied_iqa.base.errors import UserError
-from embodied_iqa.data.recording.errors import WrongPoseError
+from embodied_iqa.data.recording.errors import OneImageError
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import Camera
 from embodied_iqa.live.cameras.camera_rig import CameraRig
@@ -46,7 +46,7 @@ class TimedCameras:
                 self._cameras.remove(camera)
                 camera.close()
                 continue
-            except WrongPoseError as error:
+            except OneImageError as error:
                 self._rig.node.get_logger().warning(f"{camera.view}: {error}", throttle_duration_sec=1.0)
                 continue
             if frame is not None:

@@ -7,6 +7,7 @@ it is refused or leaves the moment out.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.robot_states import RobotStates
 from embodied_iqa.data.recording.trial_record import (
     AnswerRecord,
     ChunkRecord,
@@ -35,7 +37,6 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.runs.offline.judged_frames import verdict_record
-from embodied_iqa.runs.offline.recorded_states import RecordedStates
 from embodied_iqa.runs.offline.trial_output import TrialOutput
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.runs.trial.run_folder import task_slug
@@ -44,6 +45,8 @@ from embodied_iqa.world.protocols import Vla, Vlm
 NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
 _TOGETHER_NS: Final = SECOND_NS // 10
 """Images of other cameras that are further away in time belong to another moment."""
+_MOST_OPEN: Final = 64
+"""Recordings whose files are open: a data set may have thousands of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ class RescoringPlan:
         distortions: Each gives a run of its own, beside that of the images as they were recorded.
         every_s: Least time between two moments; 0 for every image of the first camera.
         intrinsics: Of cameras where they are known.
+        poses: ``T_base_camera`` ``(4, 4)`` (m) of cameras that stand still, where they are known.
+        tasks: Instructions, each from a stamp on until the next one's; empty for ``task``.
+        faults: Why a pose that is recorded is not used.
     """
 
     cameras: Mapping[str, View]
@@ -63,6 +69,16 @@ class RescoringPlan:
     distortions: tuple[DistortionSpec, ...]
     every_s: float
     intrinsics: Mapping[View, Intrinsics] = field(default_factory=dict)
+    poses: Mapping[View, NDArray[np.float64]] = field(default_factory=dict)
+    tasks: tuple[tuple[int, str], ...] = ()
+    faults: tuple[str, ...] = ()
+
+    def task_of(self, image: StoredImage) -> str | None:
+        """Return the instruction at an image: of all, of the list, or of the source."""
+        if self.tasks and image.stamp_ns is not None:
+            place = bisect_right(self.tasks, image.stamp_ns, key=lambda entry: entry[0])
+            return self.tasks[place - 1][1] if place else None
+        return self.task or image.task
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,7 @@ class Panel:
 
     vlm: Vlm | None
     vla: Vla | None
-    states: RecordedStates | None
+    states: RobotStates | None
     judge: ImageJudge | None
     gate: GateOptions
 
@@ -95,7 +111,7 @@ class _Moment:
 
     def frames(self, images: Mapping[View, NDArray[np.uint8]], plan: RescoringPlan) -> dict[View, Frame]:
         return {
-            view: Frame(view, self.stamp_ns, rgb, plan.intrinsics.get(view), None)
+            view: Frame(view, self.stamp_ns, rgb, plan.intrinsics.get(view), plan.poses.get(view))
             for view, rgb in images.items()
         }
 
@@ -158,6 +174,7 @@ class FrameRescorer:
         self._frames, self._plan, self._panel = frames, plan, panel
         self._folder, self._metadata = folder, dict(metadata)
         self._runs: dict[tuple[str, DistortionSpec | None], _Run] = {}
+        self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
         _check(frames, plan, panel)
 
@@ -229,7 +246,7 @@ class FrameRescorer:
                 within_s = _TOGETHER_NS / SECOND_NS
                 self._lost[f"left out: no image of camera {far[0]} within {within_s:g} s"] += 1
                 continue
-            task = self._plan.task or image.task
+            task = self._plan.task_of(image)
             if not task:
                 self._lost["left out: an image without a task"] += 1
                 continue
@@ -290,8 +307,16 @@ class FrameRescorer:
         if state is None:
             self._lost[f"{self._panel.vla.info.name} did not decide: no state of the robot at that time"] += 1
             return None
-        pose, gripper = state
-        return DecisionRequest(moment.stamp_ns, Source.RAW, moment.number, 0, moment.task, pose, gripper)
+        return DecisionRequest(
+            moment.stamp_ns,
+            Source.RAW,
+            moment.number,
+            0,
+            moment.task,
+            state.T_base_tool,
+            state.gripper,
+            state.q_rad,
+        )
 
     def _decide(
         self, moment: _Moment, request: DecisionRequest, images: Mapping[View, NDArray[np.uint8]]
@@ -306,6 +331,11 @@ class FrameRescorer:
 
     def _run(self, moment: _Moment, spec: DistortionSpec | None) -> _Run:
         key = moment.task, spec
+        self._awake[key] = self._awake.pop(key, None)  # the last of the dictionary
+        if len(self._awake) > _MOST_OPEN:
+            oldest = next(iter(self._awake))
+            del self._awake[oldest]
+            self._runs[oldest].output.rest()
         if key not in self._runs:
             name = "recorded" if spec is None else f"{spec.id.replace(':', '-')}_{spec.level}"
             if spec is not None and spec.schedule:
@@ -332,8 +362,12 @@ def _check(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:
             expected=f"--topic {missing[0]}=TOPIC",
             available=frames.topics,
         )
-    if vla is not None and panel.states is None:
+    if vla is not None and (panel.states is None or not panel.states.topics.has_pose):
         raise UsageError(
             f"{vla.info.name} needs the pose of the tool and the gripper, which are not known",
-            expected="--state tool=TOPIC and --state gripper=TOPIC of a recording",
+            expected="--state gripper=TOPIC and --state tool=TOPIC of a recording, or joints=TOPIC and --arm",
+        )
+    if vla is not None and vla.info.joints_of and not panel.states.topics.joints:
+        raise UsageError(
+            f"{vla.info.name} commands joints, which are not known", expected="--state joints=TOPIC"
         )

@@ -126,6 +126,10 @@ class TrialOutput:
         self._event(_RUN_END, self._last_ns, reason=reason, frames_published=self._images)
         self._writer.close()
 
+    def rest(self) -> None:
+        """Close the file until more is added."""
+        self._writer.rest()
+
     def discard(self) -> None:
         """Remove the file."""
         self._writer.discard()

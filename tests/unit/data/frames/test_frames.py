@@ -18,6 +18,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
 from embodied_iqa.cli.metrics.references import References
 from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.cameras import cameras_of, parse_topics
 from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import read_image, write_image
@@ -112,10 +113,40 @@ def test_a_recording_of_two_cells_is_read_by_topic(tmp_path: Path) -> None:
     frames = open_frames(path)
     with pytest.raises(InputError, match="several cameras top"):
         frames.views()
-    (image,) = CameraFrames(path, (), {topics[1]: View("top")})
+    (image,) = CameraFrames(path, (), {View("top"): topics[1]})
     assert np.array_equal(image.rgb, smooth(1))
     assert main(["distort", str(path), "--type", "10:3", "--out", str(out), "--workers", "1"]) == 0
     assert len(list(out.rglob("*.png"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["top=realsense-ros"], {"/top/camera/color/image_raw": "top"}),
+        (
+            ["left=realsense-ros", "top=realsense-ros"],
+            {"/left/camera/color/image_raw": "left", "/top/camera/color/image_raw": "top"},
+        ),
+        (["camera=usb_cam"], {"/camera/image_raw": "camera"}),
+        (["pi=camera_ros"], {"/camera/image_raw": "pi"}),
+        (["x=/left/camera/color/image_raw"], {"/left/camera/color/image_raw": "x"}),
+        (["side=realsense-ros"], "has 2 image topics of realsense-ros"),
+    ],
+)
+def test_drivers_name_their_topics(tmp_path: Path, words: list[str], expected: object) -> None:
+    path = tmp_path / "drivers.mcap"
+    raw = ("/left/camera/color/image_raw", "/top/camera/color/image_raw", "/camera/image_raw")
+    with TrialWriter(path) as writer:
+        for topic in raw:
+            writer.add_channel(topic, IMAGE_TYPE)
+            writer.write(topic, image_to_cdr(smooth(1), 100), 100)
+        writer.add_channel("/image_raw/compressed", "sensor_msgs/msg/CompressedImage")
+    frames = open_frames(path)
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            cameras_of(frames, topics=parse_topics(words))
+    else:
+        assert cameras_of(frames, topics=parse_topics(words)) == expected
 
 
 def test_a_name_that_is_not_utf8_is_listed_and_the_rest_is_distorted(

@@ -147,13 +147,13 @@ def record(path: Path, *topics: str) -> Path:
     ("views", "topics", "expected"),
     [
         ([], {}, [(View.TOP, "/camera/top/image_raw 1"), (View.TOP, "/camera/top/image_raw 2")]),
-        ([], {"/eye": View.WRIST}, [(View.WRIST, "/eye 1"), (View.WRIST, "/eye 2")]),
+        ([], {View.WRIST: "/eye"}, [(View.WRIST, "/eye 1"), (View.WRIST, "/eye 2")]),
     ],
 )
 def test_recordings_give_the_images_of_their_topics(
     tmp_path: Path,
     views: list[View],
-    topics: dict[str, View],
+    topics: dict[View, str],
     expected: list[tuple[View, str]],
 ) -> None:
     path = record(tmp_path / "trial.mcap", "/camera/top/image_raw", "/eye")
@@ -168,7 +168,7 @@ def test_topics_that_are_not_there_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no images of this camera; got 'side'; available: top$"):
         CameraFrames(path, [View.SIDE], {})
     with pytest.raises(InputError, match="/nose"):
-        CameraFrames(path, [], {"/nose": View.SIDE})
+        CameraFrames(path, [], {View.SIDE: "/nose"})
 
 
 def test_a_recording_of_other_topics_needs_their_names(tmp_path: Path) -> None:

@@ -77,6 +77,9 @@ def _answers(
     if member.role is Role.VLM:
         view = reference.view if reference.view in member.info.views else member.info.views[0]
         return member.answers([(frames[view], text) for frames, text in shown])
+    if reference.T_base_tool is None or reference.gripper is None:
+        reason = f"{member.name} needs the pose of the tool and the gripper, which are not known"
+        return member.without_answers(len(queries), reason)
     T_base_tool = np.array(reference.T_base_tool, np.float64).reshape(4, 4)
     return member.chunks(
         [VlaObservation(frames, text, T_base_tool, reference.gripper, 0) for frames, text in shown]

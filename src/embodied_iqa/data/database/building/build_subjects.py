@@ -33,7 +33,8 @@ class Failure:
 
     Attributes:
         reason: The error.
-        camera_unknown: The subject computes with a camera of which nothing is known; it is not out of order.
+        camera_unknown: The subject computes with a camera, or with the pose of the tool, of which nothing is
+            known; it is not out of order.
     """
 
     reason: str
@@ -47,7 +48,7 @@ class QueryCost:
     Attributes:
         queries: Their number.
         failures: Number of queries without an answer.
-        cameras_unknown: How many of them because nothing is known of the camera.
+        cameras_unknown: How many of them because nothing is known of the camera, or of the tool.
         seconds: Time inside of the subject.
         first_reason: Of the first failure; empty for none.
     """
@@ -86,6 +87,14 @@ class Member:
         """Query a VLA; one chunk for each observation, in their order."""
         model: Vla = self.model
         return self._query(observations, lambda part: act_all(model, part), _fault_of_chunk)
+
+    def without_answers(self, count: int, reason: str) -> list[Failure]:
+        """Count queries that are not made, as what they need is not known; return their failures."""
+        self.cost.queries += count
+        self.cost.failures += count
+        self.cost.cameras_unknown += count
+        self.cost.first_reason = self.cost.first_reason or reason
+        return [Failure(reason, camera_unknown=True)] * count
 
     def _query(
         self,

@@ -257,7 +257,7 @@ def _reference(
         picture=cameras[candidate.view].picture,
         sha256=cameras[candidate.view].sha256,
         cameras=tuple(cameras.values()),
-        T_base_tool=tuple(candidate.T_base_tool.ravel().tolist()),
+        T_base_tool=None if (tool := candidate.T_base_tool) is None else tuple(tool.ravel().tolist()),
         gripper=candidate.gripper,
         **attributes,
     )

@@ -32,8 +32,8 @@ from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.world.protocols import ChunkStatus, is_refusal
 
 _ROWS_PER_GROUP: Final = 65_536
-_Shown = tuple[View, float]
-"""View of a reference, and the gripper's opening."""
+_Shown = tuple[View, float | None]
+"""View of a reference, and the gripper's opening, where it is known."""
 _Scorer = Callable[[Annotation, Annotation, _Shown], dict[str, Any]]
 """Returns the columns of a score: of an answer, of that on the reference, of the reference."""
 
@@ -194,6 +194,8 @@ def _cognition(
 def _decision(row: Annotation, first: Annotation, reference: _Shown, *, d_max_m: float) -> dict[str, Any]:
     if row.role is not Role.VLA:
         raise InternalError(f"{row.subject} is scored as a VLM with the constants of a VLA")
+    if reference[1] is None:
+        raise InternalError(f"{row.subject} decided without the gripper's opening")
     score = score_decision(_increments(row), _increments(first), d_max_m, gripper=reference[1])
     return {
         "position": score.position,

@@ -29,8 +29,8 @@ class Candidate:
         real: A photograph; False for simulation.
         view: Of the image that is assessed.
         frames: This image and others of the same instant.
-        T_base_tool: ``(4, 4)`` float64, the tool (m).
-        gripper: 0 open to 1 closed.
+        T_base_tool: ``(4, 4)`` float64, the tool (m); None where it is not known.
+        gripper: 0 open to 1 closed; likewise.
         tasks: The tasks for the subjects.
         main_object: Category of the main object; None where unknown.
         main_kind: Its kind, likewise.
@@ -44,8 +44,8 @@ class Candidate:
     real: bool
     view: View
     frames: Mapping[View, Frame]
-    T_base_tool: NDArray[np.float64]
-    gripper: float
+    T_base_tool: NDArray[np.float64] | None
+    gripper: float | None
     tasks: tuple[Task, ...]
     main_object: str | None = None
     main_kind: str | None = None
@@ -96,6 +96,11 @@ def _written(item: ImageTasks) -> str:
     # stored fingerprints hash this text, from the time when images were called pictures
     text = repr(replace(item, line=0)).replace(", labels=ImageLabels(", ", labels=PictureLabels(")
     return f"PictureTasks{text.removeprefix(ImageTasks.__name__)}"
+
+
+def short_id(text: str) -> str:
+    """Return the identifier of a task that no file lists; the same on every machine."""
+    return "b" + hashlib.sha256(text.encode()).hexdigest()[:15]
 
 
 @cache

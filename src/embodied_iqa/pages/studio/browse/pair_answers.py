@@ -148,6 +148,8 @@ def _overlay(row: Annotation, reference: Reference, side: Side) -> Overlay | Non
     camera = next((camera for camera in reference.cameras if camera.view == reference.view), None)
     if camera is None or not row.increments or camera.pinhole_px is None or camera.T_base_camera is None:
         return None
+    if reference.T_base_tool is None:
+        return None
     model = Intrinsics(reference.width_px, reference.height_px, *camera.pinhole_px)
     T_base_tool = np.array(reference.T_base_tool, np.float64).reshape(4, 4)
     T_base_camera = np.array(camera.T_base_camera, np.float64).reshape(4, 4)

@@ -16,6 +16,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.data.database.database_images import read_frames
 from embodied_iqa.data.database.schema import Pair, Reference, SourceKind
+from embodied_iqa.data.database.sources.framed import scene_of_name
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Role
@@ -181,4 +182,7 @@ def scene_of(reference: Reference) -> str:
         return f"scene {reference.scene_seed}"
     if reference.source is SourceKind.RECORDING:
         return reference.origin.rsplit(" ", 2)[0]  # without stamp and hash
+    if reference.source in {SourceKind.DATASET, SourceKind.VIDEO}:
+        source, name, _ = reference.origin.rsplit(" ", 2)
+        return f"{source} {scene_of_name(name)}"
     return reference.origin

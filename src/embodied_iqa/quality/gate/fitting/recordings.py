@@ -13,8 +13,8 @@ import numpy as np
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.database.sources.candidate import Candidate
-from embodied_iqa.data.database.sources.recorded import RecordingSource
-from embodied_iqa.data.recording.opening import is_recording
+from embodied_iqa.data.database.sources.recorded import RecordingSource, Sampling
+from embodied_iqa.data.recording.opening import RECORDING_SUFFIXES, is_recording
 from embodied_iqa.data.recording.opening import recording_files as files_of
 from embodied_iqa.imaging.images.frame import View
 
@@ -48,18 +48,20 @@ class RecordingsSource:
     Attributes:
         paths: Of trials, or of any recordings with a task file.
         view: The camera.
-        tasks_file: See docs/tasks.md; None for recordings of trials.
+        tasks_file: See docs/tasks.md; None for recordings of trials, and for one task of all images.
+        sampling: See `RecordingSource`.
         chosen: Recording and number of each frame in it.
     """
 
     paths: tuple[Path, ...]
     view: View
     tasks_file: Path | None = None
+    sampling: Sampling = field(default_factory=Sampling)
     recordings: tuple[RecordingSource, ...] = field(init=False)
     chosen: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        recordings = tuple(RecordingSource(path, self.tasks_file) for path in self.paths)
+        recordings = tuple(RecordingSource(path, self.tasks_file, self.sampling) for path in self.paths)
         chosen: list[tuple[int, int]] = []
         for number, recording in enumerate(recordings):
             own = [k for k, moment in enumerate(recording.moments) if moment.view == self.view]
@@ -80,7 +82,7 @@ class RecordingsSource:
         """Number of the recordings, camera, and a hash of their names and sizes."""
         names = [f"{_name(path)} {_size(path)}" for path in self.paths]
         digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
-        return f"{len(self.paths)} recordings ({digest}), view {self.view}"
+        return ", ".join([f"{len(self.paths)} recordings ({digest}), view {self.view}", *self.sampling.words])
 
     @property
     def fingerprint(self) -> str:
@@ -98,7 +100,7 @@ class RecordingsSource:
 
 def _below(folder: Path) -> list[Path]:
     """Return the recordings below a folder; the files of one that ``ros2 bag`` split are one, its folder."""
-    found = sorted((*folder.rglob("*.mcap"), *folder.rglob("*.mcap.zstd")))
+    found = sorted(file for suffix in RECORDING_SUFFIXES for file in folder.rglob(f"*{suffix}"))
     files = Counter(file.parent for file in found)
     split = {one for one, count in files.items() if count > 1 and (one / "metadata.yaml").is_file()}
     return list(dict.fromkeys(file.parent if file.parent in split else file for file in found))

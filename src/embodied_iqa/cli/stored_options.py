@@ -1,0 +1,82 @@
+"""Options of commands that read stored images of anybody: cameras, tasks, states of the robot."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
+from embodied_iqa.data.database.sources.recorded import Sampling
+from embodied_iqa.data.frames.cameras import parse_topics
+from embodied_iqa.data.recording.opening import is_recording
+from embodied_iqa.data.recording.robot_states import TYPES, StateTopics
+from embodied_iqa.world.tasks.sentence import check_sentence
+
+_DEFAULT_EVERY_S = 1.0
+
+
+class _Add(Protocol):
+    """`add_argument` of a parser or of a group."""
+
+    def __call__(self, *names: str, **options: Any) -> object: ...
+
+
+def add_stored_options(add: _Add) -> None:
+    """Add the options."""
+    drivers = "realsense-ros, usb_cam or camera_ros"
+    topic = f"image topic of a camera, its driver ({drivers}), or its key in a data set; repeatable"
+    add("--topic", action="append", metavar="VIEW=TOPIC", help=topic)
+    task = "the instruction of all images; of a data set: instead of its own"
+    add("--task", metavar="WORDS", help=task)
+    add("--every", type=float, metavar="S", help="least time between two images (default: 1 s)")
+    states = "topics of the robot for a VLA: WHAT is tool, gripper or joints; repeatable"
+    add("--state", action="append", metavar="WHAT=TOPIC", help=states)
+    arm = "arm whose joints give the pose of the tool, and the length of the tool, such as ur5e:200"
+    add("--arm", metavar="MODEL:MM", help=arm)
+
+
+def sampling_of(arguments: argparse.Namespace, source: Path) -> Sampling:
+    """Return what is taken of the images.
+
+    Raises:
+        UsageError: An option is of another form, given twice, or for something that is no recording.
+    """
+    every_s = _DEFAULT_EVERY_S if arguments.every is None else arguments.every
+    if not (math.isfinite(every_s) and every_s >= 0):
+        raise UsageError("--every", expected="seconds from 0", got=every_s)
+    task = check_sentence(arguments.task) if arguments.task else ""
+    return Sampling(parse_topics(arguments.topic or ()), task, every_s, _states(arguments, source))
+
+
+def refuse_stored_options(arguments: argparse.Namespace, why: str) -> None:
+    """Refuse the options where nothing stored is read.
+
+    Raises:
+        UsageError: One is given.
+    """
+    names = ("topic", "task", "every", "state", "arm")
+    given = next((name for name in names if getattr(arguments, name) is not None), None)
+    if given is not None:
+        raise UsageError(f"--{given} {why}")
+
+
+def _states(arguments: argparse.Namespace, source: Path) -> StateTopics:
+    """Return where the recording says what of the robot."""
+    words: Sequence[str] = arguments.state or ()
+    topics = dict(word.partition("=")[::2] for word in words)
+    if not topics.keys() <= TYPES.keys() or not all(topics.values()) or len(words) > len(topics):
+        expected = ", ".join(f"--state {kind}=TOPIC" for kind in TYPES)
+        raise UsageError("wrong --state", expected=expected, got=" ".join(words))
+    if arguments.arm and "joints" not in topics:
+        raise UsageError("--arm needs the joints", expected="--state joints=TOPIC")
+    if words and not is_recording(source):
+        raise UsageError("--state is of a recording", got=str(source))
+    model, _, length_mm = (arguments.arm or f"{ArmModel.UNSET}:0").partition(":")
+    if (arguments.arm and model not in NAMED_MODELS) or not length_mm.isdecimal():
+        expected = "the model and the length of its tool in mm, such as ur5e:200"
+        raise UsageError("wrong --arm", expected=expected, got=arguments.arm, available=NAMED_MODELS)
+    return StateTopics(**topics, arm=ArmModel(model), tool_m=int(length_mm) / 1000)

@@ -1,0 +1,105 @@
+"""Which topic of stored images belongs to which camera: by its name, as a user or a driver names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.imaging.images.frame import View, ordered_views, parse_view
+from embodied_iqa.imaging.images.stored_images import Frames, chosen_topics
+
+DRIVERS: Final = {
+    "realsense-ros": re.compile(r"(/\w+)*/color/image_raw(/compressed)?", re.ASCII),
+    "usb_cam": re.compile(r"(/\w+)?/image_raw(/compressed)?", re.ASCII),
+    "camera_ros": re.compile(r"(/\w+)?/camera/image_raw(/compressed)?", re.ASCII),
+}
+"""Name of a driver to its image topics, in any namespace that it is started in."""
+_EXAMPLE: Final = "such as top=/camera/camera/color/image_raw or top=realsense-ros"
+
+
+def parse_topics(words: Sequence[str]) -> dict[View, str]:
+    """Return the topics, or names of drivers, of ``VIEW=TOPIC`` by their cameras, in this order.
+
+    The topic may be empty: the frames of a video have no other.
+
+    Raises:
+        UsageError: A word is of another form, or a camera or a topic is named twice.
+    """
+    found: dict[View, str] = {}
+    for word in words:
+        view, separator, topic = word.partition("=")
+        if not separator:
+            raise UsageError("wrong --topic", expected=_EXAMPLE, got=word)
+        found[parse_view(view)] = topic
+    named = [topic for topic in found.values() if topic not in DRIVERS]  # two cameras may be of one driver
+    if len(found) < len(words) or len(set(named)) < len(named):
+        raise UsageError("--topic names a camera or topic twice", got=", ".join(words))
+    return found
+
+
+def cameras_of(
+    frames: Frames, views: Sequence[View] = (), topics: Mapping[View, str] | None = None
+) -> dict[str, View]:
+    """Return the topics that are read, each with its camera.
+
+    Args:
+        frames: The images.
+        views: Cameras that are wanted; empty for all. One names the only topic.
+        topics: Of `parse_topics`; by default the topics that name their camera, see `Frames.views`.
+
+    Raises:
+        UsageError: Images without a topic, and ``views`` does not name their camera.
+        InputError: There is no such camera or topic, or several that may be meant.
+    """
+    if topics:
+        found = {
+            _of_driver(frames, topic, view) if topic in DRIVERS else topic: view
+            for view, topic in topics.items()
+        }
+        chosen_topics(frames.path, tuple(found), frames.topics)
+        if len(found) < len(topics):
+            raise InputError(f"{frames.path} has one topic for two cameras", got=", ".join(found))
+        return found
+    if "" in frames.topics:
+        if len(views) != 1:
+            raise UsageError(f"{frames.path} holds images of one camera", expected="--view with its name")
+        return {"": views[0]}
+    named = frames.views()
+    if not named:
+        if len(frames.topics) == len(views) == 1:
+            return {next(iter(frames.topics)): views[0]}
+        raise InputError(
+            f"{frames.path} has no camera with a default name", expected="--topic", available=frames.topics
+        )
+    for view in views:
+        if view not in named:
+            raise InputError(
+                f"{frames.path} has no images of this camera", got=str(view), available=ordered_views(named)
+            )
+    return {named[view]: view for view in views or ordered_views(named)}
+
+
+def topics_of(frames: Frames, words: Sequence[str]) -> tuple[str, ...]:
+    """Return topics, each given by its name or by that of a driver.
+
+    Raises:
+        InputError: A driver has none or several.
+    """
+    return tuple(_of_driver(frames, word, None) if word in DRIVERS else word for word in words)
+
+
+def _of_driver(frames: Frames, driver: str, view: View | None) -> str:
+    """Return the only topic of a driver, or of several that with the name of the camera in it."""
+    found = [topic for topic in frames.topics if DRIVERS[driver].fullmatch(topic)]
+    of_view = [topic for topic in found if view in topic.split("/")]
+    if len(found) > 1 and len(of_view) == 1:
+        return of_view[0]
+    if len(found) != 1:
+        raise InputError(
+            f"{frames.path} has {len(found) or 'no'} image topic{'s' * (len(found) > 1)} of {driver}",
+            expected="--topic with the name of one",
+            available=found or frames.topics,
+        )
+    return found[0]

@@ -1,0 +1,236 @@
+"""What topics of a recording say of the robot at a time: pose of the tool, gripper, joints."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.arm.robot.foreign.options import JOINTS
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics.geometry import tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.errors import RecordingReadError
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recorded import RecordedMessage
+from embodied_iqa.data.recording.trial_reading import stamp_ns
+from embodied_iqa.imaging.images.message_geometry import is_unknown_pose, matrix_from_pose
+
+Array = NDArray[np.float64]
+
+POSE_TYPE: Final = "geometry_msgs/msg/PoseStamped"
+JOINT_TYPE: Final = "sensor_msgs/msg/JointState"
+NUMBER_TYPES: Final = ("std_msgs/msg/Float64", "std_msgs/msg/Float32")
+TYPES: Final = {"tool": (POSE_TYPE,), "gripper": (*NUMBER_TYPES, JOINT_TYPE), "joints": (JOINT_TYPE,)}
+"""What a topic may say, and the types that it may have."""
+_GRIPPER: Final = "gripper"
+_OLDEST_NS: Final = SECOND_NS // 2
+_LATE_NS: Final = SECOND_NS
+"""States that are recorded by so much later than their stamp are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateTopics:
+    """Where a recording says what of the robot; empty for nowhere.
+
+    Attributes:
+        tool: Poses of the tool in the base frame, `POSE_TYPE`.
+        gripper: 0 open to 1 closed: a number, whose times are those of arrival, or joint states with a joint
+            ``gripper``.
+        joints: Joint states with the six joints of a UR, whatever their prefix.
+        arm: Its model: without ``tool``, the pose of the tool follows from the joints.
+        tool_m: From the flange to the tool, along the flange's z.
+    """
+
+    tool: str = ""
+    gripper: str = ""
+    joints: str = ""
+    arm: ArmModel = ArmModel.UNSET
+    tool_m: float = 0.0
+
+    @property
+    def has_pose(self) -> bool:
+        """Whether the pose of the tool and the gripper can be known."""
+        return bool(self.gripper and (self.tool or (self.joints and self.arm is not ArmModel.UNSET)))
+
+    def by_kind(self) -> dict[str, str]:
+        """Return the topics that there are, by what they say."""
+        named = {"tool": self.tool, "gripper": self.gripper, "joints": self.joints}
+        return {kind: topic for kind, topic in named.items() if topic}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RobotState:
+    """The robot at a time.
+
+    Attributes:
+        T_base_tool: ``(4, 4)`` (m).
+        gripper: 0 open to 1 closed.
+        q_rad: ``(6,)`` joint angles; None where they are not recorded.
+    """
+
+    T_base_tool: Array
+    gripper: float
+    q_rad: Array | None
+
+
+@dataclass(slots=True)
+class _Newest:
+    """Values of the last second and a half, by stamp."""
+
+    stamps_ns: list[int] = field(default_factory=list)
+    values: dict[int, Any] = field(default_factory=dict)
+
+    def add(self, at_ns: int, value: Any) -> None:
+        if at_ns not in self.values:
+            insort(self.stamps_ns, at_ns)
+        self.values[at_ns] = value
+
+    def at(self, time_ns: int) -> Any:
+        """Return the newest value that is not after a time nor too old; None without one."""
+        old = bisect_right(self.stamps_ns, time_ns - _OLDEST_NS - 1)
+        for stamp in self.stamps_ns[:old]:
+            del self.values[stamp]
+        del self.stamps_ns[:old]
+        place = bisect_right(self.stamps_ns, time_ns)
+        return self.values[self.stamps_ns[place - 1]] if place else None
+
+
+class RobotStates:
+    """States of the robot at times that rise, read in step with them: a second and a half is in memory.
+
+    Args:
+        path: The recording.
+        topics: Of the states.
+
+    Raises:
+        InputError: There is no such topic, or it is of another type or without a valid message.
+    """
+
+    def __init__(self, path: Path, topics: StateTopics) -> None:
+        self._path, self.topics = path, topics
+        kinds = topics.by_kind()
+        with TrialReader(path) as reader:
+            for kind, topic in kinds.items():
+                check_type(reader, topic, TYPES[kind])
+            _require_valid(reader, kinds)
+        self._found = {kind: _Newest() for kind in kinds}
+        self._states = self._read()
+        self._ahead = next(self._states, None)
+
+    def at(self, time_ns: int) -> RobotState | None:
+        """Return the state at a time, nothing of it older than half a second; None where one is not known.
+
+        Args:
+            time_ns: No earlier than that of the call before.
+        """
+        while self._ahead is not None and min(self._ahead[:2]) <= time_ns + _LATE_NS:
+            _, at_ns, kind, value = self._ahead
+            if at_ns >= time_ns - _OLDEST_NS:
+                self._found[kind].add(at_ns, value)
+            self._ahead = next(self._states, None)
+        found = {kind: newest.at(time_ns) for kind, newest in self._found.items()}
+        q_rad, gripper = found.get("joints"), found.get("gripper")
+        pose = found.get("tool") if self.topics.tool else self._forward(q_rad)
+        return None if pose is None or gripper is None else RobotState(pose, gripper, q_rad)
+
+    def _forward(self, q_rad: Array | None) -> Array | None:
+        if q_rad is None or self.topics.arm is ArmModel.UNSET:
+            return None
+        T_base_flange = flange_pose(self.topics.arm.geometry, q_rad)
+        T_base_tool: Array = T_base_flange @ tool_along_z(self.topics.tool_m)
+        return T_base_tool
+
+    def _read(self) -> Iterator[tuple[int, int, str, Any]]:
+        """Yield log time, stamp, kind and value of each valid state."""
+        kinds = self.topics.by_kind()
+        with TrialReader(self._path) as reader:
+            for message in reader.messages(tuple(dict.fromkeys(kinds.values()))):
+                for at_ns, kind, value in _states(reader, message, kinds):
+                    yield message.log_time_ns, at_ns, kind, value
+
+
+def _require_valid(reader: TrialReader, kinds: Mapping[str, str]) -> None:
+    """Check that each topic holds a valid state.
+
+    Raises:
+        RecordingReadError: One holds none.
+    """
+    for kind, topic in kinds.items():
+        found = (_states(reader, message, {kind: topic}) for message in reader.messages([topic]))
+        if not any(found):
+            expected = f"joints {', '.join(f'{one}_joint' for one in JOINTS)}" if kind == "joints" else None
+            raise RecordingReadError(
+                reader.path, f"topic {topic} holds no valid state of the {kind}", expected=expected
+            )
+
+
+def _states(
+    reader: TrialReader, message: RecordedMessage, kinds: Mapping[str, str]
+) -> list[tuple[int, str, Any]]:
+    """Return what a message says: stamp, kind and value; nothing where it is not valid."""
+    decoded = reader.decode(message)
+    found = []
+    for kind, topic in kinds.items():
+        if topic != message.topic:
+            continue
+        at_ns = message.log_time_ns if message.type_name in NUMBER_TYPES else stamp_ns(decoded)
+        value = _value(kind, message.type_name, decoded)
+        if value is not None:
+            found.append((at_ns, kind, value))
+    return found
+
+
+def _value(kind: str, type_name: str, decoded: Any) -> Any:
+    if kind == "tool":
+        return _pose(decoded.pose)
+    if kind == "joints":
+        return _angles(list(decoded.name), decoded.position)
+    number = decoded.data if type_name in NUMBER_TYPES else _named(decoded, _GRIPPER)
+    return float(number) if number is not None and 0.0 <= number <= 1.0 else None
+
+
+def _pose(pose: Any) -> Array | None:
+    if is_unknown_pose(pose):
+        return None
+    try:
+        return matrix_from_pose(pose)
+    except InputError:
+        return None
+
+
+def _named(joints: Any, name: str) -> float | None:
+    names = list(joints.name)
+    if names.count(name) != 1 or len(joints.position) != len(names):
+        return None
+    return float(joints.position[names.index(name)])
+
+
+def _angles(names: Sequence[str], positions: Sequence[float]) -> Array | None:
+    """Return the six angles of a UR, from base to flange; None where one is missing or not finite."""
+    places = [[k for k, name in enumerate(names) if name.endswith(f"{joint}_joint")] for joint in JOINTS]
+    if len(positions) != len(names) or any(len(found) != 1 for found in places):
+        return None
+    q_rad = np.array([positions[found[0]] for found in places], dtype=np.float64)
+    return q_rad if np.isfinite(q_rad).all() else None
+
+
+def check_type(reader: TrialReader, topic: str, kinds: tuple[str, ...]) -> None:
+    """Check the type of a topic.
+
+    Raises:
+        RecordingReadError: There is no such topic, or it is of another type.
+    """
+    info = reader.topics.get(topic)
+    if info is None:
+        raise RecordingReadError(reader.path, "no such topic", got=topic, available=sorted(reader.topics))
+    if info.type_name not in kinds:
+        raise RecordingReadError(
+            reader.path, f"topic {topic} is of another type", expected=" or ".join(kinds), got=info.type_name
+        )

@@ -1,0 +1,142 @@
+"""References from recordings, data sets and videos of anybody: what is taken, and what stays unknown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.database.schema import Reference
+from embodied_iqa.data.database.sources.framed import FramesSource, scene_of_name
+from embodied_iqa.data.database.sources.recorded import RecordingSource, Sampling
+from embodied_iqa.data.database.sources.simulated import SimulationSource
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
+from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
+from embodied_iqa.quality.gate.fitting.frames import scene_of
+from lerobot_samples import LENGTHS, TASKS, TOP, Layout, pixels, write_dataset
+from trial_recording import image, type_store
+
+COLOUR, START_NS, PERIOD_NS, COUNT = "/camera/camera/color/image_raw", 10**18, 10**8, 12
+TASK = "open the drawer"
+
+
+def write_bag(path: Path, damaged: int | None = None) -> Path:
+    """Images every 0.1 s, one of them perhaps cut short; a pose and the gripper beside every other one."""
+    types = type_store()
+    with TrialWriter(path, types=types) as writer:
+        writer.add_channel(COLOUR, IMAGE_TYPE)
+        for number in range(COUNT):
+            stamp_ns = START_NS + number * PERIOD_NS
+            cdr = image_to_cdr(image(View.TOP, number), stamp_ns, "eye")
+            writer.write(COLOUR, cdr[:-9] if number == damaged else cdr, stamp_ns)
+            if number < COUNT // 2:
+                point = types.new("geometry_msgs/msg/Point", x=0.1 * number)
+                turn = types.new("geometry_msgs/msg/Quaternion", w=1.0)
+                pose = types.new("geometry_msgs/msg/Pose", position=point, orientation=turn)
+                kind = "geometry_msgs/msg/PoseStamped"
+                writer.add_channel("/tcp", kind)
+                message = types.new(kind, header=types.header(stamp_ns), pose=pose)
+                writer.write("/tcp", types.serialise(message), stamp_ns)
+                writer.add_channel("/grip", "std_msgs/msg/Float64")
+                value = types.serialise(types.new("std_msgs/msg/Float64", data=0.5))
+                writer.write("/grip", value, stamp_ns)
+    return path
+
+
+def test_a_recording_gives_an_image_every_second_with_what_is_recorded_of_the_robot(tmp_path: Path) -> None:
+    states = StateTopics(tool="/tcp", gripper="/grip")
+    bag = write_bag(tmp_path / "bag.mcap")
+    source = RecordingSource(bag, None, Sampling({View.SIDE: "realsense-ros"}, TASK, 0.4, states))
+    assert source.count == 3
+    found = [source.read(index) for index in range(3)]
+    for number, candidate in zip((0, 4, 8), found, strict=True):
+        assert np.array_equal(candidate.frames[View.SIDE].rgb, image(View.TOP, number))
+        assert [task.text for task in candidate.tasks] == [TASK]
+    tools = [None if one.T_base_tool is None else one.T_base_tool[0, 3] for one in found]
+    assert tools == pytest.approx([0.0, 0.4, 0.5]), "the newest that is not older than half a second"
+    assert [one.gripper for one in found] == [0.5, 0.5, 0.5]
+    assert RecordingSource(bag, None, Sampling(task=TASK, every_s=0.4)).read(0).T_base_tool is None
+
+
+def test_a_damaged_image_costs_itself_alone(tmp_path: Path) -> None:
+    source = RecordingSource(write_bag(tmp_path / "bag.mcap", 1), None, Sampling(task=TASK, every_s=0))
+    assert source.count == COUNT
+    with pytest.raises(InputError, match=f"topic {COLOUR}: "):
+        source.read(1)
+    for number in (0, 2, 11):
+        assert np.array_equal(source.read(number).frames[View.TOP].rgb, image(View.TOP, number))
+
+
+def test_states_are_read_in_step_with_the_images(tmp_path: Path) -> None:
+    states = RobotStates(write_bag(tmp_path / "bag.mcap"), StateTopics(tool="/tcp", gripper="/grip"))
+    found = [states.at(START_NS + number * PERIOD_NS) for number in range(COUNT)]
+    assert [one is not None for one in found] == [number <= 10 for number in range(COUNT)]
+    assert [one.T_base_tool[0, 3] for one in found[:6] if one is not None] == pytest.approx(
+        [0.1 * number for number in range(6)]
+    )
+
+
+@pytest.mark.parametrize("layout", [Layout("v3.0"), Layout("v2.1", "libx264")])
+def test_episodes_of_a_data_set_are_scenes_with_their_tasks(tmp_path: Path, layout: Layout) -> None:
+    source = FramesSource(write_dataset(tmp_path / "set", layout), Sampling({View.TOP: TOP}, every_s=0.4))
+    taken = [(episode, step) for episode, length in enumerate(LENGTHS) for step in range(0, length, 4)]
+    assert source.count == len(taken)
+    for index in (0, len(taken) - 1, 2):
+        candidate = source.read(index)
+        assert np.array_equal(candidate.frames[View.TOP].rgb, pixels(*taken[index]))
+        assert candidate.tasks[0].text == TASKS[taken[index][0] > 0]
+        assert (candidate.T_base_tool, candidate.gripper, candidate.source) == (None, None, "dataset")
+        reference = object.__new__(Reference)
+        for name in ("origin", "source", "scene_seed"):
+            object.__setattr__(reference, name, getattr(candidate, name))
+        assert scene_of(reference) == f"set episode_{taken[index][0]:06d}"
+    assert scene_of_name("frame_000001") == ""
+
+
+def test_a_database_of_a_recording_refuses_a_policy_without_the_pose_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = tmp_path / "bag.mcap"
+    with TrialWriter(bag) as writer:
+        writer.add_channel(COLOUR, IMAGE_TYPE)
+        for number in range(2):
+            rgb = SimulationSource(3, 160, 120).read(number).frames[View.TOP].rgb
+            writer.write(COLOUR, image_to_cdr(rgb, START_NS + number * 10**9), START_NS + number * 10**9)
+    steps = "references,tasks,distort,annotate"
+    words = ["--task", "pick the red cube", "--panel", "classical-vla", "--steps", steps]
+    out = tmp_path / "db"
+    assert main(["build", "--from-bag", str(bag), "--out", str(out), *words, "--json"]) == 0
+    tree = json.JSONDecoder().raw_decode(capsys.readouterr().out)[0]
+    assert tree["counts"]["references"] == 2
+    parts = DatabaseStore(out).annotation_parts("classical-vla")
+    assert {row for part in parts for row in part["error"].to_pylist()} == {
+        "classical-vla needs the pose of the tool and the gripper, which are not known",
+        "no answer on the reference",
+    }
+    assert main(["build", "--from-bag", str(bag), "--out", str(tmp_path / "x"), "--task", "a\x07b"]) == 2
+    assert main(["build", "--topic", "top=/x", "--out", str(tmp_path / "x")]) == 2
+
+
+def test_a_task_file_is_checked_against_the_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_bag(tmp_path / "bag.mcap")
+    file = tmp_path / "tasks.csv"
+    rows = [f",bag.mcap,{START_NS + offset},top,1,lift it," for offset in (0, PERIOD_NS, PERIOD_NS + 7)]
+    file.write_text("# embodied-iqa-tasks 1\npicture,bag,stamp_ns,view,rank,text,verb\n" + "\n".join(rows))
+    assert main(["tasks", "check", str(file)]) == 1
+    error = capsys.readouterr().err
+    assert f"tasks.csv:5: bag.mcap has no image of the top camera at {START_NS + PERIOD_NS + 7} ns" in error
+    assert f"the nearest is at {START_NS + PERIOD_NS} ns" in error
+    file.write_text(file.read_text().replace(rows[2], ""))
+    assert main(["tasks", "check", str(file)]) == 0
+    assert f"next: embodied-iqa build --from-bag {tmp_path}/bag.mcap" in capsys.readouterr().err
+    assert main(["tasks", "check", str(file), "--topic", "top=/nose"]) == 1
+    assert "/nose" in capsys.readouterr().err
