@@ -36,10 +36,15 @@ def textured(seed: int, side_px: int) -> np.ndarray:
     return image
 
 
-def proxy_words(folder: Path, policy_port: int, side_px: int) -> list[str]:
+def calibrated(folder: Path, side_px: int) -> Path:
+    """Return the file of a calibration on textured images of both cameras."""
+    clean, file = [measure(textured(seed, side_px)) for seed in range(_CLEAN)], folder / "gate.yaml"
+    save_calibrations([calibrate(view, clean, "texture") for view in KEYS.values()], file)
+    return file
+
+
+def proxy_words(folder: Path, policy_port: int, side_px: int, *more: str) -> list[str]:
     """Calibrate; return the command of the proxy."""
-    clean = [measure(textured(seed, side_px)) for seed in range(_CLEAN)]
-    save_calibrations([calibrate(view, clean, "texture") for view in KEYS.values()], folder / "gate.yaml")
     cameras = [word for key, view in KEYS.items() for word in ("--camera", f"{key}={view}")]
     return [
         *(
@@ -52,8 +57,10 @@ def proxy_words(folder: Path, policy_port: int, side_px: int) -> list[str]:
             "--listen",
             "127.0.0.1:0",
         ),
-        *("--policy", f"openpi://127.0.0.1:{policy_port}", "--calibration", str(folder / "gate.yaml")),
+        *("--policy", f"openpi://127.0.0.1:{policy_port}", "--calibration"),
+        str(calibrated(folder, side_px)),
         *cameras,
+        *more,
     ]
 
 

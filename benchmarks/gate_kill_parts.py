@@ -1,0 +1,172 @@
+"""What `bench_gate_kills.py` runs: processes that are killed, camera and policy, a client with a robot."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import monotonic, time_ns
+from typing import Any, Self
+
+import numpy as np
+from bench_gate_proxy import KEYS, calibrated, textured
+from bench_serving import SERVER
+from geometry_msgs.msg import TwistStamped
+from openpi_client.websocket_client_policy import WebsocketClientPolicy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
+
+from embodied_iqa.live.ros.conversion import header_of
+
+SIDE_PX = 224
+WATCHDOG_S = 0.2
+"""The robot moves so long after an action."""
+ANSWER_S = 0.1
+"""An action that is on its way at the kill arrives within this time."""
+_PERIOD_S = 0.05
+_FOREIGN = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class Started:
+    """A process; used as a context manager.
+
+    Args:
+        words: The command.
+        is_told: Whether it is ready when it has printed a line of JSON, which is `first` then.
+    """
+
+    def __init__(self, words: list[str], *, is_told: bool = True) -> None:
+        self.words, self._is_told = words, is_told
+        self.first: Any = None
+        self.restart()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has."""
+        return self._process.poll() is not None
+
+    def restart(self) -> None:
+        """Start it, and wait until it is ready."""
+        output = subprocess.PIPE if self._is_told else subprocess.DEVNULL
+        self._process = subprocess.Popen(self.words, stdout=output, stderr=subprocess.DEVNULL, text=True)
+        if self._process.stdout is not None:
+            self.first = json.loads(self._process.stdout.readline())
+
+    def kill(self) -> float:
+        """Kill it, and return when [s]."""
+        self._process.kill()
+        killed_s = monotonic()
+        self._process.wait()
+        return killed_s
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.has_ended:
+            self.kill()
+
+
+class Policy(Started):
+    """A policy server of openpi, always at the same port."""
+
+    def __init__(self) -> None:
+        super().__init__([sys.executable, "-c", SERVER.replace("WIDTH", "8")])
+        program = self.words[-1].replace('"127.0.0.1", 0', f'"127.0.0.1", {self.port}')
+        self.words = [*self.words[:-1], program]
+
+    @property
+    def port(self) -> int:
+        """Of the server."""
+        return int(self.first)
+
+
+class Asking(threading.Thread):
+    """openpi's client and a robot with a watchdog: each action moves it for a time, an error stops it."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self._port, self._until_s, self._is_left = port, 0.0, threading.Event()
+        self.answered_s, self.wrong = 0.0, ""
+
+    def moves(self) -> bool:
+        """Return whether the robot moves."""
+        return monotonic() < self._until_s
+
+    def stands(self) -> bool:
+        """Return whether it does not."""
+        return not self.moves()
+
+    def has_answer(self) -> bool:
+        """Return whether there was an action."""
+        return self.answered_s > 0.0
+
+    def run(self) -> None:
+        """Ask until there is an error."""
+        images = {key: textured(60 + number, SIDE_PX) for number, key in enumerate(KEYS)}
+        seen = {**images, "observation/joint_position": np.zeros(7), "prompt": "pick the red cube"}
+        try:
+            client = WebsocketClientPolicy("127.0.0.1", self._port)
+            while not self._is_left.wait(_PERIOD_S):
+                answer = client.infer(seen)
+                if answer["gate"]["verdict"] != "PASS" or answer["actions"].shape != (50, 8):
+                    self.wrong = f"an action without a pass: {answer['gate']}"
+                self.answered_s = monotonic()
+                self._until_s = self.answered_s + WATCHDOG_S
+        except Exception:  # noqa: BLE001 - whatever it is, a client that gets no action stops
+            self._until_s = 0.0
+
+    def leave(self) -> None:
+        """Ask no more."""
+        self._is_left.set()
+
+
+def gate_words(folder: Path) -> list[str]:
+    """Calibrate; return the command of the gate beside the camera of `Stack`."""
+    file = calibrated(folder, SIDE_PX)
+    words = ("gate", "run", "--image", "/eye", "--views", "top", "--calibration", str(file))
+    return [sys.executable, "-m", "embodied_iqa.cli.main", *words]
+
+
+class Stack(Node):
+    """A camera at 30 Hz and a policy that commands at 50 Hz; notes what comes through."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__("bench_stack", context=context)
+        self.moved_s, self.stopped_s = 0.0, 0.0
+        self._images = self.create_publisher(Image, "/eye", _FOREIGN)
+        self._commands = self.create_publisher(TwistStamped, "/policy/twist", 10)
+        data = textured(60, SIDE_PX).tobytes()
+        image = Image(width=SIDE_PX, height=SIDE_PX, encoding="rgb8", step=3 * SIDE_PX, data=data)
+        self.create_subscription(TwistStamped, "servo_twist", self._take, 50)
+        self.create_timer(1 / 30, partial(self._shoot, image))
+        self.create_timer(1 / 50, self._command)
+
+    def moved_after(self, time_s: float) -> Callable[[], bool]:
+        """Return whether a command has passed since."""
+        return lambda: self.moved_s > time_s
+
+    def stopped_after(self, time_s: float) -> Callable[[], bool]:
+        """Return whether a stop has come since."""
+        return lambda: self.stopped_s > time_s
+
+    def _shoot(self, image: Image) -> None:
+        image.header = header_of(time_ns(), "lens")
+        self._images.publish(image)
+
+    def _command(self) -> None:
+        command = TwistStamped(header=header_of(time_ns(), "tool0"))
+        command.twist.linear.x = 0.1
+        self._commands.publish(command)
+
+    def _take(self, twist: TwistStamped) -> None:
+        if twist.twist.linear.x:
+            self.moved_s = monotonic()
+        else:
+            self.stopped_s = monotonic()
