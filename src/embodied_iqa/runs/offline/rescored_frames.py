@@ -367,7 +367,7 @@ def _check(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:
             f"{vla.info.name} needs the pose of the tool and the gripper, which are not known",
             expected="--state gripper=TOPIC and --state tool=TOPIC of a recording, or joints=TOPIC and --arm",
         )
-    if vla is not None and vla.info.joints_of and not panel.states.topics.joints:
+    if vla is not None and vla.info.joints_of and not (panel.states and panel.states.topics.joints):
         raise UsageError(
             f"{vla.info.name} commands joints, which are not known", expected="--state joints=TOPIC"
         )
