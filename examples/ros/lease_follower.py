@@ -9,6 +9,7 @@ docs/gate-only.md; the node around it shows where to ask. For the usual commands
 import signal
 import time
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import rclpy
 from builtin_interfaces.msg import Time
@@ -20,6 +21,8 @@ from rclpy.signals import SignalHandlerOptions
 
 LONGEST_NS = 1_000_000_000
 """A lease is good for so long after its arrival at most, whatever it says."""
+REMEMBER_NS = 3_000_000_000
+"""For so long an image in the future may stop the robot, should the clock that stamped it have been wrong."""
 WATCH_S = 0.01
 
 
@@ -27,39 +30,58 @@ def ns_of(stamp: Time) -> int:
     return stamp.sec * 1_000_000_000 + stamp.nanosec
 
 
+class Kept(NamedTuple):
+    stamp_ns: int
+    verdict: int
+    passes: bool
+    ends_ns: int
+    ends_steady_ns: int
+    since_ns: int
+
+    def is_known(self, ros_ns: int) -> bool:
+        """Return whether it counts beside a later lease: the clock was not set back since it came.
+
+        A verdict to stop on an image in the future is kept under its own stamp, for a while.
+        """
+        return self.stamp_ns <= ros_ns or self.since_ns <= ros_ns <= self.since_ns + REMEMBER_NS
+
+
 class Leases:
     """The newest lease of each camera. Times are numbers: ROS time, and a clock that never stands still."""
 
     def __init__(self, views: Iterable[str]) -> None:
-        self.newest: dict[str, tuple[int, bool, int, int] | None] = dict.fromkeys(views)
+        self.newest: dict[str, Kept | None] = dict.fromkeys(views)
 
     def take(self, lease: GateLease, ros_ns: int, steady_ns: int) -> None:
         """Keep a lease if its image is the newest of its camera."""
-        stamp_ns = ns_of(lease.header.stamp)
-        if lease.of_decision or lease.view not in self.newest:
+        stamp_ns, is_pass = ns_of(lease.header.stamp), lease.verdict == GateLease.VERDICT_PASS
+        if lease.of_decision or lease.view not in self.newest or (is_pass and stamp_ns > ros_ns):
             return
-        if stamp_ns > ros_ns:  # of an image in the future: no permission, but a verdict to stop counts now
-            if lease.verdict == GateLease.VERDICT_PASS:
-                return
-            stamp_ns = ros_ns
-        before = self.newest[lease.view]
-        if before is not None and before[0] > ros_ns:
-            before = None  # the clock was set back
-        if before is not None and stamp_ns < before[0]:
-            return
-        passes = lease.verdict == GateLease.VERDICT_PASS and not lease.needs_decision
         ends_ns = min(ns_of(lease.expires), ros_ns + LONGEST_NS)
-        ends_steady_ns = steady_ns + ends_ns - ros_ns
-        if before is not None and stamp_ns == before[0]:  # both have to permit it
-            passes = passes and before[1]
-            ends_ns, ends_steady_ns = min(ends_ns, before[2]), min(ends_steady_ns, before[3])
-        self.newest[lease.view] = stamp_ns, passes, ends_ns, ends_steady_ns
+        ends_steady_ns, passes = steady_ns + ends_ns - ros_ns, is_pass and not lease.needs_decision
+        kept = Kept(stamp_ns, lease.verdict, passes, ends_ns, ends_steady_ns, ros_ns)
+        before = self.newest[lease.view]
+        if before is not None and before.is_known(ros_ns):
+            if (stamp_ns, lease.verdict) < (before.stamp_ns, before.verdict):
+                return
+            if (stamp_ns, lease.verdict) == (before.stamp_ns, before.verdict):  # both have to permit it
+                ends_ns, ends_steady_ns = (
+                    min(ends_ns, before.ends_ns),
+                    min(ends_steady_ns, before.ends_steady_ns),
+                )
+                kept = before._replace(
+                    passes=passes and before.passes, ends_ns=ends_ns, ends_steady_ns=ends_steady_ns
+                )
+        self.newest[lease.view] = kept
 
     def allow(self, ros_ns: int, steady_ns: int) -> bool:
         """Return whether the robot may move now: every camera passes, and no lease has run out."""
         return bool(self.newest) and all(
-            one is not None and one[1] and one[0] <= ros_ns <= one[2] and steady_ns <= one[3]
-            for one in self.newest.values()
+            kept is not None
+            and kept.passes
+            and kept.stamp_ns <= ros_ns <= kept.ends_ns
+            and steady_ns <= kept.ends_steady_ns
+            for kept in self.newest.values()
         )
 
 

@@ -9,12 +9,16 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lease_follower {
 
 /// A lease is good for so long after its arrival at most, whatever it says.
 constexpr std::int64_t kLongestNs = 1'000'000'000;
+
+/// For so long an image in the future may stop the robot, should the clock that stamped it have been wrong.
+constexpr std::int64_t kRememberNs = 3'000'000'000;
 
 /// VERDICT_PASS of embodied_iqa_msgs/GateLease; every other verdict stops.
 constexpr std::uint8_t kPass = 0;
@@ -45,22 +49,22 @@ class Leases {
   /// Keeps a lease if its image is the newest of its camera.
   void take(const Lease& lease, const Moment& now) {
     const auto found = newest_.find(lease.view);
-    if (lease.of_decision || found == newest_.end()) return;
-    std::int64_t stamp_ns = lease.stamp_ns;
-    if (stamp_ns > now.ros_ns) {  // of an image in the future: no permission, but a verdict to stop counts now
-      if (lease.verdict == kPass) return;
-      stamp_ns = now.ros_ns;
-    }
-    auto& before = found->second;
-    if (before && before->stamp_ns > now.ros_ns) before.reset();  // the clock was set back
-    if (before && stamp_ns < before->stamp_ns) return;
+    const bool is_pass = lease.verdict == kPass;
+    if (lease.of_decision || found == newest_.end() || (is_pass && lease.stamp_ns > now.ros_ns)) return;
     const std::int64_t ends_ns = std::min(lease.expires_ns, now.ros_ns + kLongestNs);
-    Kept kept{stamp_ns, lease.verdict == kPass && !lease.needs_decision, ends_ns,
-              now.steady_ns + ends_ns - now.ros_ns};
-    if (before && stamp_ns == before->stamp_ns) {  // both have to permit it
-      kept.passes = kept.passes && before->passes;
-      kept.ends_ns = std::min(kept.ends_ns, before->ends_ns);
-      kept.ends_steady_ns = std::min(kept.ends_steady_ns, before->ends_steady_ns);
+    Kept kept{lease.stamp_ns, lease.verdict, is_pass && !lease.needs_decision, ends_ns,
+              now.steady_ns + ends_ns - now.ros_ns, now.ros_ns};
+    auto& before = found->second;
+    if (before && before->is_known(now.ros_ns)) {
+      const auto ours = std::make_pair(kept.stamp_ns, kept.verdict);
+      const auto theirs = std::make_pair(before->stamp_ns, before->verdict);
+      if (ours < theirs) return;
+      if (ours == theirs) {  // both have to permit it
+        kept.passes = kept.passes && before->passes;
+        kept.ends_ns = std::min(kept.ends_ns, before->ends_ns);
+        kept.ends_steady_ns = std::min(kept.ends_steady_ns, before->ends_steady_ns);
+        kept.since_ns = before->since_ns;
+      }
     }
     before = kept;
   }
@@ -77,9 +81,17 @@ class Leases {
  private:
   struct Kept {
     std::int64_t stamp_ns;
+    std::uint8_t verdict;
     bool passes;
     std::int64_t ends_ns;
     std::int64_t ends_steady_ns;
+    std::int64_t since_ns;
+
+    /// Whether it counts beside a later lease: the clock was not set back since it came. A verdict to stop on an
+    /// image in the future is kept under its own stamp, for a while.
+    bool is_known(std::int64_t ros_ns) const {
+      return stamp_ns <= ros_ns || (since_ns <= ros_ns && ros_ns <= since_ns + kRememberNs);
+    }
   };
 
   std::map<std::string, std::optional<Kept>> newest_;
