@@ -1,4 +1,7 @@
-"""Chromium without a display, driven over its debugging pipe: no port, no driver, no further library."""
+"""Chromium without a display, driven over its debugging pipe: no port, no driver, no further library.
+
+By hand: Playwright, with its process of Node.js, takes a third more processor time for the same tests.
+"""
 
 from __future__ import annotations
 
