@@ -31,6 +31,8 @@ def ns_of(stamp: Time) -> int:
 
 
 class Kept(NamedTuple):
+    """A lease at its arrival, with its end by both clocks."""
+
     stamp_ns: int
     verdict: int
     passes: bool
