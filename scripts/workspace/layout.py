@@ -21,7 +21,7 @@ class Layout:
     """Paths of one working copy.
 
     Args:
-        root: The folder that holds setup.py.
+        root: The top of the working copy, which holds pyproject.toml.
         environment: Name of the folder of the virtual environment in it: .venv, or .venv-NAME beside it, so
             that one working copy can hold several Pythons.
 

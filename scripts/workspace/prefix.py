@@ -27,7 +27,7 @@ exec "$prefix/bin/python" -c "$run" "$@"
 """
 
 _NAME = "embodied_iqa"
-_SHARED = ("package.xml", "config", "requirements")
+_SHARED = ("ros/package.xml", "config", "requirements")
 
 
 def publish(layout: Layout, source: RosSource) -> None:
@@ -35,7 +35,7 @@ def publish(layout: Layout, source: RosSource) -> None:
     share = _fresh(layout.venv / "share" / _NAME)
     for name in _SHARED:
         if (layout.root / name).exists():
-            _link(share / name, layout.root / name)
+            _link(share / Path(name).name, layout.root / name)
     # Real folders with links to files: `ros2 launch` does not look into linked folders.
     for file in sorted((layout.root / "launch").glob("*.py")):
         _link(share / "launch" / file.name, file)

@@ -26,7 +26,15 @@ _BUILD = "build.txt"
 _CORE = "core.txt"
 _EVERYWHERE = (_CORE, _BUILD, "hardware.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
-_PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "launch", "scripts/workspace/prefix.py")
+_PACKAGE = (
+    "ros/setup.py",
+    "ros/setup.cfg",
+    "ros/package.xml",
+    "ros/pip_backend.py",
+    "resource",
+    "launch",
+    "scripts/workspace/prefix.py",
+)
 _ALONE = "alone.txt"
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"

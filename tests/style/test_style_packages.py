@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
-from style_sources import PACKAGE, ROOT, Source, sources
+import setuptools
+from style_sources import PACKAGE, ROOT, Source, project_files, sources
 
 import embodied_iqa
 
-MANIFESTS = (ROOT / "package.xml", ROOT / "msg" / "package.xml")
+FOLDER = ROOT / "ros"
+MANIFEST = FOLDER / "package.xml"
+MANIFESTS = (MANIFEST, ROOT / "msg" / "package.xml")
 
 
 def _text(manifest: Path, tag: str) -> str:
@@ -27,7 +32,7 @@ def _setup(*words: str) -> str:
     """What setup.py itself says."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "setup.py", "--quiet", *words],
-        cwd=ROOT,
+        cwd=FOLDER,
         capture_output=True,
         text=True,
         check=True,
@@ -44,13 +49,13 @@ def test_version_and_licence_agree(manifest: Path) -> None:
 
 def test_setup_agrees_with_the_manifest() -> None:
     assert _setup("--version") == embodied_iqa.__version__
-    assert _setup("--name") == _text(ROOT / "package.xml", "name") == PACKAGE.name
-    assert _setup("--license") == _text(ROOT / "package.xml", "license")
+    assert _setup("--name") == _text(MANIFEST, "name") == PACKAGE.name
+    assert _setup("--license") == _text(MANIFEST, "license")
 
 
 def test_what_is_not_in_ros_has_a_rosdep_key_or_is_named_in_the_guide() -> None:
     """A requirement of the core without either is missing where only rosdep installs."""
-    manifest = ET.parse(ROOT / "package.xml").getroot()
+    manifest = ET.parse(MANIFEST).getroot()
     keys = {
         (one.text or "").removeprefix("python3-").removesuffix("-pip") for one in manifest.iter("exec_depend")
     }
@@ -62,6 +67,31 @@ def test_what_is_not_in_ros_has_a_rosdep_key_or_is_named_in_the_guide() -> None:
     core = {line.partition("==")[0].lower() for line in lines if "==" in line}
     renamed = {"pyyaml": "yaml", "opencv-python-headless": "opencv"}
     assert {name for name in core if renamed.get(name, name) not in keys} == without
+
+
+def test_colcon_finds_both_packages_in_a_clone() -> None:
+    """It does not look below a package: the top of the clone is none, and none is inside another."""
+    marks = {"package.xml", "setup.py", "CMakeLists.txt"}
+    folders = {file.parent for file in project_files() if file.name in marks}
+    assert folders == {manifest.parent for manifest in MANIFESTS}
+    assert not (ROOT / "setup.cfg").exists(), "with a name in it, the top would be a package of Python"
+
+
+def test_pip_and_colcon_install_the_same_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip at the top of the clone, colcon in the folder of the package, which links to the others."""
+    described: list[dict[str, Any]] = []
+    installed = []
+    monkeypatch.setattr(setuptools, "setup", lambda **words: described.append(words))
+    for place in (ROOT, FOLDER):
+        monkeypatch.chdir(place)
+        runpy.run_path(str(FOLDER / "setup.py"))
+        files = described[-1]["data_files"]
+        installed.append({(to, Path(file).resolve(strict=True)) for to, named in files for file in named})
+    assert installed[0] == installed[1]
+    assert (f"share/{PACKAGE.name}", MANIFEST) in installed[0]
+    assert (f"share/{PACKAGE.name}/launch", ROOT / "launch" / "trial.launch.py") in installed[0]
+    assert described[0]["packages"] == described[1]["packages"]
+    assert f"{PACKAGE.name}.live.nodes" in described[0]["packages"]
 
 
 def test_changelog_knows_the_version() -> None:

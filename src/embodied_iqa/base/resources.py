@@ -15,14 +15,16 @@ from pathlib import Path
 from embodied_iqa.base.errors import InputError
 
 _PACKAGE = "embodied_iqa"
-_MARKS = ("package.xml", "config")
-"""Files of every layout; an empty share folder does not count."""
+_MANIFEST, _CONFIG = "package.xml", "config"
+"""Of every layout; an empty share folder does not count."""
+_IN_CHECKOUT = "ros"
+"""Folder of a checkout that holds package.xml."""
 
 
 def source_checkout() -> Path | None:
     """Return the checkout that this code runs from, or None if the package is installed."""
     root = Path(__file__).resolve().parents[3]
-    return root if (root / "setup.py").is_file() and _is_shared(root) else None
+    return root if _is_checkout(root) else None
 
 
 def shared_folder() -> Path:
@@ -58,7 +60,12 @@ def shared_file(relative: str) -> Path:
 
 
 def _is_shared(folder: Path) -> bool:
-    return all((folder / mark).exists() for mark in _MARKS)
+    is_installed = (folder / _MANIFEST).is_file() and (folder / _CONFIG).exists()
+    return is_installed or _is_checkout(folder)
+
+
+def _is_checkout(folder: Path) -> bool:
+    return (folder / _IN_CHECKOUT / _MANIFEST).is_file() and (folder / _CONFIG).is_dir()
 
 
 def _candidates() -> Iterator[Path]:

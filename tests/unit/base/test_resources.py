@@ -29,6 +29,17 @@ def test_checkout_is_found() -> None:
     assert resources.shared_file("config/fastdds_shared_memory.xml").is_file()
 
 
+def test_a_checkout_needs_its_manifest_and_its_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _module_at(tmp_path / "src/embodied_iqa/base/resources.py", monkeypatch)
+    (tmp_path / "config").mkdir()
+    assert resources.source_checkout() is None
+    (tmp_path / "ros").mkdir()
+    (tmp_path / "ros" / "package.xml").touch()
+    assert resources.source_checkout() == resources.shared_folder() == tmp_path
+
+
 def test_prefix_of_the_installed_module_comes_before_the_environments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

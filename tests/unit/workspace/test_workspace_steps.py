@@ -45,7 +45,9 @@ def _copy(root: Path) -> Layout:
     for folder in ("base/kinematics", "arm/robot"):
         (root / "src" / "embodied_iqa" / folder).mkdir(parents=True)
     (root / "msg" / "msg" / "A.msg").write_text("bool a")
-    (root / "setup.py").write_text("")
+    (root / "ros").mkdir()
+    (root / "ros" / "setup.py").write_text("")
+    (root / "ros" / "package.xml").write_text("")
     return Layout(root)
 
 
@@ -68,7 +70,7 @@ def _digests(layout: Layout, source: RosSource = RosSource.WHEELS) -> dict[str, 
         ("src/embodied_iqa/base/kinematics/kernels.py", {"kernels"}),
         ("src/embodied_iqa/arm/robot/joining_kernels.py", {"kernels"}),
         ("msg/msg/A.msg", {"interfaces"}),
-        ("setup.py", {"package"}),
+        ("ros/setup.py", {"package"}),
     ],
 )
 def test_change_makes_the_right_steps_stale(tmp_path: Path, file: str, stale: set[str]) -> None:
@@ -322,6 +324,7 @@ def test_environment_becomes_an_ament_prefix(tmp_path: Path) -> None:
     for _ in range(2):
         publish(layout, RosSource.WHEELS)
     assert (layout.venv / "share" / "embodied_iqa" / "config" / "trial.yaml").read_text() == "a: 1"
+    assert (layout.venv / "share" / "embodied_iqa" / "package.xml").is_file()
     walked = [name for _, _, names in os.walk(layout.venv / "share" / "embodied_iqa") for name in names]
     assert "trial.launch.py" in walked, "ros2 launch walks the share folder without following links"
     assert [path.name for path in (layout.venv / "lib" / "embodied_iqa").iterdir()] == ["gate_node"]

@@ -52,7 +52,7 @@ print(f"{names} types in {embodied_iqa_msgs.__path__[0]}")
 """
 )
 _FIX_ROS = "make setup (wheels), or source /opt/ros/jazzy/setup.bash"
-_FIX_INTERFACES = "make setup, or colcon build --base-paths . msg and source install/setup.bash"
+_FIX_INTERFACES = "make setup, or colcon build and source install/setup.bash"
 
 
 def rclpy_works() -> list[Finding]:

@@ -155,5 +155,5 @@ def require_ros() -> None:
     except ImportError as error:
         raise MissingDependencyError(
             f"the interfaces embodied_iqa_msgs are not built ({error}): run `make setup`, "
-            "or `colcon build --base-paths . msg` on a sourced ROS and source install/setup.bash"
+            "or `colcon build` on a sourced ROS and source install/setup.bash"
         ) from None

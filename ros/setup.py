@@ -5,7 +5,11 @@ from setuptools import find_packages, setup
 
 NAME = "embodied_iqa"
 # Resolved: `colcon build --symlink-install` runs this file through a link in its build folder.
-ROOT = Path(__file__).resolve().parent
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+# colcon runs this file in its folder, which links to all that is named below, or in one with links to those.
+# pip runs it at the top of the working copy. That has no package.xml: colcon looks for none below another.
+MANIFEST = "package.xml" if Path("package.xml").exists() else f"{FOLDER.name}/package.xml"
 
 
 def version() -> str:
@@ -65,7 +69,7 @@ setup(
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
-        (f"share/{NAME}", ["package.xml"]),
+        (f"share/{NAME}", [MANIFEST]),
         *tree("launch", "*.py"),
         *tree("config"),
         *tree("requirements", "*.txt"),
