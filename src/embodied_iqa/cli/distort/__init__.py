@@ -11,6 +11,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.world.simulation.camera import CameraModel
 
 __all__ = ["configure", "run"]
@@ -25,7 +26,7 @@ ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
         "distorting",
         frozenset(
             {"type", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers", "out"}
-            | {"format", "json", "topic"}
+            | {"format", "json", "topic", "video"}
         ),
     ),
 }
@@ -81,6 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="PATH", help="output")
     forms = "lossless format of the images (default png), or lerobot: a data set for a data set"
     add("--format", choices=("png", "webp", "lerobot"), help=forms)
+    codecs = [str(codec) for codec in VideoCodec]
+    add("--video", choices=codecs, help="with --format lerobot: videos instead of images without loss")
     add("--steps", type=int, metavar="N", help="points of a calibration curve, or training steps")
     add("--reference", type=Path, metavar="FILE", help="the image to draw the sheet from")
     add("--references", type=Path, metavar="DIR", help="images for calibration or training")

@@ -14,6 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, is_lerobot
+from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.data.lerobot.writing import DatasetCopy
 from embodied_iqa.imaging.distortions import DistortionSpec, distort
 from embodied_iqa.imaging.distortions.batch import random_level
@@ -54,7 +55,9 @@ def copy_dataset(arguments: argparse.Namespace, wanted: Sequence[tuple[str, int 
 
     with ProgressBars() as bars:
         total = dataset.count()
-        DatasetCopy(dataset, out, distorted).write(lambda done: bars.update("distorting", done, total))
+        codec = VideoCodec(arguments.video) if hasattr(arguments, "video") else None
+        copy = DatasetCopy(dataset, out, distorted, codec)
+        copy.write(lambda done: bars.update("distorting", done, total))
     _report(arguments, dataset)
     return 0
 

@@ -60,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = _wanted(arguments)
     if getattr(arguments, "format", "") == LEROBOT:
         return copy_dataset(arguments, [(one.id, one.level) for one in wanted])
+    if hasattr(arguments, "video"):
+        raise UsageError("--video needs --format lerobot")
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
     options = BatchOptions(arguments.out, image_format, _region(arguments))
     workers, frames = _workers(arguments), open_frames(Path(arguments.input))

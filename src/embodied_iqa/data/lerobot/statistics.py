@@ -75,15 +75,22 @@ def joined(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] |
 
 
 def statistics_of(values: NDArray[np.float64] | None) -> dict[str, Any] | None:
-    """Return the statistics of numbers, ``(N, ...)``, each a list as long as a row; None without numbers."""
+    """Return the statistics of numbers, ``(N, ...)``, each a list as long as a row.
+
+    Numbers that are not finite count for nothing. None without numbers, or for a column without finite ones.
+    """
     if values is None or not values.size:
         return None
+    finite = np.isfinite(values)
+    if not finite.any(axis=0).all():
+        return None
+    known = values if finite.all() else np.where(finite, values, np.nan)
     found = {
-        "min": values.min(axis=0),
-        "max": values.max(axis=0),
-        "mean": values.mean(axis=0),
-        "std": values.std(axis=0),
+        "min": np.nanmin(known, axis=0),
+        "max": np.nanmax(known, axis=0),
+        "mean": np.nanmean(known, axis=0),
+        "std": np.nanstd(known, axis=0),
     }
     for name, share in QUANTILES.items():
-        found[name] = np.quantile(values, share, axis=0)
+        found[name] = np.nanquantile(known, share, axis=0)
     return {name: value.tolist() for name, value in found.items()} | {"count": [len(values)]}

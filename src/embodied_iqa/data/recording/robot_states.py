@@ -29,7 +29,6 @@ JOINT_TYPE: Final = "sensor_msgs/msg/JointState"
 NUMBER_TYPES: Final = ("std_msgs/msg/Float64", "std_msgs/msg/Float32")
 TYPES: Final = {"tool": (POSE_TYPE,), "gripper": (*NUMBER_TYPES, JOINT_TYPE), "joints": (JOINT_TYPE,)}
 """What a topic may say, and the types that it may have."""
-_GRIPPER: Final = "gripper"
 _OLDEST_NS: Final = SECOND_NS // 2
 _LATE_NS: Final = SECOND_NS
 """States that are recorded by so much later than their stamp are found."""
@@ -41,11 +40,11 @@ class StateTopics:
 
     Attributes:
         tool: Poses of the tool in the base frame, `POSE_TYPE`.
-        gripper: 0 open to 1 closed: a number, whose times are those of arrival, or joint states with a joint
-            ``gripper``.
+        gripper: 0 open to 1 closed: a number, whose times are those of arrival, or joint states.
         joints: Joint states with the six joints of a UR, whatever their prefix.
         arm: Its model: without ``tool``, the pose of the tool follows from the joints.
         tool_m: From the flange to the tool, along the flange's z.
+        gripper_joint: Name of the gripper in joint states.
     """
 
     tool: str = ""
@@ -53,6 +52,7 @@ class StateTopics:
     joints: str = ""
     arm: ArmModel = ArmModel.UNSET
     tool_m: float = 0.0
+    gripper_joint: str = "gripper"
 
     @property
     def has_pose(self) -> bool:
@@ -67,16 +67,16 @@ class StateTopics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotState:
-    """The robot at a time.
+    """The robot at a time; None for what is not known then.
 
     Attributes:
         T_base_tool: ``(4, 4)`` (m).
         gripper: 0 open to 1 closed.
-        q_rad: ``(6,)`` joint angles; None where they are not recorded.
+        q_rad: ``(6,)`` joint angles.
     """
 
-    T_base_tool: Array
-    gripper: float
+    T_base_tool: Array | None
+    gripper: float | None
     q_rad: Array | None
 
 
@@ -119,13 +119,13 @@ class RobotStates:
         with TrialReader(path) as reader:
             for kind, topic in kinds.items():
                 check_type(reader, topic, TYPES[kind])
-            _require_valid(reader, kinds)
+            _require_valid(reader, topics)
         self._found = {kind: _Newest() for kind in kinds}
         self._states = self._read()
         self._ahead = next(self._states, None)
 
-    def at(self, time_ns: int) -> RobotState | None:
-        """Return the state at a time, nothing of it older than half a second; None where one is not known.
+    def at(self, time_ns: int) -> RobotState:
+        """Return the state at a time, nothing of it older than half a second.
 
         Args:
             time_ns: No earlier than that of the call before.
@@ -136,9 +136,9 @@ class RobotStates:
                 self._found[kind].add(at_ns, value)
             self._ahead = next(self._states, None)
         found = {kind: newest.at(time_ns) for kind, newest in self._found.items()}
-        q_rad, gripper = found.get("joints"), found.get("gripper")
+        q_rad = found.get("joints")
         pose = found.get("tool") if self.topics.tool else self._forward(q_rad)
-        return None if pose is None or gripper is None else RobotState(pose, gripper, q_rad)
+        return RobotState(pose, found.get("gripper"), q_rad)
 
     def _forward(self, q_rad: Array | None) -> Array | None:
         if q_rad is None or self.topics.arm is ArmModel.UNSET:
@@ -152,18 +152,21 @@ class RobotStates:
         kinds = self.topics.by_kind()
         with TrialReader(self._path) as reader:
             for message in reader.messages(tuple(dict.fromkeys(kinds.values()))):
-                for at_ns, kind, value in _states(reader, message, kinds):
+                for at_ns, kind, value in _states(reader, message, kinds, self.topics.gripper_joint):
                     yield message.log_time_ns, at_ns, kind, value
 
 
-def _require_valid(reader: TrialReader, kinds: Mapping[str, str]) -> None:
+def _require_valid(reader: TrialReader, topics: StateTopics) -> None:
     """Check that each topic holds a valid state.
 
     Raises:
         RecordingReadError: One holds none.
     """
-    for kind, topic in kinds.items():
-        found = (_states(reader, message, {kind: topic}) for message in reader.messages([topic]))
+    for kind, topic in topics.by_kind().items():
+        found = (
+            _states(reader, message, {kind: topic}, topics.gripper_joint)
+            for message in reader.messages([topic])
+        )
         if not any(found):
             expected = f"joints {', '.join(f'{one}_joint' for one in JOINTS)}" if kind == "joints" else None
             raise RecordingReadError(
@@ -172,7 +175,7 @@ def _require_valid(reader: TrialReader, kinds: Mapping[str, str]) -> None:
 
 
 def _states(
-    reader: TrialReader, message: RecordedMessage, kinds: Mapping[str, str]
+    reader: TrialReader, message: RecordedMessage, kinds: Mapping[str, str], gripper: str
 ) -> list[tuple[int, str, Any]]:
     """Return what a message says: stamp, kind and value; nothing where it is not valid."""
     decoded = reader.decode(message)
@@ -181,18 +184,18 @@ def _states(
         if topic != message.topic:
             continue
         at_ns = message.log_time_ns if message.type_name in NUMBER_TYPES else stamp_ns(decoded)
-        value = _value(kind, message.type_name, decoded)
+        value = _value(kind, message.type_name, decoded, gripper)
         if value is not None:
             found.append((at_ns, kind, value))
     return found
 
 
-def _value(kind: str, type_name: str, decoded: Any) -> Any:
+def _value(kind: str, type_name: str, decoded: Any, gripper: str) -> Any:
     if kind == "tool":
         return _pose(decoded.pose)
     if kind == "joints":
         return _angles(list(decoded.name), decoded.position)
-    number = decoded.data if type_name in NUMBER_TYPES else _named(decoded, _GRIPPER)
+    number = decoded.data if type_name in NUMBER_TYPES else _named(decoded, gripper)
     return float(number) if number is not None and 0.0 <= number <= 1.0 else None
 
 

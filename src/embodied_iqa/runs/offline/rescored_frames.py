@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.data.recording.robot_states import RobotStates
+from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
 from embodied_iqa.data.recording.trial_record import (
     AnswerRecord,
     ChunkRecord,
@@ -304,7 +304,7 @@ class FrameRescorer:
         if self._panel.vla is None or self._panel.states is None:
             return None
         state = self._panel.states.at(moment.stamp_ns)
-        if state is None:
+        if state.T_base_tool is None or state.gripper is None:
             self._lost[f"{self._panel.vla.info.name} did not decide: no state of the robot at that time"] += 1
             return None
         return DecisionRequest(
@@ -362,12 +362,13 @@ def _check(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:
             expected=f"--topic {missing[0]}=TOPIC",
             available=frames.topics,
         )
-    if vla is not None and (panel.states is None or not panel.states.topics.has_pose):
+    known = StateTopics() if panel.states is None else panel.states.topics
+    if vla is not None and not known.has_pose:
         raise UsageError(
             f"{vla.info.name} needs the pose of the tool and the gripper, which are not known",
             expected="--state gripper=TOPIC and --state tool=TOPIC of a recording, or joints=TOPIC and --arm",
         )
-    if vla is not None and vla.info.joints_of and not (panel.states and panel.states.topics.joints):
+    if vla is not None and vla.info.joints_of and not known.joints:
         raise UsageError(
             f"{vla.info.name} commands joints, which are not known", expected="--state joints=TOPIC"
         )

@@ -14,9 +14,10 @@ import pytest
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
-from embodied_iqa.data.lerobot import writing
+from embodied_iqa.data.lerobot import output
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, is_lerobot
 from embodied_iqa.data.lerobot.statistics import as_numbers, joined, statistics_of
+from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.data.lerobot.writing import DatasetCopy
 from embodied_iqa.imaging.images.codecs import read_image
 from lerobot_samples import LENGTHS, TASKS, TOP, WRIST, Layout, edit_info, write_dataset
@@ -168,14 +169,51 @@ def test_a_copy_that_cannot_be_written_says_so_and_one_without_an_end_is_no_data
     source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
 
     def full(*_: object) -> None:
-        assert (out / writing.STATS_FILE).is_file()
-        assert not is_lerobot(out)
+        partial = out.with_name(f".{out.name}.partial")
+        assert (partial / output.STATS_FILE).is_file()
+        assert not is_lerobot(partial)
+        assert not out.exists()
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writing, "write_tasks", full)
+    monkeypatch.setattr(output, "write_tasks", full)
     with pytest.raises(InputError, match=f"^cannot write {out}: No space left on device$"):
         DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
-    assert not out.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
+
+
+@pytest.mark.parametrize("codec", ["h264", "av1"])
+def test_a_copy_in_videos_has_the_images_within_the_codec(tmp_path: Path, codec: str) -> None:
+    source, out = write_dataset(tmp_path / "set", Layout("v3.0", "libx264")), tmp_path / "copy"
+    DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb, VideoCodec(codec)).write()
+    before, after = images_of(source), images_of(out)
+    assert [(one.name, one.step) for one in before] == [(one.name, one.step) for one in after]
+    for old, new in zip(before, after, strict=True):
+        assert np.abs(old.rgb.astype(int) - new.rgb).mean() < 4.0, old.name
+    assert numbers_of(source) == numbers_of(out)
+    info = json.loads((out / "meta/info.json").read_text())
+    assert info["video_path"] == "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+    assert {info["features"][key]["dtype"] for key in (TOP, WRIST)} == {"video"}
+    assert info["features"][TOP]["info"]["video.codec"] == codec
+    row = pq.read_table(out / "meta/episodes/chunk-000/file-000.parquet", partitioning=None).to_pylist()[1]
+    names = ("chunk_index", "file_index", "from_timestamp", "to_timestamp")
+    assert [row[f"videos/{TOP}/{name}"] for name in names] == [0, 0, 0.5, 1.4]
+
+
+def test_numbers_that_are_not_finite_are_in_no_statistic(tmp_path: Path) -> None:
+    found = statistics_of(np.array([[1.0, 5.0], [np.nan, 6.0], [3.0, np.inf]]))
+    assert found is not None
+    assert (found["min"], found["mean"], found["count"]) == ([1.0, 5.0], [2.0, 5.5], [3])
+    assert statistics_of(np.array([[1.0, np.nan], [2.0, np.nan]])) is None
+    source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
+    for file in source.glob("data/*/*.parquet"):
+        table = pq.read_table(file, partitioning=None)
+        bad = pa.array([[float("nan"), 1.0, 2.0]] * table.num_rows, pa.list_(pa.float32(), 3))
+        pq.write_table(table.append_column("effort", bad), file)
+    DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
+    text = (out / "meta/stats.json").read_text()
+    assert "NaN" not in text
+    assert "effort" not in json.loads(text)
+    assert str(numbers_of(out)["effort"]) == str(numbers_of(source)["effort"])
 
 
 @pytest.mark.parametrize("column", ["episode_index", "frame_index"])

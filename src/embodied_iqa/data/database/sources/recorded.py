@@ -192,7 +192,7 @@ def _with_states(moments: tuple[_Moment, ...], states: RobotStates) -> tuple[_Mo
     found = []
     for moment in moments:
         state = states.at(moment.stamp_ns)
-        if state is not None and moment.T_base_tool is None:
+        if state.T_base_tool is not None and state.gripper is not None and moment.T_base_tool is None:
             pose = tuple(float(value) for value in state.T_base_tool.ravel())
             found.append(replace(moment, T_base_tool=pose, gripper=state.gripper))
         else:

@@ -1,0 +1,107 @@
+"""Trials as a LeRobot data set: steps at even times, what is measured, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.imaging.images.frame import View
+from trial_recording import NOISE, TASK, VIEWS, Recorder, image, stamp_ns, start_ns
+
+FRAMES = 6
+JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
+
+
+class ArmRecorder(Recorder):
+    """Beside the images there are poses of the tool and joint states."""
+
+    grip = True
+
+    def camera(self, view: View, run: int, frame: int, *, pose_late: bool) -> NDArray[np.uint8]:
+        if view == self.views[0]:
+            at_ns = stamp_ns(run, frame)
+            self.send("/arm/tool_pose", "geometry_msgs/msg/PoseStamped", at_ns, pose=self.pose(0.1 * frame))
+            names = [f"{one}_joint" for one in JOINTS] + ["gripper"] * self.grip
+            positions = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6] + [0.5 * (frame > 2)] * self.grip
+            kind = "sensor_msgs/msg/JointState"
+            self.send("/arm/joint_states", kind, at_ns, name=names, position=positions)
+        return super().camera(view, run, frame, pose_late=pose_late)
+
+
+def write(path: Path, *, grip: bool = True, lost: tuple[int, ...] = ()) -> Path:
+    """Two runs of six images each; the second one failed."""
+    recorder = ArmRecorder(path, skip=[(0, frame, view) for frame in lost for view in VIEWS])
+    recorder.grip = grip
+    for run, spec in enumerate((None, NOISE)):
+        recorder.event(1, run, start_ns(run), spec)
+        for frame in range(FRAMES):
+            recorder.frame(run, frame, spec, decides=frame == 0)
+        recorder.event(3, run, stamp_ns(run, FRAMES - 1), None, outcome=1 + run, reason="done")
+    return recorder.close({"version": "1"})
+
+
+def test_runs_become_episodes_with_images_states_and_actions(tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    assert main(["recording", "export", str(write(tmp_path / "trial.mcap")), "--lerobot", str(out)]) == 0
+    dataset = LeRobotDataset(out)
+    assert (dataset.info.version, dataset.info.fps, len(dataset.episodes)) == ("v3.0", 15.0, 2)
+    assert {episode.tasks for episode in dataset.episodes} == {(TASK,)}
+    for found in dataset.images():
+        assert isinstance(found, DatasetImage)
+        view = View(found.key.rpartition(".")[2])
+        assert np.array_equal(found.rgb, image(view, found.step.index, found.step.episode))
+    steps = list(dataset.steps([0]))
+    states = np.array([step.state for step in steps])
+    assert states.shape == (FRAMES, 13)
+    assert states[:, 0] == pytest.approx(0.1 * np.arange(FRAMES))
+    assert states[:, 6].tolist() == [0, 0, 0, 0.5, 0.5, 0.5]
+    assert states[0, 7:] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    actions = np.array([step.action for step in steps])
+    assert np.array_equal(actions, np.vstack([states[1:], states[-1:]]))
+    info = json.loads((out / "meta/info.json").read_text())
+    assert (info["fps"], info["total_frames"]) == (15, 2 * FRAMES)
+    assert info["features"]["observation.state"]["names"][6] == "gripper"
+
+
+def test_a_lost_image_does_not_shift_the_time(tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    bag = write(tmp_path / "trial.mcap", lost=(2,))
+    assert main(["recording", "export", str(bag), "--lerobot", str(out), "--fps", "15"]) == 0
+    found = [one for one in LeRobotDataset(out).images(episodes=[0]) if isinstance(one, DatasetImage)]
+    assert [one.step.index for one in found[::2]] == list(range(FRAMES))
+    for one in found:
+        shown = 1 if one.step.index == 2 else one.step.index
+        assert np.array_equal(one.rgb, image(View(one.key.rpartition(".")[2]), shown, 0))
+
+
+def test_a_gripper_that_is_not_recorded_is_absent_and_said_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag, out = write(tmp_path / "trial.mcap", grip=False), tmp_path / "set"
+    assert main(["recording", "export", str(bag), "--lerobot", str(out), "--video", "h264"]) == 0
+    assert "note: the gripper is not recorded" in capsys.readouterr().out
+    info = json.loads((out / "meta/info.json").read_text())
+    assert info["features"]["action"]["shape"] == [12]
+    assert LeRobotDataset(out).info.cameras[0].is_video
+
+
+def test_what_is_no_trial_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bags, out = tmp_path / "bags", tmp_path / "set"
+    bags.mkdir()
+    write(bags / "a.mcap")
+    (bags / "b.mcap").write_bytes((bags / "a.mcap").read_bytes()[:-400])
+    assert main(["recording", "export", str(bags), "--lerobot", str(out)]) == 1
+    assert "left out: " in (error := capsys.readouterr().err)
+    assert "b.mcap" in error
+    assert len(LeRobotDataset(out).episodes) == 2
+    assert main(["recording", "export", str(bags / "b.mcap"), "--lerobot", str(tmp_path / "none")]) == 1
+    assert not (tmp_path / "none").exists()
+    words = ["--lerobot", str(tmp_path / "good"), "--successful"]
+    assert main(["recording", "export", str(bags / "a.mcap"), *words]) == 0
+    assert len(LeRobotDataset(tmp_path / "good").episodes) == 1
