@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models pyiqa trial test test-setup check stress lint types bench mutants clean distclean constraints
+.PHONY: help setup models pyiqa libero trial test test-setup check stress lint types bench mutants clean distclean constraints
 # A variable of this common name in the environment may be somebody else's.
 ifneq ($(origin VENV),command line)
 VENV := $(filter .venv-%,$(VENV))
@@ -34,6 +34,9 @@ models: ## make setup, and install what large models need (torch, transformers)
 
 pyiqa: setup ## make .venv-pyiqa, an environment of its own for the metrics of IQA-PyTorch (noncommercial licence)
 	@CPU=$(CPU) bash scripts/setup_pyiqa.sh
+
+libero: setup ## make .venv-libero, an environment of its own for the tasks of LIBERO (2.1 GB, MIT licence)
+	@bash scripts/setup_libero.sh
 
 trial: setup ## run a simulated trial through the ROS graph: images, scores, report in runs/
 	@$(ENVIRONMENT)/embodied-iqa trial $(ARGS)

@@ -9,7 +9,9 @@ from pathlib import Path
 __all__ = ["MAIN_ENVIRONMENT", "Layout", "SetupError"]
 
 MAIN_ENVIRONMENT = ".venv"
-_ENVIRONMENT = re.compile(r"\.venv(-(?!pyiqa$)[A-Za-z0-9][A-Za-z0-9.]*)?")  # `make pyiqa` has its own
+_TAKEN = "pyiqa|libero"
+"""`make pyiqa` and `make libero` have environments of their own."""
+_ENVIRONMENT = re.compile(rf"\.venv(-(?!({_TAKEN})$)[A-Za-z0-9][A-Za-z0-9.]*)?")
 
 
 class SetupError(Exception):

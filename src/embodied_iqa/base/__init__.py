@@ -17,6 +17,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `records`: frozen dataclasses to plain data (JSON, YAML) and back, checked
 - `config`: parameters: declared once as dataclasses, read from YAML, checked
 - `workers`: pools of worker processes that end with their parent
+- `worker_process`: a worker in an environment of its own: requests, answers, deadlines
 - `kept`: what takes long to open, kept open by its owner: renderers, models
 - `jobs`: long work in a folder: its plan, its lock, and the processes that run its jobs, also on Ray
 - `onnx_session`: networks in ONNX Runtime, on one thread

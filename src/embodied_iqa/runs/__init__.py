@@ -7,6 +7,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `cell`: a real cell as it was read: its cameras, its parameter file, its checks
 - `offline`: the trial without ROS: headless runs, rescoring; reads the folder of a run
 - `offline.headless`: a trial without ROS, as fast as the machine can
+- `episodes`: runs in a world that waits for its policy, such as LIBERO
 - `experiment`: experiments: plan, runs, scores, comparison of gates
 - `peers`: failure detectors of the literature: signals, scores, conformal bands, their comparison
 

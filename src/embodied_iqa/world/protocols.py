@@ -32,6 +32,7 @@ class SubjectInfo:
             `ActionChunk.joints_rad`.
         parts: Policies of which each can decide with its own cameras, the preferred one first; empty for a
             single subject.
+        privileged: A scripted expert: it alone is shown `VlaObservation.objects`.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SubjectInfo:
     rate_hz: float | None = None
     joints_of: str = ""
     parts: tuple[SubjectInfo, ...] = ()
+    privileged: bool = False
 
     def at_turn(self, turn: int) -> SubjectInfo:
         """Return the policy that decides; each turn it is the next one.
@@ -88,6 +90,11 @@ class VlaObservation:
         step: Number of chunks executed before in this run.
         q_rad: ``(6,)`` float64, joint angles of our arm at the frame's time; None for a subject that does not
             command joints, and where they are not known.
+        native_state: ``(S,)`` float64, the robot's state in the order and units of the world's own policies,
+            whose images are then prepared as in their published evaluation (LIBERO: position [m], axis times
+            angle [rad], fingers [m]); None elsewhere.
+        objects: Poses of the objects by name, ``(4, 4)`` in the base frame (m), for a scripted expert
+            (`SubjectInfo.privileged`); None for every other subject.
     """
 
     frames: Mapping[View, Frame]
@@ -96,6 +103,8 @@ class VlaObservation:
     gripper: float
     step: int
     q_rad: NDArray[np.float64] | None = None
+    native_state: NDArray[np.float64] | None = None
+    objects: Mapping[str, NDArray[np.float64]] | None = None
 
     def frames_of(self, views: Sequence[View]) -> list[Frame]:
         """Return the frames of views.

@@ -8,8 +8,8 @@ from pathlib import Path
 from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_workers
-from embodied_iqa.runs.experiment.experiment_plan import EMBEDDED
+from embodied_iqa.cli.plan_options import add_engine_options
+from embodied_iqa.runs.experiment.experiment_plan import CELL, EMBEDDED
 
 __all__ = ["configure", "run"]
 
@@ -17,11 +17,15 @@ __all__ = ["configure", "run"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("--subjects", default=EMBEDDED, metavar="NAMES", help=f"VLAs by commas, or {EMBEDDED} (default)")
-    add("--tasks", type=int, metavar="N", help="the first N of the ten tasks (default: all)")
+    vlas = f"VLAs by commas, or {EMBEDDED} (default)"
+    add("--subjects", "--vla", dest="subjects", default=EMBEDDED, metavar="NAMES", help=vlas)
+    worlds = f"{CELL} (default), or a suite of LIBERO: libero_spatial, libero_object, ... (docs/libero.md)"
+    add("--world", default=CELL, metavar="NAME", help=worlds)
+    add("--tasks", type=int, metavar="N", help="the first N of the world's tasks (default: all)")
     add("--task", action="append", default=[], metavar="TEXT", help="a task in words; may be repeated")
     add("--bench", type=Path, metavar="BENCH", help="the tasks of a static benchmark, each in its scene")
-    add("--scene-seed", type=int, default=7, metavar="N", help="scene of the first task (default 7)")
+    seed = "scene of the first task (default 7); of LIBERO, the first initial state (default 0)"
+    add("--scene-seed", type=int, metavar="N", help=seed)
     add("--distortions", default="all", metavar="IDS", help="such as 02,12,19, or all (default)")
     add("--levels", default="5", metavar="LEVELS", help="such as 5 (default), 1,3,5 or 1-5")
     add_distortion_options(parser)
@@ -32,7 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="off (default, as in the paper; required for a real arm), shadow, on, or by commas to compare: "
         "statistics, learned, metric:NAME (each also with +repair), oracle",
     )
-    add("--scenes", type=int, default=1, metavar="N", help="scenes of each task (default 1)")
+    scenes = "scenes, or initial states, of each task (default 1)"
+    add("--scenes", type=int, default=1, metavar="N", help=scenes)
     add(
         "--peers",
         type=float,
@@ -54,7 +59,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one of the same plan")
     extend = "extend the plan in --out by these subjects, tasks, distortions and gates, all combined"
     add("--add", action="store_true", help=extend)
-    add_workers(parser, "processes, without --ros")
+    add_engine_options(parser, "processes, without --ros")
     add("--json", action="store_true", help="print the table as JSON")
 
 

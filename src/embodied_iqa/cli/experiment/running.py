@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from embodied_iqa import __version__
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import Scalar
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors, print_gates, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.person import person_at_terminal
+from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.data.database.run_rows import RunRow
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.quality.gate.calibration_file import gate_file_path
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.experiment.arms import OFF, GateArm, parse_arms
 from embodied_iqa.runs.experiment.experiment_plan import (
+    CELL,
     ExperimentPlan,
     ExperimentTask,
     RunKey,
@@ -62,12 +66,18 @@ _NO_RESULT: Final = {
     ("gate_node", "judge_note"),
 }
 """Parameters that do not change results or, as subject and gate, are part of each run's key."""
+_SCENE_SEED: Final = 7
+_Runs: TypeAlias = Generator[tuple[RunKey, RunRow], None, None]
+_MakesRuns: TypeAlias = Callable[[ExperimentPlan, list[RunKey], ProgressBars], _Runs]
+"""Starts the missing runs of a plan."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Perform the missing runs and score all; return the exit code."""
-    if arguments.workers > 1 and arguments.ros:
-        raise UsageError("wrong --workers", expected="1 with --ros", got=arguments.workers)
+    engine = engine_of(arguments)
+    if arguments.ros and engine != EngineOptions():
+        got = f"{engine.workers} on {engine.kind}"
+        raise UsageError("wrong --workers or --engine", expected="1 on processes with --ros", got=got)
     for option in ("attach", "namespace"):
         if getattr(arguments, option) and not arguments.ros:
             raise UsageError(f"--{option} needs --ros")
@@ -75,16 +85,38 @@ def run(arguments: argparse.Namespace) -> int:
     graph = _graph(arguments, subjects)
     arms = _arms(arguments, graph)
     _check_peers(arguments, subjects, arms)
-    plan = _plan(arguments, subjects, arms, graph)
+    if arguments.world != CELL:
+        return _run_in_world(arguments, subjects, arms, graph)
+    plan = _plan(arguments, subjects, _tasks(arguments, subjects, graph), arms, graph.camera_node.views)
     parameters = _parameters(arguments, graph)
     with opened_experiment(arguments.out, parameters, plan, add=arguments.add) as folder:
-        return _perform(arguments, graph, folder)
+        return _perform(arguments, graph, folder, partial(_runs, arguments, graph))
 
 
-def _perform(arguments: argparse.Namespace, graph: GraphParameters, folder: ExperimentFolder) -> int:
+def _run_in_world(
+    arguments: argparse.Namespace,
+    subjects: tuple[SubjectReference, ...],
+    arms: tuple[GateArm, ...],
+    graph: GraphParameters,
+) -> int:
+    """Perform the runs of another world than the cell."""
+    from embodied_iqa.cli.experiment import other_worlds
+
+    options = other_worlds.options_of(arguments, subjects, arms, graph)
+    asked = other_worlds.ask_world(arguments, options, subjects)
+    plan = _plan(arguments, subjects, asked.tasks, arms, asked.views)
+    parameters = _parameters(arguments, graph) | {"world": f"{options.world}: {asked.version}"}
+    with opened_experiment(arguments.out, parameters, plan, add=arguments.add) as folder:
+        other_worlds.tell_time(arguments, options, folder)
+        return _perform(arguments, graph, folder, partial(other_worlds.runs_of, arguments, options))
+
+
+def _perform(
+    arguments: argparse.Namespace, graph: GraphParameters, folder: ExperimentFolder, runs: _MakesRuns
+) -> int:
     missing = folder.missing()
     if missing:
-        _run_missing(arguments, graph, missing, folder)
+        _run_missing(missing, folder, runs)
     scored = score_rows(folder.rows())
     results, means = folder.write_results(scored), mean_rows(scored)
     write_csv(means, arguments.out / "scores.csv")
@@ -147,14 +179,15 @@ def _arms(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[GateAr
 def _plan(
     arguments: argparse.Namespace,
     subjects: tuple[SubjectReference, ...],
+    tasks: tuple[ExperimentTask, ...],
     arms: tuple[GateArm, ...],
-    graph: GraphParameters,
+    views: Sequence[View],
 ) -> ExperimentPlan:
     levels, schedules = parse_levels(arguments.levels), schedules_of(arguments)
     distortions = parse_distortions(arguments.distortions, levels, arguments.seed, schedules)
     for spec in distortions:
-        spec.check_camera(graph.camera_node.views)
-    return ExperimentPlan(subjects, _tasks(arguments, subjects, graph), distortions, arms)
+        spec.check_camera(views)
+    return ExperimentPlan(subjects, tasks, distortions, arms)
 
 
 def _tasks(
@@ -163,7 +196,8 @@ def _tasks(
     from embodied_iqa.suites.static_benchmark.vla import trajectories
 
     if arguments.bench is None:
-        wanted = arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes
+        seed = _SCENE_SEED if arguments.scene_seed is None else arguments.scene_seed
+        wanted = arguments.tasks, arguments.task, seed, arguments.scenes
         if not arguments.ros:  # always the simulated cell
             return parse_tasks(*wanted)
         return parse_tasks(*wanted, partial(check_task, graph=graph, policies=subjects))
@@ -252,14 +286,13 @@ def _runs(
     plan: ExperimentPlan,
     missing: list[RunKey],
     bars: ProgressBars,
-) -> Generator[tuple[RunKey, RunRow], None, None]:
+) -> _Runs:
     if not arguments.ros:
         from embodied_iqa.runs.experiment.headless_runs import run_all
 
         vlm = graph.vlm_node.subject if arguments.vlm else None
-        headless: Generator[tuple[RunKey, RunRow], None, None] = run_all(
-            missing, HeadlessOptions(graph), vlm=vlm, workers=arguments.workers
-        )
+        options, engine = HeadlessOptions(graph), engine_of(arguments)
+        headless: _Runs = run_all(missing, options, vlm=vlm, engine=engine)
         return headless
     from embodied_iqa.live.ros import environment
 
@@ -268,7 +301,7 @@ def _runs(
     person = person_at_terminal(bars) if graph.arm_node.robot is RobotKind.UR5 else None
     from embodied_iqa.live.ros.experiment_session import run_on_graph
 
-    rows: Generator[tuple[RunKey, RunRow], None, None] = run_on_graph(
+    rows: _Runs = run_on_graph(
         plan,
         missing,
         graph,
@@ -280,18 +313,13 @@ def _runs(
     return rows
 
 
-def _run_missing(
-    arguments: argparse.Namespace,
-    graph: GraphParameters,
-    missing: list[RunKey],
-    folder: ExperimentFolder,
-) -> None:
+def _run_missing(missing: list[RunKey], folder: ExperimentFolder, make: _MakesRuns) -> None:
     total = len(folder.plan.runs())
     kept = total - len(missing)
     with ProgressBars(transient=False) as bars:
         bars.update("runs", kept, total)
         # however it ends, a run's renderer is closed here and not by the garbage collector
-        with closing(_runs(arguments, graph, folder.plan, missing, bars)) as runs:
+        with closing(make(folder.plan, missing, bars)) as runs:
             for made, (key, row) in enumerate(runs, start=1):
                 folder.add(key, row)
                 rate = 60 * bars.per_second("runs", made)

@@ -21,6 +21,7 @@ def command_of(plan: ExperimentPlan, parameters: Mapping[str, Any]) -> str:
         parameters: Of all runs, as the record has them.
     """
     tasks = list(dict.fromkeys(task.task for task in plan.tasks))
+    world, other, _ = str(parameters.get("world", "")).partition(":")
     usual = tuple(tasks) == TASKS[: len(tasks)]
     which = ["--tasks", str(len(tasks))] if usual else [w for task in tasks for w in ("--task", task)]
     words = ["embodied-iqa", "experiment", "--subjects", ",".join(map(str, plan.subjects)), *which]
@@ -32,6 +33,7 @@ def command_of(plan: ExperimentPlan, parameters: Mapping[str, Any]) -> str:
     words += ["--distortions", ",".join(ids), "--levels", ",".join(map(str, levels))]
     words += [word for schedule in schedules if schedule for word in ("--schedule", schedule)]
     words += ["--gate", ",".join(arm.name for arm in plan.arms)]
+    words += ["--world", world] if other else []
     words += ["--ros"] if parameters.get("engine") == "ros" else []
     words += ["--vlm", str(vlm)] if (vlm := parameters.get("vlm")) else []
     words += [word for setting in _settings(parameters) for word in ("--set", setting)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
+from typing import Protocol, TypeVar
 
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
+from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions, run_jobs
 from embodied_iqa.base.kept import lent
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.data.recording.trial_record import RunRecord
@@ -85,7 +87,7 @@ class HeadlessRunner(Closable):
         nodes = self._options.nodes
         gate = replace(nodes.gate_node, judge=arm.options(nodes.gate_node.judge), policy=policy)
         options = replace(self._options, nodes=replace(nodes, gate_node=gate))
-        return options, None if arm.is_oracle else _judge(gate)
+        return options, None if arm.is_oracle else judge_of(gate)
 
     def _cell(self, task: ExperimentTask, vla: Vla, judge: ImageJudge | None) -> Cell:
         if task != self._task or self._world is None or self._renderer is None:
@@ -102,7 +104,8 @@ class HeadlessRunner(Closable):
         return Cell(self._world, self._renderer, self._controller, judge, vla, self._vlm)
 
 
-def _judge(gate: GateParameters) -> ImageJudge:
+def judge_of(gate: GateParameters) -> ImageJudge:
+    """Return the judge of a gate; one that is off measures nothing."""
     if gate.judge.mode is GateMode.OFF:
         return StatisticsJudge(())
     return shared_judge(gate.judge.kind, gate.calibration, gate.policy)
@@ -113,26 +116,53 @@ def run_all(
     options: HeadlessOptions,
     *,
     vlm: SubjectReference | None = None,
-    workers: int = 1,
+    engine: EngineOptions | None = None,
 ) -> Generator[tuple[RunKey, RunRow], None, None]:
-    """Execute runs and yield each one when it is done, in any order.
+    """Execute runs in the simulated cell; see `run_with`.
 
     Args:
         keys: The runs, those of one scene together.
         options: Parameters of every run.
         vlm: See :class:`HeadlessRunner`.
-        workers: Number of processes; 1 for this process, whose renderer closing the generator closes.
+        engine: What runs them; by default this process.
     """
-    if workers == 1 or len(keys) < 2:
-        with HeadlessRunner(options, vlm) as runner:
+    return run_with(partial(HeadlessRunner, options, vlm), keys, engine or EngineOptions())
+
+
+class Runner(Protocol):
+    """Executes runs one after another, and keeps what it opens until it is closed."""
+
+    def run(self, key: RunKey) -> RunRow:
+        """Execute one run."""
+        ...
+
+    def close(self) -> None:
+        """Release what it has opened."""
+        ...
+
+
+RunnerT = TypeVar("RunnerT", bound=Runner)
+
+
+def run_with(
+    make: partial[RunnerT], keys: Sequence[RunKey], engine: EngineOptions
+) -> Generator[tuple[RunKey, RunRow], None, None]:
+    """Execute runs and yield each one when it is done, in any order.
+
+    Args:
+        make: A class of runners with its arguments, which can be hashed.
+        keys: The runs, those of one scene together.
+        engine: What runs them; one process is this one, whose runner closing the generator closes.
+    """
+    if (engine.workers == 1 and engine.kind is EngineKind.PROCESSES) or len(keys) < 2:
+        with closing(make()) as runner:
             for key in keys:
                 yield key, runner.run(key)
         return
-    jobs = [partial(_run, options, vlm, key) for key in keys]
-    yield from run_jobs(jobs, EngineOptions(workers=workers))
+    yield from run_jobs([partial(_run, make, key) for key in keys], engine)
 
 
-def _run(options: HeadlessOptions, vlm: SubjectReference | None, key: RunKey) -> tuple[RunKey, RunRow]:
+def _run(make: partial[RunnerT], key: RunKey) -> tuple[RunKey, RunRow]:
     """Execute a run with the runner that this worker keeps."""
-    with lent((HeadlessRunner, options, vlm), partial(HeadlessRunner, options, vlm)) as runner:
+    with lent((make.func, make.args), make) as runner:
         return key, runner.run(key)

@@ -40,6 +40,8 @@ class DecisionRequest:
         T_base_tool: ``(4, 4)`` float64 (m).
         gripper: 0 open to 1 closed.
         q_rad: ``(6,)`` float64, joint angles; None where they are not known.
+        native_state: See `VlaObservation`.
+        objects: See `VlaObservation`.
     """
 
     stamp_ns: int
@@ -50,6 +52,8 @@ class DecisionRequest:
     T_base_tool: NDArray[np.float64]
     gripper: float
     q_rad: NDArray[np.float64] | None = None
+    native_state: NDArray[np.float64] | None = None
+    objects: Mapping[str, NDArray[np.float64]] | None = None
 
 
 def decide(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], turn: int = 0) -> ChunkRecord:
@@ -79,6 +83,8 @@ def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], turn: 
         gripper=request.gripper,
         step=request.step,
         q_rad=_joints_for(info, request),
+        native_state=request.native_state,
+        objects=request.objects if info.privileged else None,
     )
     chunk = vla.act(observation)
     increments = np.asarray(chunk.increments, dtype=np.float64)

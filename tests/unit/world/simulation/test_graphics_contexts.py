@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InternalError, MissingDependencyError
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.kept import keep_open, keep_open_in_worker
 from embodied_iqa.base.workers import Workers
 from embodied_iqa.data.database.building.build_options import BLOCK, BuildOptions, BuildPlan, Step
@@ -273,7 +274,7 @@ def test_runs_that_are_abandoned_half_way_close_their_renderer() -> None:
 
 
 def test_workers_close_their_renderers_before_they_end(capfd: pytest.CaptureFixture[str]) -> None:
-    assert len(list(run_all(keys(), options(), workers=2))) == 2
+    assert len(list(run_all(keys(), options(), engine=EngineOptions(workers=2)))) == 2
     with Workers(1) as pool:
         assert [pool.submit(lend_twice).result() for _ in range(2)] == [1, 1]
         pool.submit(forget).result()  # shows that a worker reports what it leaves open

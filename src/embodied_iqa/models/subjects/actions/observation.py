@@ -14,6 +14,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.actions.adapter import pose_vector
 from embodied_iqa.models.subjects.actions.convention import ActionConvention, ObservationForm
+from embodied_iqa.models.subjects.actions.published_images import openpi_image
 from embodied_iqa.world.protocols import VlaObservation
 
 Image = NDArray[np.uint8]
@@ -28,6 +29,7 @@ def observation_for(
     observation: VlaObservation,
     views: tuple[View, ...],
     q_rad: NDArray[np.float64] | None = None,
+    native: Callable[[Image], Image] = openpi_image,
 ) -> dict[str, Any]:
     """Return the observation in the form of a convention.
 
@@ -36,14 +38,20 @@ def observation_for(
         observation: Observation of our robot.
         views: The policy's cameras: an outside camera first, then the wrist.
         q_rad: Joints of the policy's own arm, for forms with joints.
+        native: Prepares the images of a world whose own policies these are, see `VlaObservation`.
 
     Raises:
         UsageError: A view is missing.
     """
     if convention.observation is ObservationForm.OWN:
         return own_observation(observation)
-    images = [square(frame.rgb, SIDE_PX) for frame in observation.frames_of(views)]
+    images = [policy_image(observation, frame, native) for frame in observation.frames_of(views)]
     return _FORMS[convention.observation](_inputs(convention, observation, images, q_rad))
+
+
+def policy_image(observation: VlaObservation, frame: Frame, native: Callable[[Image], Image]) -> Image:
+    """Return an image as a policy gets it, ``(224, 224, 3)``: see `observation_for`."""
+    return square(frame.rgb, SIDE_PX) if observation.native_state is None else native(frame.rgb)
 
 
 def state_for(
@@ -122,6 +130,7 @@ class _Inputs:
         second: Image of the second camera, or of the first if there is only one.
         images: All images.
         q_rad: Joints of the policy's own arm; empty for none.
+        native_state: See `VlaObservation`.
     """
 
     prompt: str
@@ -132,6 +141,7 @@ class _Inputs:
     second: Image
     images: list[Image]
     q_rad: NDArray[np.float64]
+    native_state: NDArray[np.float64] | None
 
 
 def _inputs(
@@ -150,6 +160,7 @@ def _inputs(
         second=images[min(1, len(images) - 1)],
         images=images,
         q_rad=np.empty(0) if q_rad is None else q_rad,
+        native_state=observation.native_state,
     )
 
 
@@ -160,7 +171,9 @@ def _single(inputs: _Inputs) -> dict[str, Any]:
 
 def _libero(inputs: _Inputs) -> dict[str, Any]:
     finger_m = _LIBERO_FINGER_M * (1.0 - inputs.opening)
-    state = np.concatenate([pose_vector(inputs.T_base_tool), [finger_m, -finger_m]])
+    state = inputs.native_state
+    if state is None:
+        state = np.concatenate([pose_vector(inputs.T_base_tool), [finger_m, -finger_m]])
     return {
         "observation/image": inputs.first,
         "observation/wrist_image": inputs.second,

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.actions.adapter import joints_seen
 from embodied_iqa.models.subjects.actions.convention import ActionKind, ObservationForm
-from embodied_iqa.models.subjects.actions.observation import SIDE_PX, square, state_for
+from embodied_iqa.models.subjects.actions.observation import policy_image, state_for
+from embodied_iqa.models.subjects.actions.published_images import openvla_image
 from embodied_iqa.models.subjects.backends.policies import (
     chunk_from_rows,
     convention_for,
@@ -85,7 +86,8 @@ class OpenVlaHttp:
         convention, prompt = self._convention, {"instruction": observation.instruction}
         if convention.observation is ObservationForm.SINGLE:
             return prompt | self._single(observation)
-        images = [square(frame.rgb, SIDE_PX) for frame in observation.frames_of(self.info.views)]
+        frames = observation.frames_of(self.info.views)
+        images = [policy_image(observation, frame, openvla_image) for frame in frames]
         wrist = images[min(1, len(images) - 1)]
         state = state_for(convention, observation, q_rad).astype(np.float32)
         oft = {"full_image": images[0], **dict.fromkeys(_WRISTS[convention.arms], wrist), "state": state}
@@ -94,5 +96,5 @@ class OpenVlaHttp:
 
     def _single(self, observation: VlaObservation) -> dict[str, Any]:
         (frame,) = observation.frames_of(self.info.views[:1])
-        image = {"image": square(frame.rgb, SIDE_PX)}
+        image = {"image": policy_image(observation, frame, openvla_image)}
         return image | {"unnorm_key": self._unnorm_key} if self._unnorm_key else image

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.worker_process import WorkerProcess
 from embodied_iqa.quality.metrics.functions import required
 from embodied_iqa.quality.metrics.input_checks import check_image, check_pair
 from embodied_iqa.quality.metrics.metric import Image, MetricContext, MetricInfo, Needs
-from embodied_iqa.quality.metrics.pyiqa.connection import WorkerProcess, finite
 from embodied_iqa.quality.metrics.pyiqa.environment import environment, pyiqa_python
 
 _MODES: Final = {"FR": Needs.REFERENCE, "NR": Needs.NOTHING}
@@ -33,7 +34,7 @@ class PyiqaMetric:
         text = f"pyiqa:{name}" if weights is None else f"pyiqa:{name}@{weights}"
         files: Sequence[str] = [] if weights is None else [str(weights.resolve())]
         command = [str(pyiqa_python()), str(_WORKER), "{socket}", name, *files]
-        self._worker = WorkerProcess(command, environment(), text)
+        self._worker = WorkerProcess(command, environment(), text, again="the metric loaded again")
         about = self._worker.about
         if about["mode"] not in _MODES:
             self.close()
@@ -58,7 +59,7 @@ class PyiqaMetric:
             check_image(distorted)
         request = {"shape": list(distorted.shape), "pictures": len(images)}
         answer = self._worker.ask(request, (image.tobytes() for image in images))
-        return finite(answer, self.info.name)
+        return _finite(answer, self.info.name)
 
     def close(self) -> None:
         """End the process."""
@@ -80,3 +81,15 @@ def make(text: str) -> PyiqaMetric:
     if weights is not None and not weights.is_file():
         raise InputError(f"no weights for pyiqa:{name}", expected="a file of weights", got=file)
     return PyiqaMetric(name, weights)
+
+
+def _finite(answer: Mapping[str, Any], name: str) -> float:
+    """Return the value of an answer.
+
+    Raises:
+        InputError: It is not a number.
+    """
+    value = answer.get("value")
+    if not isinstance(value, float | int) or math.isnan(value):
+        raise InputError(f"{name} has no value for this image", got=value)
+    return float(value)

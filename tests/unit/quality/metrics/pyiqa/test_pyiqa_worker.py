@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
+from embodied_iqa.base.worker_process import WorkerProcess
 from embodied_iqa.quality.metrics import BUILT_IN, Needs
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
-from embodied_iqa.quality.metrics.pyiqa.connection import WorkerProcess
 from embodied_iqa.quality.metrics.pyiqa.environment import VARIABLE, pyiqa_python
 from embodied_iqa.quality.metrics.pyiqa.zero_shot import PyiqaMetric
 

@@ -1,23 +1,65 @@
-"""Connection to a worker process: requests and answers with deadlines."""
+"""A worker process in an environment of its own: its Python, requests and answers, deadlines, its end.
+
+Libraries whose licence or pins keep them out of our environment run there: pyiqa, LIBERO.
+"""
 
 from __future__ import annotations
 
 import json
-import math
+import os
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, MissingDependencyError
+from embodied_iqa.base.resources import source_checkout
 
-_LONGEST_ANSWER: Final = 100_000
+_LONGEST_ANSWER: Final = 1_000_000
 _END_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEnvironment:
+    """An environment that ``make NAME`` creates beside ours as ``.venv-NAME``.
+
+    Attributes:
+        name: Of the make target and of what is installed there.
+        variable: Environment variable that names the Python of another environment that has it.
+    """
+
+    name: str
+    variable: str
+
+    def python(self) -> Path:
+        """Return its Python interpreter.
+
+        Raises:
+            MissingDependencyError: There is none.
+        """
+        named, checkout = os.environ.get(self.variable, ""), source_checkout()
+        python = Path(named) if named else (checkout or Path()) / f".venv-{self.name}" / "bin" / "python"
+        if not python.is_file() or not (named or checkout):
+            raise MissingDependencyError(
+                f"no environment with {self.name}: {python} does not exist",
+                expected=f"`make {self.name}`, or {self.variable} with the Python of an environment that "
+                "has it",
+            )
+        return python
+
+    def variables(self, **added: str) -> dict[str, str]:
+        """Return the variables of a process that runs there: none of our packages, and some more."""
+        ours = {"PYTHONPATH", "PYTHONHOME"}
+        return {name: value for name, value in os.environ.items() if name not in ours} | added
 
 
 class WorkerProcess:
     """A process that reads requests from a socket and answers each with one line of JSON.
+
+    An answer whose ``bytes`` is a number is followed by so many bytes.
 
     Args:
         command: Program and arguments; ``{socket}`` becomes the descriptor of its end of the socket.
@@ -25,6 +67,7 @@ class WorkerProcess:
         name: In error messages.
         start_s: Deadline of its first line, which describes it.
         answer_s: Deadline of each answer.
+        again: What the user can do once it has ended.
 
     Raises:
         InputError: It fails to start.
@@ -38,8 +81,10 @@ class WorkerProcess:
         *,
         start_s: float = 300.0,
         answer_s: float = 300.0,
+        again: str = "it loaded again",
     ) -> None:
         self._name = name
+        self._again = again
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         ours, theirs = socket.socketpair()
         with theirs:
@@ -59,14 +104,14 @@ class WorkerProcess:
         self._socket.settimeout(answer_s)
         self._answer_s = answer_s
 
-    def ask(self, request: Mapping[str, Any], data: Iterable[bytes]) -> dict[str, Any]:
-        """Send a request with its data and return the answer.
+    def ask(self, request: Mapping[str, Any], data: Iterable[bytes] = ()) -> dict[str, Any]:
+        """Send a request with its data and return the answer; bytes behind it are its ``data``.
 
         Raises:
             InputError: The worker reports an error, is gone, or does not answer in time.
         """
         if self._process.poll() is not None or self._stream.closed:
-            raise InputError(f"the worker of {self._name} has ended", expected="the metric loaded again")
+            raise InputError(f"the worker of {self._name} has ended", expected=self._again)
         try:
             self._stream.write(json.dumps(request).encode() + b"\n")
             for part in data:
@@ -79,18 +124,21 @@ class WorkerProcess:
         return self._answer(self._answer_s)
 
     def _answer(self, deadline_s: float) -> dict[str, Any]:
+        line, data = b"", b""
+        answer: dict[str, Any] = {}
         try:
             line = self._stream.readline(_LONGEST_ANSWER)
+            answer = json.loads(line) if line.endswith(b"\n") else {}
+            data = self._stream.read(answer.get("bytes", 0))
         except TimeoutError:
             raise self._late(deadline_s) from None
         except OSError:
             line = b""
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") or len(data) < answer.get("bytes", 0):
             raise self._gone()
-        answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise InputError(f"{self._name}: {answer['error']}")
-        return answer
+        return answer | ({"data": data} if data else {})
 
     def _late(self, deadline_s: float) -> InputError:
         self.close(at_once=True)
@@ -117,15 +165,3 @@ class WorkerProcess:
             self._process.kill()
             self._process.wait()
         self._log.close()
-
-
-def finite(answer: Mapping[str, Any], name: str) -> float:
-    """Return the value of an answer.
-
-    Raises:
-        InputError: It is not a number.
-    """
-    value = answer.get("value")
-    if not isinstance(value, float | int) or math.isnan(value):
-        raise InputError(f"{name} has no value for this image", got=value)
-    return float(value)

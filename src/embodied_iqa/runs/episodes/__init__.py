@@ -1,0 +1,1 @@
+"""Episodes in a world that waits for its policy."""

@@ -1,0 +1,189 @@
+"""Runs of an experiment in a world other than the simulated cell: the suites of LIBERO."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.data.database.run_rows import RunRow
+from embodied_iqa.data.recording.trial_record import RunRecord
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.reference import SubjectReference
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
+from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeKind
+from embodied_iqa.runs.episodes.episode_run import Episode, EpisodeRun, check_policy
+from embodied_iqa.runs.episodes.rollout_time import RolloutTime, measure_rollout
+from embodied_iqa.runs.experiment.arms import GateArm
+from embodied_iqa.runs.experiment.experiment_plan import ExperimentTask, RunKey
+from embodied_iqa.runs.experiment.headless_runs import judge_of
+from embodied_iqa.runs.experiment.rows import row_of
+from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.world.libero.suite_world import LiberoWorld
+from embodied_iqa.world.libero.suites import REPLAN_STEPS
+from embodied_iqa.world.protocols import Vla, close_subject
+from embodied_iqa.world.worlds import World, WorldTask, check_state, task_named
+
+
+def open_world(name: str) -> World:
+    """Open a world by name, such as ``libero_spatial``.
+
+    Raises:
+        UsageError: There is none of this name.
+        InputError: It is not installed, or cannot be loaded.
+    """
+    return LiberoWorld(name)
+
+
+@dataclass(frozen=True, slots=True)
+class WorldOptions:
+    """Parameters of runs in a world.
+
+    Attributes:
+        world: Its name.
+        nodes: Parameters of gate_node, vla_node and vlm_node are used.
+        replan_steps: See `Episode`.
+    """
+
+    world: str
+    nodes: GraphParameters
+    replan_steps: int = REPLAN_STEPS
+
+    def make_vla(self, world: World, reference: SubjectReference) -> Vla:
+        """Make a policy, whose cameras are those of the world unless they are set.
+
+        Raises:
+            UserError: It cannot be loaded or reached, or does not fit the world.
+        """
+        options = self.nodes.vla_node.options
+        views = options.policy.views or ",".join(world.views)
+        vla = make_vla(
+            single_policy(reference), replace(options, policy=replace(options.policy, views=views))
+        )
+        try:
+            check_policy(world, vla.info)
+        except UsageError:
+            close_subject(vla)
+            raise
+        return vla
+
+
+def parse_world_tasks(
+    world: World, count: int | None, names: Sequence[str], first_state: int, states: int
+) -> tuple[ExperimentTask, ...]:
+    """Return the first tasks of a world, or those named, each in so many initial states.
+
+    Args:
+        world: The world.
+        count: The first tasks; None for all.
+        names: Of tasks, instead of a count; instructions, see `WorldTask.name`.
+        first_state: The first initial state.
+        states: Number of initial states of each task.
+
+    Raises:
+        UsageError: No such task or initial state, or both a count and names.
+    """
+    if count is not None and names:
+        raise UsageError("both a number of tasks and tasks", expected="--tasks or --task, not both")
+    if count is not None and not 1 <= count <= len(world.tasks):
+        most = len(world.tasks)
+        raise UsageError(f"{world.name} has {most} tasks", expected=f"1 to {most}, or --task", got=count)
+    if states < 1:
+        raise UsageError("invalid number of scenes", expected="1 or more", got=states)
+    if len(set(names)) < len(names):
+        raise UsageError("duplicate task", got=names)
+    tasks = [task_named(world, name) for name in names] or world.tasks[:count]
+    for task in tasks:
+        for state in (first_state, first_state + states - 1):
+            check_state(task, state)
+    return tuple(ExperimentTask(task.name, first_state + index) for index in range(states) for task in tasks)
+
+
+class WorldRunner:
+    """Executes runs one after another; keeps the world and the policies until it is closed.
+
+    Args:
+        options: Parameters of every run.
+        vlm: VLM that describes the first image of each run; None for none.
+    """
+
+    def __init__(self, options: WorldOptions, vlm: SubjectReference | None = None) -> None:
+        self._options = options
+        self._world = open_world(options.world)
+        self._vlas: dict[SubjectReference, Vla] = {}
+        self._gate = cache(self._make_gate)
+        self._vlm = make_vlm(vlm, options.nodes.vlm_node.options) if vlm is not None else None
+
+    def run(self, key: RunKey) -> RunRow:
+        """Execute one run."""
+        return row_of(key, self.record(key))
+
+    def record(self, key: RunKey) -> RunRecord:
+        """Execute one run and return its full record."""
+        return EpisodeRun(self._episode(key)).record()
+
+    def time_of(self, key: RunKey) -> RolloutTime:
+        """Measure what a rollout like this run takes."""
+        return measure_rollout(self._episode(key))
+
+    def close(self) -> None:
+        """End the world and release the policies."""
+        self._world.close()
+        for subject in (*self._vlas.values(), self._vlm):
+            close_subject(subject)
+
+    def _episode(self, key: RunKey) -> Episode:
+        gate, judge = self._gate(key.arm, key.subject.text)
+        return Episode(
+            world=self._world,
+            task=self._task(key),
+            state=key.task.scene_seed,
+            vla=self._vla(key.subject),
+            judge=judge,
+            gate=gate,
+            distortion=key.distortion,
+            replan_steps=self._options.replan_steps,
+            vlm=self._vlm,
+        )
+
+    def _task(self, key: RunKey) -> WorldTask:
+        return task_named(self._world, key.task.task)
+
+    def _vla(self, reference: SubjectReference) -> Vla:
+        if reference not in self._vlas:
+            self._vlas[reference] = self._options.make_vla(self._world, reference)
+        return self._vlas[reference]
+
+    def _make_gate(self, arm: GateArm, policy: str) -> tuple[GateOptions, ImageJudge | None]:
+        """Return the rules of an arm and its judge, None for the oracle."""
+        gate = self._options.nodes.gate_node
+        gate = replace(gate, judge=arm.options(gate.judge), policy=policy)
+        return gate.judge, None if arm.is_oracle else judge_of(gate)
+
+
+def check_judge(calibration: str, rules: GateOptions, view: View, side_px: int) -> None:
+    """Refuse a fitted judge that knows nothing of the images of a world: it would judge by statistics.
+
+    Args:
+        calibration: The gate's file.
+        rules: Of the gate.
+        view: The camera that it judges.
+        side_px: Of its images.
+
+    Raises:
+        UsageError: It was not fitted to this camera at this size.
+    """
+    if rules.mode is GateMode.OFF or rules.kind.kind is JudgeKind.STATISTICS:
+        return
+    file = shared_gate_file(calibration)
+    cameras = {gate.camera for gate in file.fitted if gate.choice == rules.kind}
+    if (view, side_px, side_px) not in cameras:
+        raise UsageError(
+            f"the judge {rules.kind} was not fitted to the camera {view} at {side_px}x{side_px}",
+            expected="--set gate_node.calibration=FILE of `embodied-iqa gate fit` on images of it",
+            got=str(file.path),
+        )
