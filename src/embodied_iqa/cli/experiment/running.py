@@ -74,10 +74,10 @@ _MakesRuns: TypeAlias = Callable[[ExperimentPlan, list[RunKey], ProgressBars], _
 
 def run(arguments: argparse.Namespace) -> int:
     """Perform the missing runs and score all; return the exit code."""
-    engine = engine_of(arguments)
-    if arguments.ros and engine != EngineOptions():
-        got = f"{engine.workers} on {engine.kind}"
-        raise UsageError("wrong --workers or --engine", expected="1 on processes with --ros", got=got)
+    if arguments.workers > 1 and arguments.ros:
+        raise UsageError("wrong --workers", expected="1 with --ros", got=arguments.workers)
+    if arguments.ros and engine_of(arguments) != EngineOptions():
+        raise UsageError("--engine needs runs without --ros", got=arguments.engine)
     for option in ("attach", "namespace"):
         if getattr(arguments, option) and not arguments.ros:
             raise UsageError(f"--{option} needs --ros")
