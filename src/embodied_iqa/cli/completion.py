@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _whole_parser(files: Mapping[str, str | dict[str, str]]) -> argparse.ArgumentParser:
+def _whole_parser(files: Mapping[str, object]) -> argparse.ArgumentParser:
     """Return one parser of all commands, which imports them all."""
     parser = Parser(prog="embodied-iqa")
     parser.add_argument("--version", action="store_true", help="print the version")
@@ -50,7 +50,7 @@ def _whole_parser(files: Mapping[str, str | dict[str, str]]) -> argparse.Argumen
     return parser
 
 
-def _complete_files(parser: argparse.ArgumentParser, files: Mapping[str, str | dict[str, str]]) -> None:
+def _complete_files(parser: argparse.ArgumentParser, files: Mapping[str, object]) -> None:
     """Mark the arguments that take a file or folder with shtab's function for each shell."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its arguments
         if action.type is Path:
