@@ -133,8 +133,8 @@ class ActionChunk:
         seen: Probability in [0, 1] that the images show what the task names, by the subject's own estimate;
             None where it has none.
         joints_rad: ``(K, 6)`` float64, joint angles after each step, of a subject that commands the joints of
-            our arm (`SubjectInfo.joints_of`): with a receding horizon it moves them, instead of its tool
-            along the increments, which lead to the same places. None otherwise.
+            our arm (`SubjectInfo.joints_of`): it moves them, instead of its tool along the increments, which
+            lead to the same places. None otherwise.
     """
 
     status: ChunkStatus

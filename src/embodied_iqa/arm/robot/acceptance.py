@@ -7,7 +7,7 @@ from dataclasses import replace
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import Violation, check_increments
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, GoalOutcome, GoalReport
-from embodied_iqa.arm.robot.planning import Planner, plan_goal
+from embodied_iqa.arm.robot.planning import Planner, plan_goal, plan_joint_goal
 from embodied_iqa.arm.robot.receding import plan_receding, why_not_continued, why_not_joints
 from embodied_iqa.arm.robot.state import ControllerState, Run
 from embodied_iqa.arm.verdict import GateLease, Verdict
@@ -37,10 +37,10 @@ def accept_goal(
     denied = _why_denied(state, goal)
     if denied is not None:
         return _held(state, goal, denied, by_gate=True)
+    foreign = why_not_joints(planner.kinematics, goal)
+    if foreign is not None:
+        return _held(state, goal, foreign)
     if options.horizon.is_receding:
-        foreign = why_not_joints(planner.kinematics, goal)
-        if foreign is not None:
-            return _held(state, goal, foreign)
         return _continued(planner, options, state, goal, now_ns)
     return _planned(planner, state, goal)
 
@@ -64,7 +64,11 @@ def _planned(planner: Planner, state: ControllerState, goal: ArmGoal) -> Accepte
     if state.q_command_rad is None or state.measured is None:
         return _refused(state, goal, "the arm has no measured state")
     gripper = state.measured.gripper.position if state.gripper_target is None else state.gripper_target
-    plan = plan_goal(planner, goal.increments, state.q_command_rad, gripper)
+    q, joints_rad = state.q_command_rad, goal.joints_rad
+    if joints_rad is None:
+        plan = plan_goal(planner, goal.increments, q, gripper)
+    else:
+        plan = plan_joint_goal(planner, joints_rad, goal.increments[:, 6], q, gripper)
     if isinstance(plan, Violation):
         if plan.kind.is_emergency:
             return state, (GoalReport(goal.sequence, GoalOutcome.REFUSED, plan.reason),), plan

@@ -26,7 +26,7 @@ from scipy.interpolate import CubicSpline
 
 from embodied_iqa.arm.robot.limits import LimitKind, Violation, check_configurations, check_positions
 from embodied_iqa.arm.robot.path import check_joints, joints_in_branch
-from embodied_iqa.arm.robot.planning import Planner
+from embodied_iqa.arm.robot.planning import Planner, check_turns
 from embodied_iqa.arm.robot.speed_scaling import Progress, brake_time_s, stopping_distance_s
 from embodied_iqa.arm.robot.timing import TimedPath, acceleration_left, is_surely_too_fast, joining_kernels
 
@@ -124,12 +124,9 @@ def _join_joints(planner: Planner, chunk: TimedChunk, q: Array, under_way: Under
     """Join joints ``(K + 1, 6)``; see `join_chunk`."""
     violation = check_configurations(q[1:], planner.limits)
     violation = violation or check_positions(planner.kinematics.forward(q[1:])[:, :3, 3], planner.limits)
+    violation = violation or check_turns(q)
     if violation is not None:
         return violation
-    furthest = float(np.abs(np.diff(q, axis=0)).max())
-    if furthest > _OTHER_BRANCH_RAD:
-        reason = f"a step of the chunk turns a joint by {furthest:.2f} rad, at most {_OTHER_BRANCH_RAD} rad"
-        return Violation(LimitKind.UNJOINED, reason)
     for more in (q[-1:] + (q[-1:] - q[-2:-1]),) if chunk.coasts else ():
         longer = _joined_joints(planner, chunk, np.concatenate([q, more]), under_way)
         if isinstance(longer, TimedPath):

@@ -126,8 +126,8 @@ class ArmGoal:
         q_frame_rad: ``(6,)``, the commanded joints at that stamp, for a receding horizon: its steps are tied
             to time and chained onto that pose; None where they are not known, and for whole goals.
         q_seen_rad: ``(6,)``, the joints that the policy saw, where it commands joints; else None.
-        joints_rad: ``(K, 6)``, joints after each step, where it commands joints; else None. With a receding
-            horizon they are moved; whole goals follow the increments.
+        joints_rad: ``(K, 6)``, joints after each step, where it commands joints; else None. They are moved
+            instead of the tool along the increments.
     """
 
     increments: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Path of the tool: straight lines with rounded corners between waypoints, and the joint angles along it."""
+"""Path of the tool or of the joints: straight lines with rounded corners between waypoints."""
 
 from __future__ import annotations
 
@@ -81,6 +81,38 @@ def tool_path(waypoints: Array, limits: ArmLimits, options: PathOptions) -> Tool
     T[:, :3, :3] = Rotation.from_quat(smooth[:, 3:]).as_matrix()
     T[:, :3, 3] = smooth[:, :3]
     return ToolPath(s, T, at[1:])
+
+
+def joint_path(
+    q_rad: Array, kinematics: Kinematics, limits: ArmLimits, options: PathOptions
+) -> tuple[ToolPath, Array] | None:
+    """Return a path through joint angles ``(K + 1, 6)``, the first being the start; None if nothing moves.
+
+    Between waypoints all joints move evenly; corners are rounded as those of `tool_path`.
+
+    Returns:
+        The path of the tool and the joint angles ``(N, 6)`` along it. A step of its length is also at least
+        the largest turn of a joint times ``tool_speed / joint_speed``, so that it never stands still.
+    """
+    m_per_rad = limits.tool_speed_mps / limits.joint_speed_radps
+    at = np.concatenate([[0.0], np.abs(np.diff(q_rad, axis=0)).max(axis=1).cumsum() * m_per_rad])
+    if at[-1] < _STILL_M:
+        return None
+    count = max(_FEWEST, int(np.ceil(at[-1] / options.sample_m)) + 1)
+    even = np.linspace(0.0, at[-1], count)
+    half = round(0.5 * options.blend_m / (even[1] - even[0]))
+    q = np.stack([np.interp(even, at, column) for column in q_rad.T], axis=1)
+    q = _average(_average(q, half), half)
+    T = kinematics.forward(q)
+    turns = Rotation.from_matrix(T[:, :3, :3])
+    angles = (turns[:-1].inv() * turns[1:]).magnitude()
+    longest = np.maximum(
+        np.linalg.norm(np.diff(T[:, :3, 3], axis=0), axis=1),
+        angles * limits.tool_speed_mps / limits.tool_turn_radps,
+    )
+    longest = np.maximum(longest, np.abs(np.diff(q, axis=0)).max(axis=1) * m_per_rad)
+    s = np.concatenate([[0.0], np.maximum(longest, _STILL_M * options.sample_m).cumsum()])
+    return ToolPath(s, T, np.interp(at[1:], even, s)), q
 
 
 def continuous_quaternions(quaternions: Array) -> Array:

@@ -7,8 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.arm.robot.limits import ArmLimits, Violation, check_increments, check_positions
-from embodied_iqa.arm.robot.path import PathOptions, joints_along, tool_path
+from embodied_iqa.arm.robot.limits import (
+    ArmLimits,
+    LimitKind,
+    Violation,
+    check_configurations,
+    check_increments,
+    check_positions,
+)
+from embodied_iqa.arm.robot.path import PathOptions, joint_path, joints_along, tool_path
 from embodied_iqa.arm.robot.timing import TimedPath, TimingOptions, timed
 from embodied_iqa.base.kinematics import CollisionModel, Kinematics, chain_increments
 
@@ -17,6 +24,8 @@ Array = NDArray[np.float64]
 
 _SHARP_COSINE = -0.5
 """The arm stops at corners of more than 120 degrees instead of rounding them."""
+LARGEST_TURN_RAD = 0.5
+"""Of a joint in one step of a policy that commands joints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +102,62 @@ def plan_goal(
     return tuple(segments)
 
 
+def plan_joint_goal(
+    planner: Planner, joints_rad: Array, grip: Array, q_start_rad: Array, gripper_now: float
+) -> tuple[Segment, ...] | Violation:
+    """Plan joint angles ``(K, 6)`` from the present ones; the tool goes where they lead it.
+
+    Unlike a motion of the tool it may pass a singularity. All other limits are checked along the whole path.
+
+    Args:
+        planner: Arm, limits and options.
+        joints_rad: ``(K, 6)``, after each step.
+        grip: ``(K,)``, gripper after each step in [0, 1].
+        q_start_rad: ``(6,)``, present joint angles.
+        gripper_now: Present target of the gripper in [0, 1].
+
+    Returns:
+        The segments in order, or the first limit that would be exceeded.
+    """
+    waypoints = np.concatenate([q_start_rad[None], joints_rad])
+    violation = check_configurations(joints_rad, planner.limits) or check_turns(waypoints)
+    if violation is not None:
+        return violation
+    segments: list[Segment] = []
+    for first, last, gripper in _groups(grip, gripper_now, planner.gripper_change, _sharp_corners(waypoints)):
+        motion = _plan_joint_motion(planner, waypoints[first : last + 1])
+        if isinstance(motion, Violation):
+            return motion
+        segments.append(Segment(motion, gripper, first, last))
+    return tuple(segments)
+
+
+def check_turns(q_rad: Array) -> Violation | None:
+    """Check the steps between joint angles ``(N, 6)`` that a policy commands."""
+    furthest = float(np.abs(np.diff(q_rad, axis=0)).max(initial=0.0))
+    if furthest <= LARGEST_TURN_RAD:
+        return None
+    reason = f"a step of the chunk turns a joint by {furthest:.2f} rad, at most {LARGEST_TURN_RAD} rad"
+    return Violation(LimitKind.UNJOINED, reason)
+
+
+def _plan_joint_motion(planner: Planner, waypoints: Array) -> TimedPath | Violation | None:
+    found = joint_path(waypoints, planner.kinematics, planner.limits, planner.path)
+    if found is None:
+        return None
+    path, q = found
+    violation = check_positions(path.T_base_tool[:, :3, 3], planner.limits)
+    violation = violation or check_configurations(q, planner.limits)
+    if violation is not None:
+        return violation
+    hit = planner.collisions.first_collision(q)
+    if hit is not None:
+        return Violation(LimitKind.COLLISION, str(hit[1]))
+    return timed(path, q, planner.limits, planner.timing)
+
+
 def _sharp_corners(p: Array) -> frozenset[int]:
-    """Return the increments after which the tool reverses or nearly so.
+    """Return the steps between ``(N, D)`` places of tool or joints after which they reverse or nearly so.
 
     Such a waypoint is a goal in itself, as the bottom of a button press: the arm must reach it.
     """

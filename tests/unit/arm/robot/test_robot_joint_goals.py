@@ -1,4 +1,4 @@
-"""Goals in joints on a receding horizon: they are moved, within every limit, and only those of this arm."""
+"""Goals in joints, receding and whole: they are moved, within every limit, and only those of this arm."""
 
 from __future__ import annotations
 
@@ -186,3 +186,111 @@ def test_joints_are_averaged_as_angles() -> None:
         np.testing.assert_allclose(averaged[step - 1], 0.5 * (old + other.joints_rad[step - 1]), atol=1e-3)
     np.testing.assert_allclose(averaged[-1], other.joints_rad[-1], atol=1e-12)
     assert rig.now_ns - stamp_ns < 100 * MS
+
+
+def whole(q: np.ndarray = HOME, model: ArmModel = ArmModel.UR5) -> Rig:
+    """Chunks are executed to their end, at the arm's own speed."""
+    return Rig(ArmRunner(make_controller(model=model), report_rate_hz=25.0), q=q.copy()).armed()
+
+
+def gripping(goal: ArmGoal, after: int, gripper: float = 1.0) -> ArmGoal:
+    increments = goal.increments.copy()
+    increments[after:, 6] = gripper
+    return replace(goal, increments=increments)
+
+
+def executed(rig: Rig, goal: ArmGoal) -> np.ndarray:
+    """The commanded joints of a goal until the arm stands, and a little longer, ``(N, 6)``."""
+    before = len(rig.commands)
+    rig.runner.take_goal(goal)
+    rig.tick()
+    rig.until(lambda _tick: rig.runner.state.run is None)
+    for _ in range(4):
+        rig.tick()
+    return np.array([goal.q_seen_rad, *rig.commands[before:]])
+
+
+def test_a_whole_chunk_moves_joints_also_through_a_singularity_and_stops_for_the_gripper() -> None:
+    start = HOME.copy()
+    start[4] = 0.12
+    targets = steady(start, turn=np.array([0.004, 0.0, 0.0, 0.0, -0.03, 0.01]))
+    rig = whole(start)
+    commands = executed(rig, gripping(goal_of(start, targets, rig.frame(), 1), 4))
+    assert rig.outcomes(1) == [GoalOutcome.ACCEPTED, GoalOutcome.COMPLETED]
+    np.testing.assert_allclose(rig.q, targets[-1], atol=1e-9)
+    assert_within_limits(commands)
+    assert rig.grips == [1.0]
+    stood = np.flatnonzero(np.abs(np.diff(commands, axis=0)).max(axis=1) < 1e-12)
+    assert np.abs(commands[stood] - targets[4]).max(axis=1).min() < 1e-9, "it grips where the policy says"
+    off = np.cross(np.diff(commands[:, [0, 4, 5]], axis=0), [0.004, -0.03, 0.01])
+    assert np.abs(off).max() < 1e-9, "even turns lie on one line"
+    one = whole(start)
+    one.runner.take_goal(replace(goal_of(start, targets, one.frame(), 1), q_seen_rad=None, joints_rad=None))
+    one.tick()
+    assert one.outcomes(1) == [GoalOutcome.REFUSED], "the tool along the same increments"
+
+
+def test_a_whole_chunk_that_turns_back_reaches_the_turning_point_and_rounds_other_corners() -> None:
+    rig = whole()
+    there = steady(HOME, 5, np.array([0.0, 0.0, 0.02, 0.0, 0.0, 0.0]))
+    aside = there[-1] + np.arange(1, 4)[:, None] * np.array([0.0, 0.0, 0.0, 0.02, 0.0, 0.02])
+    back = aside[-1] - np.arange(1, 3)[:, None] * np.array([0.0, 0.0, 0.0, 0.02, 0.0, 0.02])
+    targets = np.concatenate([there, aside, back])
+    commands = executed(rig, goal_of(HOME, targets, rig.frame(), 1))
+    assert rig.outcomes(1) == [GoalOutcome.ACCEPTED, GoalOutcome.COMPLETED]
+    assert_within_limits(commands)
+    assert np.abs(commands - aside[-1]).max(axis=1).min() < 1e-9
+    assert 1e-4 < np.abs(commands - there[-1]).max(axis=1).min() < 0.02
+    np.testing.assert_allclose(rig.q, back[-1], atol=1e-9)
+
+
+def test_whole_chunks_of_random_joints_keep_every_limit_or_are_refused() -> None:
+    random, completed = np.random.default_rng(4), 0
+    for _ in range(15):
+        rig = whole()
+        count, size = int(random.integers(1, 12)), float(random.choice([1e-6, 1e-3, 0.02, 0.15]))
+        targets = HOME + np.cumsum(random.normal(0.0, size, (count, 6)), axis=0)
+        goal = gripping(goal_of(HOME, targets, rig.frame(), 1), int(random.integers(0, count + 1)))
+        commands = executed(rig, goal)
+        if rig.outcomes(1) == [GoalOutcome.REFUSED]:
+            np.testing.assert_array_equal(rig.q, HOME)
+            continue
+        assert rig.outcomes(1) == [GoalOutcome.ACCEPTED, GoalOutcome.COMPLETED]
+        assert_within_limits(commands)
+        np.testing.assert_allclose(rig.q, targets[-1], atol=1e-6)
+        completed += 1
+    assert completed > 6
+
+
+@pytest.mark.parametrize(
+    ("far", "words"),
+    [
+        (np.array([0.0, 0, 0, 0, 0, 0.6]), "turns a joint by 0.62 rad"),
+        (np.array([0.0, 0, 0, 0, 0, 7.0]), "joint 6 would turn"),
+    ],
+)
+def test_whole_chunks_of_joints_that_jump_or_leave_their_range_are_refused(
+    far: np.ndarray, words: str
+) -> None:
+    rig = whole()
+    rig.runner.take_goal(goal_of(HOME, steady(HOME) + np.sign(TURN) * far, rig.frame(), 1))
+    rig.tick()
+    assert rig.outcomes(1) == [GoalOutcome.REFUSED]
+    assert words in rig.goals[0][2]
+    assert rig.runner.state.run is None
+
+
+def test_a_whole_chunk_of_joints_that_leads_the_tool_into_the_table_stops_the_arm() -> None:
+    rig = whole()
+    down = steady(HOME, 20, np.array([0, 0.12, 0, -0.12, 0, 0]))
+    rig.runner.take_goal(goal_of(HOME, down, rig.frame(), 1))
+    stop = rig.tick().stop
+    assert stop is not None
+    assert stop.cause.is_emergency
+
+
+def test_a_whole_chunk_of_joints_of_another_model_is_refused() -> None:
+    rig = whole(model=ArmModel.UR5E)
+    rig.runner.take_goal(goal_of(HOME, steady(HOME), rig.frame(), 1))
+    rig.tick()
+    assert "another arm or tool" in rig.goals[0][2]
