@@ -35,7 +35,8 @@ from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_results import SessionScores, score_session
-from embodied_iqa.runs.offline.rescored_frames import FrameRescorer, Panel, RescoringPlan
+from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
+from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 from embodied_iqa.runs.trial.scores import score_trial
 from embodied_iqa.world.protocols import Vla, Vlm

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, printable, table_of
 from embodied_iqa.data.database.building.build_options import Step
 from embodied_iqa.data.database.building.builder import BuildSummary
+
+_REASONS: Final = 5
+"""Skipped candidates whose reasons are printed."""
 
 
 class BuildProgress:
@@ -55,6 +59,7 @@ def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:
         "steps": steps,
         "counts": summary.record.counts,
         "skipped": summary.record.skipped,
+        "skipped_reasons": [": ".join(row) for row in _skipped(path)[:_REASONS]],
         "megabytes": round(_size_bytes(path) / 1e6, 2),
     }
 
@@ -79,6 +84,20 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
     if tree["skipped"]:
         skipped = ", ".join(f"{count:,} {kind}" for kind, count in tree["skipped"].items())
         print(f"skipped candidates (skipped.csv): {skipped}")
+        rows = _skipped(path)
+        for origin, reason in rows[:_REASONS]:
+            print(f"  {printable(origin)}: {printable(reason)}")
+        if len(rows) > _REASONS:
+            print(f"  and {len(rows) - _REASONS:,} more")
+
+
+def _skipped(path: Path) -> list[tuple[str, str]]:
+    """Return origin and reason of each candidate that is no reference."""
+    file = path / "skipped.csv"
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [(row["origin"], row["reason"]) for row in csv.DictReader(lines)]
 
 
 def _size_bytes(path: Path) -> int:

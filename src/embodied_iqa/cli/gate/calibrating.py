@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -14,10 +15,11 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, printable
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 from embodied_iqa.quality.gate.calibration import Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
@@ -54,7 +56,10 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     margins = _margins(arguments)
     kept = load_gate_file(arguments.output) if arguments.keep and arguments.output.exists() else None
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
-    groups = _measured(_frames(arguments), tolerances)
+    lost: list[UnreadableImage] = []
+    groups = _measured(_frames(arguments, lost), tolerances)
+    if not groups and lost:
+        raise lost[0].error
     provenance = _provenance(arguments)
     new = [
         (calibrate(view, group.clean, provenance, margins, group.tolerated), group)
@@ -64,11 +69,11 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     stays = [one for one in old if (one.view, one.width_px, one.height_px) not in groups]
     cameras = [*stays, *(calibration for calibration, _ in new)]
     save_calibrations(cameras, arguments.output, kept.fitted if kept is not None else ())
-    again = None if arguments.sim else _frames(arguments)
+    again = None if arguments.sim else _frames(arguments, [])
     worst = arguments.output.with_name(f"{arguments.output.stem}-worst")
     remove_worst(worst, stays)
-    _report(arguments, reports(new, again, worst, margins))
-    return 0
+    _report(arguments, reports(new, again, worst, margins), lost)
+    return int(bool(lost))
 
 
 def _measured(
@@ -86,7 +91,8 @@ def _measured(
     return groups
 
 
-def _frames(arguments: argparse.Namespace) -> Iterator[Named]:
+def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage]) -> Iterator[Named]:
+    """Iterate over clean images; those that cannot be read are added to ``lost`` at the end."""
     views = _views(arguments)
     if arguments.sim:
         from embodied_iqa.quality.gate import simulated_frames as simulated
@@ -104,6 +110,7 @@ def _frames(arguments: argparse.Namespace) -> Iterator[Named]:
     stored = CameraFrames(arguments.source, views, _topics(arguments))
     for frame in track(stored, arguments.source.name):
         yield frame.view, frame.name, frame.rgb
+    lost += stored.unreadable
 
 
 def _provenance(arguments: argparse.Namespace) -> str:
@@ -118,9 +125,11 @@ def _provenance(arguments: argparse.Namespace) -> str:
     return f"{open_frames(arguments.source).kind} {arguments.source.resolve().name}"
 
 
-def _report(arguments: argparse.Namespace, found: list[CleanReport]) -> None:
+def _report(arguments: argparse.Namespace, found: list[CleanReport], lost: Sequence[UnreadableImage]) -> None:
+    _print_lost(lost)
     if arguments.json:
-        print_json({"output": str(arguments.output), "cameras": [one.values() for one in found]})
+        tree = {"output": str(arguments.output), "cameras": [one.values() for one in found]}
+        print_json(tree | {"left_out": [str(one.error) for one in lost]})
         return
     print(arguments.output)
     for one in found:
@@ -139,7 +148,7 @@ class _Checked:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Judge stored images; return the exit code: 1 if all are rejected."""
+    """Judge stored images; return the exit code: 1 if all are rejected, or one cannot be read."""
     judge = load_judge(parse_judge(arguments.judge), arguments.calibration)
     gatekeeper = Gatekeeper(judge, GateOptions())
     stored = CameraFrames(arguments.source, _views(arguments), _topics(arguments))
@@ -151,13 +160,20 @@ def check(arguments: argparse.Namespace) -> int:
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:
         images = [dataclasses.asdict(result) for result in results]
-        print_json({"counts": counts, "pictures": images})
+        left_out = [str(one.error) for one in stored.unreadable]
+        print_json({"counts": counts, "pictures": images, "left_out": left_out})
     else:
         for result in results:
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
         next_command("trial", "--set", f"gate_node.calibration={arguments.calibration}")
-    return 1 if counts[Verdict.REJECT.name.lower()] == len(results) else 0
+    _print_lost(stored.unreadable)
+    return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0
+
+
+def _print_lost(lost: Sequence[UnreadableImage]) -> None:
+    for one in lost:
+        print(f"embodied-iqa: left out: {printable(str(one.error))}", file=sys.stderr)
 
 
 def _margins(arguments: argparse.Namespace) -> Margins:

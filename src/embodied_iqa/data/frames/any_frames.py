@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from embodied_iqa.data.frames.dataset_frames import DatasetFrames
@@ -11,7 +10,7 @@ from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
 from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.opening import is_recording
-from embodied_iqa.imaging.images.stored_images import Frames, StoredImage, UnreadableImage
+from embodied_iqa.imaging.images.stored_images import Frames
 
 
 def open_frames(path: Path) -> Frames:
@@ -29,15 +28,3 @@ def open_frames(path: Path) -> Frames:
     if is_recording(path):
         return RecordingFrames(path)
     return VideoFrames(path) if is_video(path) else FolderFrames(path)
-
-
-def readable(images: Iterator[StoredImage | UnreadableImage]) -> Iterator[StoredImage]:
-    """Iterate over images all of which are needed.
-
-    Raises:
-        InputError: One cannot be read.
-    """
-    for found in images:
-        if isinstance(found, UnreadableImage):
-            raise found.error
-        yield found

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.frames.any_frames import open_frames, readable
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import cameras_of
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +43,9 @@ class CameraFrames:
         topics: Topic, or name of its driver, by camera; by default those that name their camera, see
             `cameras_of`.
 
+    Attributes:
+        unreadable: Images that could not be read when they were last iterated, with the reasons.
+
     Raises:
         UsageError: The source has images of one camera, and ``views`` does not name it.
         InputError: It cannot be read, or has no images, or none of a camera or topic.
@@ -49,10 +54,20 @@ class CameraFrames:
     def __init__(self, source: Path, views: Sequence[View], topics: Mapping[View, str]) -> None:
         self._frames = open_frames(source)
         self._cameras = cameras_of(self._frames, views, topics)
+        self.unreadable: list[UnreadableImage] = []
 
     def __len__(self) -> int:
         return self._frames.count(tuple(self._cameras))
 
     def __iter__(self) -> Iterator[StoredFrame]:
-        for image in readable(self._frames.images(tuple(self._cameras))):
-            yield StoredFrame(self._cameras[image.topic], image.title, image.stamp_ns, image.rgb)
+        self.unreadable = []
+        for image in self._frames.images(tuple(self._cameras)):
+            if isinstance(image, UnreadableImage):
+                self.unreadable.append(image)
+                continue
+            try:
+                rgb = image.rgb
+            except InputError as error:
+                self.unreadable.append(UnreadableImage(image.name, error))
+                continue
+            yield StoredFrame(self._cameras[image.topic], image.title, image.stamp_ns, rgb)

@@ -7,7 +7,6 @@ it is refused or leaves the moment out.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
 from embodied_iqa.data.recording.trial_record import (
     AnswerRecord,
     ChunkRecord,
@@ -31,73 +29,20 @@ from embodied_iqa.data.recording.trial_record import (
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.stored_images import Frames, StoredImage, UnreadableImage
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.judge import GateOptions
-from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.runs.offline.judged_frames import verdict_record
+from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan, check_panel
 from embodied_iqa.runs.offline.trial_output import TrialOutput
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.runs.trial.run_folder import task_slug
-from embodied_iqa.world.protocols import Vla, Vlm
 
 NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
 _TOGETHER_NS: Final = SECOND_NS // 10
 """Images of other cameras that are further away in time belong to another moment."""
 _MOST_OPEN: Final = 64
 """Recordings whose files are open: a data set may have thousands of tasks."""
-
-
-@dataclass(frozen=True, slots=True)
-class RescoringPlan:
-    """What is asked about which images.
-
-    Attributes:
-        cameras: Topic to camera; the first one sets the pace.
-        task: The instruction of every moment; empty for those of the source.
-        distortions: Each gives a run of its own, beside that of the images as they were recorded.
-        every_s: Least time between two moments; 0 for every image of the first camera.
-        intrinsics: Of cameras where they are known.
-        poses: ``T_base_camera`` ``(4, 4)`` (m) of cameras that stand still, where they are known.
-        tasks: Instructions, each from a stamp on until the next one's; empty for ``task``.
-        faults: Why a pose that is recorded is not used.
-    """
-
-    cameras: Mapping[str, View]
-    task: str
-    distortions: tuple[DistortionSpec, ...]
-    every_s: float
-    intrinsics: Mapping[View, Intrinsics] = field(default_factory=dict)
-    poses: Mapping[View, NDArray[np.float64]] = field(default_factory=dict)
-    tasks: tuple[tuple[int, str], ...] = ()
-    faults: tuple[str, ...] = ()
-
-    def task_of(self, image: StoredImage) -> str | None:
-        """Return the instruction at an image: of all, of the list, or of the source."""
-        if self.tasks and image.stamp_ns is not None:
-            place = bisect_right(self.tasks, image.stamp_ns, key=lambda entry: entry[0])
-            return self.tasks[place - 1][1] if place else None
-        return self.task or image.task
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Who judges.
-
-    Attributes:
-        vlm: None for none.
-        vla: None for none.
-        states: Of the robot; None where there are none, which refuses a VLA.
-        judge: Of the gate; None for no verdicts.
-        gate: Rules of the gate.
-    """
-
-    vlm: Vlm | None
-    vla: Vla | None
-    states: RobotStates | None
-    judge: ImageJudge | None
-    gate: GateOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +121,7 @@ class FrameRescorer:
         self._runs: dict[tuple[str, DistortionSpec | None], _Run] = {}
         self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
-        _check(frames, plan, panel)
+        check_panel(frames, plan, panel)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -351,24 +296,3 @@ class FrameRescorer:
                 None if judge is None else Gatekeeper(judge, rules),
             )
         return self._runs[key]
-
-
-def _check(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:
-    vla, views = panel.vla, tuple(plan.cameras.values())
-    missing = [view for view in (vla.info.views if vla is not None else ()) if view not in views]
-    if vla is not None and missing:
-        raise UsageError(
-            f"{vla.info.name} sees the {missing[0]} view, which {frames.path} does not have",
-            expected=f"--topic {missing[0]}=TOPIC",
-            available=frames.topics,
-        )
-    known = StateTopics() if panel.states is None else panel.states.topics
-    if vla is not None and not known.has_pose:
-        raise UsageError(
-            f"{vla.info.name} needs the pose of the tool and the gripper, which are not known",
-            expected="--state gripper=TOPIC and --state tool=TOPIC of a recording, or joints=TOPIC and --arm",
-        )
-    if vla is not None and vla.info.joints_of and not known.joints:
-        raise UsageError(
-            f"{vla.info.name} commands joints, which are not known", expected="--state joints=TOPIC"
-        )

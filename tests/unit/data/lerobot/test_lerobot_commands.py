@@ -76,11 +76,19 @@ def test_the_gate_is_calibrated_by_cameras_and_judges_them(
     assert [one["name"] for one in checked][5] == f"{TOP}/episode_000001/frame_000000"
 
 
-def test_the_gate_does_not_pass_over_what_is_damaged(tmp_path: Path) -> None:
+def test_the_gate_names_what_is_damaged_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_dataset(tmp_path / "set", Layout("v2.1", beside=True))
     (folder / f"images/{TOP}/episode_000000/frame_000001.png").unlink()
-    with pytest.raises(InputError, match="episode 0, step 1 is missing"):
-        list(CameraFrames(folder, (), {}))
+    frames = CameraFrames(folder, (), {})
+    assert len(list(frames)) == STEPS - 1
+    assert ["episode 0, step 1 is missing" in str(one.error) for one in frames.unreadable] == [True]
+    output = tmp_path / "gate.yaml"
+    assert main(["gate", "calibrate", str(folder), "--output", str(output)]) == 1
+    assert "left out: the image of" in capsys.readouterr().err
+    check = ["gate", "check", str(folder), "--calibration", str(output), "--json"]
+    assert main(check) == 1, "an image that cannot be read is no success"
+    (left_out,) = json.loads(capsys.readouterr().out)["left_out"]
+    assert "episode 0, step 1 is missing" in left_out
     with pytest.raises(InputError, match="no images of this camera; got 'side'; available: top"):
         CameraFrames(folder, ("side",), {})
 
