@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command
 
 if TYPE_CHECKING:
     from embodied_iqa.data.recording.repair.recover import RecoveryReport
+
+_EVENTS: Final = "/trial/events"
+"""Recordings of trials alone have it, and can be rescored without more options."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     print(json.dumps(_tree(report), indent=2) if arguments.json else _text(report))
     if not arguments.json:
-        next_command("rescore", report.output or report.source)
+        following = ("rescore",) if _EVENTS in report.messages else ("recording", "info")
+        next_command(*following, report.output or report.source)
     return 0
 
 

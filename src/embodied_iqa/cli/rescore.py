@@ -19,7 +19,7 @@ from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.opening import recording_file
-from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
@@ -91,7 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
         judge=judge,
         gate=gate.judge,
     )
-    rescorer = Rescorer(arguments.recording, subjects)
+    try:
+        rescorer = Rescorer(arguments.recording, subjects)
+    except NoRunError as error:
+        raise InputError(f"{error}; for images of anybody: --task, --distortion, --vlm or --vla") from None
     total = sum(run.frames_published for run in rescorer.live.runs) or None
     with ProgressBars(transient=False) as bars:
         record = rescorer.record(lambda done: bars.update("rescoring images", done, total))

@@ -182,7 +182,7 @@ def _report(arguments: argparse.Namespace, batch: _Batch, note: str) -> None:
         print(json.dumps(tree | {"manifest": str(out / "manifest.json")}))
     else:
         print(f"{batch.written} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
-        next_command("gate", "check", out, "--calibration", "FILE")
+        next_command("metrics", "score", "psnr", out, "--reference", arguments.input)
     if note:
         print(f"note: {note}", file=sys.stderr)
     for failure in failed:

@@ -134,7 +134,10 @@ def _report(arguments: argparse.Namespace, found: list[CleanReport], lost: Seque
     print(arguments.output)
     for one in found:
         print("\n".join(one.lines()))
-    next_command("gate", "check", "OTHER_IMAGES", "--calibration", arguments.output)
+    given = (("--view", word) for word in arguments.view or ())
+    named = (("--topic", word) for word in arguments.topic or ())
+    words = [word for pair in (*given, *named) for word in pair]
+    next_command("gate", "check", "OTHER_IMAGES", *words, "--calibration", arguments.output)
 
 
 @dataclass(frozen=True, slots=True)

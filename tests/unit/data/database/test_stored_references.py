@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,12 @@ COLOUR, START_NS, PERIOD_NS, COUNT = "/camera/camera/color/image_raw", 10**18, 1
 TASK = "open the drawer"
 
 
-def write_bag(path: Path, damaged: int | None = None) -> Path:
+def write_bag(path: Path, damaged: int | None = None, count: int = COUNT) -> Path:
     """Images every 0.1 s, one of them perhaps cut short; a pose and the gripper beside every other one."""
     types = type_store()
     with TrialWriter(path, types=types) as writer:
         writer.add_channel(COLOUR, IMAGE_TYPE)
-        for number in range(COUNT):
+        for number in range(count):
             stamp_ns = START_NS + number * PERIOD_NS
             cdr = image_to_cdr(image(View.TOP, number), stamp_ns, "eye")
             writer.write(COLOUR, cdr[:-9] if number == damaged else cdr, stamp_ns)
@@ -140,3 +141,24 @@ def test_a_task_file_is_checked_against_the_recording(
     assert f"next: embodied-iqa build --from-bag {tmp_path}/bag.mcap" in capsys.readouterr().err
     assert main(["tasks", "check", str(file), "--topic", "top=/nose"]) == 1
     assert "/nose" in capsys.readouterr().err
+
+
+def test_the_next_command_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_bag(Path("bag.mcap"), count=24)
+    commands = [
+        ["distort", "bag.mcap", "--type", "10:3", "--out", "distorted", "--workers", "1"],
+        ["recover", "bag.mcap"],
+        ["gate", "calibrate", "bag.mcap", "--view", "top", "--output", "gate.yaml"],
+    ]
+    for words in commands:
+        assert main(words) == 0
+        last = capsys.readouterr().err.splitlines()[-1].removeprefix("next: embodied-iqa ")
+        assert main(shlex.split(last.replace("OTHER_IMAGES", "bag.mcap"))) == 0, last
+        capsys.readouterr()
+    assert main(["rescore", "bag.mcap"]) == 1
+    assert "for images of anybody: --task" in capsys.readouterr().err
+    assert main(["studio", "bag.mcap"]) == 2
+    assert "what `embodied-iqa rescore`" in capsys.readouterr().err
