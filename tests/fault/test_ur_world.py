@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from embodied_iqa.arm.robot.ur.arm import UrArm
+from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.arm.robot.ur.options import GripperOptions, UrOptions
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.world.scenes.dimensions import cell_home_q_rad, cell_kinematics
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.emulated_robot import EmulatedRobot
 from embodied_iqa.world.simulation.world import World
@@ -28,9 +31,9 @@ _SLICE_S = 0.05
 class LiveWorld(threading.Thread):
     """A world that stands still, or steps and waits after each step for the driver's answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, arm: ArmModel = ArmModel.UR5) -> None:
         super().__init__(daemon=True)
-        self.world = World(make_scene(0))
+        self.world = World(make_scene(0, arm=arm))
         self.robot = EmulatedRobot(self.world, IP, TICK_NS, lambda: EPOCH_NS + self.world.time_ns)
         self.passing = threading.Event()
         self.unanswered = 0
@@ -173,3 +176,49 @@ def test_state_of_a_moving_gripper_is_that_of_the_same_step(world: LiveWorld) ->
 def test_rate_that_is_not_that_of_a_ur5_is_refused(tick_ns: int) -> None:
     with pytest.raises(UsageError, match="state_rate_hz; expected 125"):
         EmulatedRobot(World(make_scene(0)), IP, tick_ns, lambda: 0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ArmModel.UR5E,
+        ArmModel.UR10,
+        pytest.param(ArmModel.UR10E, marks=pytest.mark.stress),
+        pytest.param(ArmModel.UR16E, marks=pytest.mark.stress),
+    ],
+)
+def test_another_arm_of_the_cell_is_driven_through_its_own_controller(model: ArmModel) -> None:
+    """An e-Series controller ticks four times in a step, and the driver sees every fourth state."""
+    running = LiveWorld(model)
+    running.start()
+    options = UrOptions(ip=IP, state_timeout_s=5.0)
+    arms = [
+        UrArm(options, tool_along_z(0.2), model=one, rate_hz=125.0, simulated_time=True)
+        for one in (model, ArmModel.UR5)
+    ]
+    try:
+        with pytest.raises(RefusedArmError, match=f"{model.geometry.name}"):
+            arms[1].connect()
+        arm = arms[0]
+        arm.connect()
+        arm.rearm("test")
+        q_rad, start = np.array(arm.state.q_rad), arm.T_base_tool
+        np.testing.assert_allclose(q_rad, cell_home_q_rad(model), atol=1e-4)
+        np.testing.assert_allclose(start, cell_kinematics(model).forward(q_rad), atol=1e-4)
+        running.passing.set()
+        targets = [q_rad]
+
+        def answer(number: int) -> None:
+            targets.append(q_rad + 0.002 * number)
+            arm.stream(targets[-1])
+
+        _each_state(arm, 5, answer)
+        late = running.unanswered
+        assert set(np.diff(_each_state(arm, 100, answer))) == {TICK_NS}
+        assert running.unanswered == late
+        assert np.abs(np.array(arm.state.q_rad) - targets[-3]).max() < 0.005
+    finally:
+        running.passing.clear()
+        for made in arms:
+            made.close()
+        running.end()

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from embodied_iqa.base.config import Scalar
+from embodied_iqa.base.kinematics.models import NAMED_MODELS
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
@@ -23,6 +24,8 @@ def add_cell_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--view", action="append", metavar="NAME", help="name of a camera; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="the arm")
+    models = [str(model) for model in NAMED_MODELS]
+    add("--model", choices=models, help="model of the UR arm (--robot sim: ur5; --robot ur5 needs it)")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
 
 
@@ -36,6 +39,7 @@ def cell_overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "camera_node.source": arguments.camera,
         "arm_node.robot": arguments.robot,
         "camera_node.path": _camera_path(arguments),
+        "arm_node.model": arguments.model,
         "arm_node.ur.ip": arguments.robot_ip,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}

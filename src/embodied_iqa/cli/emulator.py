@@ -16,6 +16,7 @@ from embodied_iqa.arm.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import home_q_rad
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
+from embodied_iqa.world.scenes.dimensions import check_cell_arm
 from embodied_iqa.world.scenes.scene import make_scene
 
 _PLANTS = ("mujoco", "kinematic")
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="ur5",
         help="which arm: geometry, home posture, controller (default ur5)",
     )
-    add("--plant", choices=_PLANTS, help="the simulated cell, which has a UR5 (its default), or an arm alone")
+    add("--plant", choices=_PLANTS, help="the simulated cell (default of a ur5), or an arm alone (of others)")
     add("--scene-seed", type=int, default=0, metavar="N", help="what stands on the table (mujoco)")
     add(
         "--unlock-after", type=float, default=5.0, metavar="S", help="earliest unlocking of a protective stop"
@@ -89,16 +90,10 @@ async def _serve(emulator: Emulator) -> None:
 
 
 def _plant(name: str | None, scene_seed: int, model: ArmModel) -> Plant:
-    """Return the plant; where none is named, the cell for the arm that stands in it."""
+    """Return the plant; where none is named, the cell for a UR5 and the arm alone for another."""
     from embodied_iqa.world.simulation.world import World
 
-    is_of_cell = model is ArmModel.UR5
-    if name == "kinematic" or (name is None and not is_of_cell):
+    if name == "kinematic" or (name is None and model is not ArmModel.UR5):
         return KinematicPlant(home_q_rad(model.geometry))
-    if not is_of_cell:
-        raise UsageError(
-            "the simulated cell has a UR5",
-            expected="--plant kinematic for another --model",
-            got=model.geometry.name,
-        )
-    return World(make_scene(scene_seed))
+    check_cell_arm(model)
+    return World(make_scene(scene_seed, arm=model))

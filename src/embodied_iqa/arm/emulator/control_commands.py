@@ -67,10 +67,11 @@ def _waypoint_motion(script: ControlScript, point: Waypoint) -> Iterator[Array]:
 
 
 def _servo_to(script: ControlScript, q_rad: Array) -> None:
+    time_s = script.registers.double(8)
     if isinstance(script.stream, ServoStream):
-        script.stream.set_target(q_rad)
+        script.stream.set_target(q_rad, time_s)
     elif script.stream is None:
-        script.stream = ServoStream(q_rad)
+        script.stream = ServoStream(q_rad, time_s)
 
 
 def _speed(script: ControlScript, *, of_tool: bool) -> None:

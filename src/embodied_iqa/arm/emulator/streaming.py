@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,25 +18,33 @@ _DAMPING = 1e-6
 class ServoStream:
     """Follow a joint target within the speed limit of the joints.
 
-    The real servoj smooths the target by its gain and look-ahead time; here the arm is there one tick later.
+    The real servoj smooths the target by its gain and look-ahead time; here the arm is there when the time of
+    the command is over, at the earliest one tick later.
+
+    Args:
+        target_rad: ``(6,)``, the first target.
+        time_s: The time in which the command controls the arm, from one target to the next.
 
     Attributes:
         target_rad: ``(6,)``, the newest target.
         is_new: Whether the target has not been read yet.
     """
 
-    def __init__(self, target_rad: Array) -> None:
-        self.set_target(target_rad)
+    def __init__(self, target_rad: Array, time_s: float) -> None:
+        self.set_target(target_rad, time_s)
 
-    def set_target(self, target_rad: Array) -> None:
-        """Set a new target."""
+    def set_target(self, target_rad: Array, time_s: float) -> None:
+        """Set a new target, to be reached in a time."""
         self.target_rad = target_rad
         self.is_new = True
+        self._left_s = time_s if math.isfinite(time_s) else 0.0
 
     def tick(self, machine: Machine) -> Array:
         """Return the next joint target."""
         q, limit = machine.reference.q_rad, MAX_JOINT_SPEED_RADPS * machine.tick_s
-        step: Array = np.clip(self.target_rad - q, -limit, limit)
+        ticks = max(1, round(self._left_s / machine.tick_s))
+        self._left_s -= machine.tick_s
+        step: Array = np.clip((self.target_rad - q) / ticks, -limit, limit)
         return q + step
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from embodied_iqa.base.kinematics.models import NAMED_MODELS
 from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
@@ -68,6 +69,8 @@ def _add_ros(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ros", action="store_true", help="through the ROS graph in real time, recorded")
     add("--robot", choices=["sim", "ur5"], help="with --ros: arm to move (default sim)")
+    models = [str(model) for model in NAMED_MODELS]
+    add("--model", choices=models, help="model of the UR arm (default in simulation: ur5)")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
     add("--camera", choices=["simulated", "realsense"], help="source of the images")
     add("--attach", action="store_true", help="with --ros: use a running graph (ros2 launch)")

@@ -59,6 +59,8 @@ _NO_RESULT: Final = {
     ("vla_node", "subject"),
     ("vla_node", "simulated"),
     ("vla_node", "arm_model"),
+    ("sim_node", "arm_model"),
+    ("camera_node", "arm_model"),
     ("vla_node", "tool_length_m"),
     ("sim_node", "emulator_ip"),
     ("arm_node", "ur.ip"),
@@ -259,6 +261,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     named = {
         "vlm_node.subject": arguments.vlm,
         "arm_node.robot": arguments.robot,
+        "arm_node.model": arguments.model,
         "arm_node.ur.ip": arguments.robot_ip,
         "camera_node.source": arguments.camera,
     }

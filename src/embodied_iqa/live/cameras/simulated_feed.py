@@ -76,7 +76,7 @@ class SimulatedFeed:
         key = (state.scene_seed, state.instruction)
         if self._renderer is None or key != self._scene_key:
             instruction = parse_instruction(state.instruction) if state.instruction else None
-            scene = make_scene(state.scene_seed, instruction)
+            scene = make_scene(state.scene_seed, instruction, self._rig.config.arm_model)
             if self._renderer is None:
                 make = load("embodied_iqa.world.simulation.renderer:SceneRenderer")
                 self._renderer = make(scene, self._rig.config.width_px, self._rig.config.height_px)

@@ -42,7 +42,7 @@ class SimNode(BaseNode[SimParameters]):
         self._epoch_ns = round(config.epoch_s * SECOND_NS)
         self._instruction = parse_instruction(config.instruction) if config.instruction else None
         self._scene_seed = config.scene_seed
-        self._world = World(make_scene(self._scene_seed, self._instruction))
+        self._world = World(make_scene(self._scene_seed, self._instruction, config.arm_model))
         self._initial = self._world.snapshot()
         self._offset_ns = self._epoch_ns
         self._epoch = 0
@@ -224,7 +224,7 @@ class SimNode(BaseNode[SimParameters]):
     def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response) -> ResetWorld.Response:
         try:
             instruction = parse_instruction(request.instruction) if request.instruction else None
-            scene = make_scene(request.scene_seed, instruction)
+            scene = make_scene(request.scene_seed, instruction, self.config.arm_model)
         except UserError as error:
             response.message = str(error)
             return response

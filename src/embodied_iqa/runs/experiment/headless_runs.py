@@ -46,7 +46,8 @@ class HeadlessRunner(Closable):
         self._options = options
         nodes = options.nodes
         arm = nodes.arm_node
-        self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
+        self._model = arm.check_model()
+        self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m, self._model)
         self._gate = cache(self._make_gate)
         self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
         self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm is not None else None
@@ -91,7 +92,7 @@ class HeadlessRunner(Closable):
 
     def _cell(self, task: ExperimentTask, vla: Vla, judge: ImageJudge | None) -> Cell:
         if task != self._task or self._world is None or self._renderer is None:
-            scene = make_scene(task.scene_seed, parse_instruction(task.task))
+            scene = make_scene(task.scene_seed, parse_instruction(task.task), self._model)
             self._task = None
             if self._world is None or self._renderer is None:
                 camera = self._options.nodes.camera_node

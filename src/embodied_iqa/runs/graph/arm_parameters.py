@@ -17,6 +17,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.runs.graph.frame_parameters import FrameParameters, FramePublishing
+from embodied_iqa.world.scenes.dimensions import check_cell_arm
 
 
 class RobotKind(StrEnum):
@@ -59,8 +60,8 @@ class ArmParameters:
 
     Attributes:
         robot: Which arm moves.
-        model: Model of a real UR arm, whose geometry kinematics, limits and collisions follow; unset, a real
-            arm is refused. The simulated arm is a ur5.
+        model: Model of the UR arm, whose geometry kinematics, limits and collisions follow; unset, a real arm
+            is refused, and the simulated one is a ur5.
         report_rate_hz: Status, joint states and tool pose per second [Hz].
         tool_length_m: From the flange to the tool centre point [m].
         limits: Limits of the arm.
@@ -124,8 +125,8 @@ class ArmParameters:
         """Return the model of the arm that moves.
 
         Raises:
-            UsageError: That of a real arm is unset, the simulated arm is to be another than a UR5 or has an
-                address at which a real one could answer, or the limits do not go with the model.
+            UsageError: That of a real arm is unset, the simulated arm does not reach the table of the cell
+                or has an address at which a real one could answer, or the limits do not go with the model.
         """
         if self.robot is RobotKind.UR5 and self.model is ArmModel.UNSET:
             raise UsageError(
@@ -133,15 +134,15 @@ class ArmParameters:
                 expected="the model on its nameplate",
                 available=NAMED_MODELS,
             )
-        if self.robot.is_simulated and self.model not in {ArmModel.UNSET, ArmModel.UR5}:
-            raise UsageError("the simulated arm is a UR5", expected="arm_node.model ur5", got=self.model)
+        model = ArmModel.UR5 if self.model is ArmModel.UNSET else self.model
+        if self.robot.is_simulated:
+            check_cell_arm(model)
         if self.robot.is_simulated and self.ur.ip and not _is_loopback(self.ur.ip):
             raise UsageError(
                 "the simulated arm is on this machine, and a real one is not moved as if it were simulated",
                 expected="a loopback address in arm_node.ur.ip, or arm_node.robot ur5 with its model",
                 got=self.ur.ip,
             )
-        model = ArmModel.UR5 if self.model is ArmModel.UNSET else self.model
         self.limits.check_model(model)
         self._check_driver()
         return model

@@ -9,6 +9,7 @@ from typing import Final
 from embodied_iqa.base.config import per_key, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.hand_eye import IDENTITY
 from embodied_iqa.models.subjects.catalogue import Backend
@@ -72,6 +73,7 @@ class CameraParameters:
         model: Camera model of the simulated cameras: ideal, or d455 with the lens, noise and exposure control
             of a RealSense D455.
         faults: Rare dropped and repeated images of the simulated cameras.
+        arm_model: Which arm the simulated cameras see. Follows from arm_node.
         views: The cameras.
         width_px: Image width [px]; of the simulated and of RealSense cameras.
         height_px: Image height [px]; of the simulated and of RealSense cameras.
@@ -93,6 +95,7 @@ class CameraParameters:
     source: CameraSource = CameraSource.SIMULATED
     model: CameraModel = DEFAULT_MODEL
     faults: FaultRates = field(default_factory=FaultRates)
+    arm_model: ArmModel = ArmModel.UR5
     views: tuple[View, ...] = DEFAULT_VIEWS
     width_px: int = ranged(640, 64, 3840)
     height_px: int = ranged(480, 64, 2160)

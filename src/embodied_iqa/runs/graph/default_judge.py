@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.models.subjects.alternative_names import policies_in
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, shared_gate_file
 from embodied_iqa.quality.gate.fitted import FittedGate
@@ -30,13 +31,15 @@ def default_judge(graph: GraphParameters) -> tuple[JudgeChoice, str]:
     if not graph.arm_node.robot.is_simulated or gate.calibration != SHIPPED_CALIBRATION:
         return statistics, ""
     policy, fits = graph.vla_node.subject.text, _shipped_fits()
-    if camera.model is DEFAULT_MODEL and any(_is_for(fit, policy, camera) for fit in fits):
+    is_seen = camera.model is DEFAULT_MODEL and camera.arm_model is ArmModel.UR5
+    if is_seen and any(_is_for(fit, policy, camera) for fit in fits):
         return JudgeChoice(JudgeKind.LEARNED), ""
     views = ", ".join(camera.views)
+    arm = "" if camera.arm_model is ArmModel.UR5 else f", a {camera.arm_model}, not a ur5"
     return statistics, (
         f"the gate judges by statistics: the learned judge is for {' or '.join(map(_words, fits))}, "
         f"camera model {DEFAULT_MODEL}; this trial has {policy}, {views} at "
-        f"{camera.width_px}x{camera.height_px}, {camera.model}"
+        f"{camera.width_px}x{camera.height_px}, {camera.model}{arm}"
     )
 
 

@@ -43,7 +43,8 @@ class SimParameters:
         instruction: Task whose objects the initial scene contains; empty for any scene.
         views: Cameras whose leases the world waits for.
         camera_rate_hz: Images of each camera per simulated second [Hz].
-        state_rate_hz: Arm states per simulated second [Hz]: 125, the rate of the emulated CB3 controller.
+        state_rate_hz: Arm states per simulated second [Hz]: 125, the rate of the emulated CB3 controller;
+            that of an e-Series sends every fourth state.
         clock_rate_hz: Messages on /clock per simulated second [Hz].
         real_time_factor: Most simulated seconds per real second; 0 for no limit.
         lockstep: Wait for arm and gate: a slow machine slows the world down and no image is lost.
@@ -53,6 +54,7 @@ class SimParameters:
             the noise that is drawn from them, are the same in every session.
         running: Start the time at once; otherwise /sim/run starts it.
         emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols.
+        arm_model: Which arm stands in the cell. Follows from arm_node.
         lease: Times of a lease; of them, the window is the world's.
     """
 
@@ -70,6 +72,7 @@ class SimParameters:
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
     emulator_ip: str = "127.0.0.1"
+    arm_model: ArmModel = ArmModel.UR5
     lease: LeaseOptions = field(default_factory=LeaseOptions)
 
 
@@ -169,7 +172,7 @@ class VlaParameters:
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
         simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
             the robot.
-        arm_model: Model of a real arm; a policy for the joints of another does not move it. Follows from
+        arm_model: Model of the arm; a policy for the joints of another does not move a real one. Follows from
             arm_node.
         tool_length_m: From the flange of that arm to the tool centre point [m]. Follows from arm_node.
         repaired: Its images come through the gate, which repairs some. Follows from gate_node.
@@ -203,7 +206,8 @@ class VlaParameters:
 
         Without an arm they are the assumed ones.
         """
-        is_ur5 = self.simulated or self.arm_model is ArmModel.UR5
+        is_default = self.simulated and self.arm_model is ArmModel.UNSET
+        is_ur5 = is_default or self.arm_model is ArmModel.UR5
         return not self.has_arm or (is_ur5 and self.tool_length_m == TOOL_2F140_M)
 
     @property

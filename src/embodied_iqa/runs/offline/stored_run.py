@@ -21,6 +21,7 @@ from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.repair.recover import readable_file
 from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.trial.scores import RunScores
 
@@ -78,6 +79,7 @@ class RunContext:
         git_hash: Of the checkout, followed by ``+`` if files were changed.
         config_text: The resolved configuration, YAML.
         remarks: What went wrong without ending the run.
+        arm: Which arm moved, as recorded.
     """
 
     run_id: str
@@ -88,6 +90,7 @@ class RunContext:
     git_hash: str = ""
     config_text: str = ""
     remarks: tuple[str, ...] = ()
+    arm: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +239,17 @@ def _context(
         git_hash=str(run.get("git_hash") or ""),
         config_text=text,
         remarks=tuple(dict.fromkeys((*session.remarks, *remarks, *_unfinished(config, tasks)))),
+        arm=", ".join(dict.fromkeys(arm for task in tasks if (arm := _arm(task.record.metadata)))),
     )
+
+
+def _arm(metadata: Mapping[str, str]) -> str:
+    """Return which arm moved, such as "simulated ur5e"; empty where that was not recorded."""
+    robot = metadata.get("arm_node.robot", "")
+    if robot == RobotKind.SIM:
+        model = metadata.get("sim_node.arm_model", "")
+        return f"simulated {model}" if model else ""
+    return "none" if robot == RobotKind.NONE else metadata.get("arm_node.model", "")
 
 
 def _unfinished(config: Mapping[str, Any], tasks: Sequence[ReportedTask]) -> Iterator[str]:

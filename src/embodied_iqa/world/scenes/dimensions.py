@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics import TOOL_2F140_M, UR5, tool_along_z
+from embodied_iqa.base.kinematics import HOME_Q_RAD, TOOL_2F140_M, Kinematics, choose, tool_along_z
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import View
 
 CELL_VIEWS: Final = (View.WRIST, View.TOP, View.SIDE)
 """The cameras of the simulated cell. Seeds and trained networks hold the place of a camera in this order."""
 
-UR5_D_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 0].tolist())
-UR5_A_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 1].tolist())
-UR5_ALPHA_RAD: Final = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
-"""The UR5's standard Denavit-Hartenberg table, base to flange."""
+CELL_ARMS: Final = (ArmModel.UR5, ArmModel.UR10, ArmModel.UR5E, ArmModel.UR10E, ArmModel.UR16E)
+"""The arms that reach everything on the table from where the base is; the shorter ones do not."""
 
 STEP_NS: Final = 2_000_000
 """The physics' time step."""
@@ -46,6 +46,42 @@ def _flange_tool() -> NDArray[np.float64]:
 
 T_flange_tool: Final = _flange_tool()
 """``(4, 4)``: the tool centre point, between the finger pads, in the flange's frame."""
+
+
+def check_cell_arm(model: ArmModel) -> None:
+    """Refuse an arm that cannot stand in the simulated cell.
+
+    Raises:
+        UsageError: It does not reach its table.
+    """
+    if model not in CELL_ARMS:
+        raise UsageError(
+            f"a {model.geometry.name} does not reach the table of the simulated cell", available=CELL_ARMS
+        )
+
+
+@cache
+def cell_kinematics(model: ArmModel) -> Kinematics:
+    """Return the kinematics of an arm of the cell, with its gripper."""
+    return Kinematics(np.asarray(T_flange_tool), model.geometry)
+
+
+@cache
+def cell_home_q_rad(model: ArmModel) -> tuple[float, ...]:
+    """Return the joints (rad) with which an arm of the cell starts: the tool is where a UR5 has it at home.
+
+    Raises:
+        UsageError: The arm does not reach that.
+    """
+    if model is ArmModel.UR5:
+        return HOME_Q_RAD
+    check_cell_arm(model)
+    home = cell_kinematics(ArmModel.UR5).forward(HOME_Q_RAD)
+    q_rad = choose(cell_kinematics(model), home, HOME_Q_RAD).q_rad
+    if q_rad is None:
+        raise UsageError("this arm does not reach the home posture of the cell", got=model)
+    return tuple(q_rad.tolist())
+
 
 TABLE_X_M: Final = (-1.00, 0.20)
 TABLE_Y_M: Final = (-0.55, 0.55)

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.world.manipulation.shapes import ObjectShape, shape_of
 from embodied_iqa.world.scenes.clutter import Clutter, draw_clutter
 from embodied_iqa.world.scenes.places import draw_places
@@ -149,6 +150,7 @@ class Scene:
         background: Materials of table, wall and floor.
         table_rgb: Tint of the table in [0, 1].
         clutter: Flat things on the table that no task names; they are only visual.
+        arm: Which arm stands at the table, one of `CELL_ARMS`.
     """
 
     seed: int
@@ -157,6 +159,7 @@ class Scene:
     background: Background
     table_rgb: tuple[float, float, float]
     clutter: tuple[Clutter, ...] = ()
+    arm: ArmModel = ArmModel.UR5
 
     @property
     def names(self) -> tuple[Thing, ...]:
@@ -169,7 +172,7 @@ class Scene:
         return CATEGORY_OF_KIND[self.objects[0].kind]
 
 
-def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
+def make_scene(seed: int, instruction: Instruction | None = None, arm: ArmModel = ArmModel.UR5) -> Scene:
     """Draw a scene: the same seed and instruction give the same scene on every machine.
 
     Args:
@@ -177,6 +180,7 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
         instruction: If given, the scene contains its objects, and no others of their colours but look-alikes:
             for each object whose mark or size it names, one of the same kind and colour that differs only
             in its mark, or only in its size. Without an instruction, most scenes have such a pair too.
+        arm: Which arm stands at the table; nothing else depends on it.
     """
     if seed < 0:
         raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=seed)
@@ -209,7 +213,8 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
     )
     background = list(Background)[rng.integers(len(Background))]
     circles = [(item.x_m, item.y_m, item.shape.radius_m) for item in objects]
-    return Scene(seed, objects, light, background, (red, green, blue), draw_clutter(rng, circles))
+    clutter = draw_clutter(rng, circles)
+    return Scene(seed, objects, light, background, (red, green, blue), clutter, arm)
 
 
 def draw_instruction(verb: Verb, seed: int) -> Instruction:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.kinematics import HOME_Q_RAD
 from embodied_iqa.world.manipulation.shapes import STROKE_M
+from embodied_iqa.world.scenes.dimensions import cell_home_q_rad
 from embodied_iqa.world.scenes.scene import Scene, SceneObject
 from embodied_iqa.world.tasks.vocabulary import Kind
 
@@ -135,17 +135,18 @@ def gripper_of(snapshot: WorldSnapshot) -> float:
 
 
 def nominal_snapshot(
-    scene: Scene, q_rad: Sequence[float] = HOME_Q_RAD, gripper: float = 0.0
+    scene: Scene, q_rad: Sequence[float] | None = None, gripper: float = 0.0
 ) -> WorldSnapshot:
     """Return a scene's state as drawn, without physics: objects settle by less than a millimetre.
 
     Args:
         scene: What is on the table.
-        q_rad: The arm's six joints.
+        q_rad: The arm's six joints; None for those at home.
         gripper: State of the gripper in [0, 1].
     """
     finger_m = (1.0 - gripper) * STROKE_M / 2
-    parts: list[Array] = [np.array([*q_rad, finger_m, finger_m])]
+    joints_rad = cell_home_q_rad(scene.arm) if q_rad is None else q_rad
+    parts: list[Array] = [np.array([*joints_rad, finger_m, finger_m])]
     for item in scene.objects:
         if item.kind not in FIXED_KINDS:
             parts.append(nominal_pose(item))

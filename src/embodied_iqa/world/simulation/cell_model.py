@@ -95,7 +95,7 @@ def build_model(
     _add_camera(world, View.SIDE)
     add_rod(world, (0, 0, 0), (0, 0, 0.012), 0.085, "steel")
     add_rod(world, (0, 0, 0.012), (0, 0, 0.034), 0.074, "shell")
-    _add_camera(add_robot(world), View.WRIST)
+    _add_camera(add_robot(world, scene.arm), View.WRIST)
     add_mark_textures(spec, dict.fromkeys((*(item.mark for item in scene.objects if item.mark), *marks)))
     for index, item in enumerate(scene.objects):
         add_object(spec, index, item)
@@ -103,7 +103,7 @@ def build_model(
     for index, thing in enumerate((*scene.clutter, *clutter)):
         add_clutter(spec, index, thing)
     add_backgrounds(spec, dict.fromkeys((scene.background, *backgrounds)), textured=textured)
-    add_actuators(spec)
+    add_actuators(spec, scene.arm)
     model = spec.compile()
     model.material(f"table-{scene.background}").rgba[:3] = table_tint(scene)
     return model

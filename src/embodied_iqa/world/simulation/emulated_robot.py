@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,18 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.emulator import Emulator
 from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.arm.robot.ur.options import CB3_RATE_HZ
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.world.simulation.world import World
 
+_TICK_NS: Final = round(SECOND_NS / CB3_RATE_HZ)
+
 
 class EmulatedRobot:
     """Emulator of a UR controller that drives the world's arm and ticks with the world.
+
+    The controller is that of the arm in the world's scene. One of an e-Series ticks four times in a step.
 
     Args:
         world: The world.
@@ -26,19 +32,21 @@ class EmulatedRobot:
         clock_ns: Returns the simulated time, which drivers read in a register.
 
     Raises:
-        UsageError: The controller of a UR5 has another period.
+        UsageError: Another period.
         InputError: The address is in use.
     """
 
     def __init__(self, world: World, ip: str, tick_ns: int, clock_ns: Callable[[], int]) -> None:
-        firmware = FIRMWARE[Series.CB3]
-        if firmware.tick_ns != tick_ns:
+        if tick_ns != _TICK_NS:
             raise UsageError(
                 "the controller of a UR5 has another state_rate_hz",
-                expected=str(firmware.rate_hz),
+                expected=f"{CB3_RATE_HZ:g}",
                 got=SECOND_NS / tick_ns,
             )
-        self._controller = Controller(firmware, world, unlock_after_s=0.0)
+        model = world.scene.arm
+        firmware = FIRMWARE[Series.E if model.is_e_series else Series.CB3]
+        self._ticks = tick_ns // firmware.tick_ns
+        self._controller = Controller(firmware, world, unlock_after_s=0.0, geometry=model.geometry)
         self._controller.world_clock_ns = clock_ns
         self._emulator = Emulator(self._controller, ip)
         self._loop = asyncio.new_event_loop()
@@ -63,7 +71,7 @@ class EmulatedRobot:
         self._loop.run_until_complete(self._emulator.listen(seconds))
 
     def step(self, *, passing: bool) -> None:
-        """Do one tick; if time is ``passing``, the world advances by it."""
+        """Do one step; if time is ``passing``, the world advances by it."""
         self._loop.run_until_complete(self._step(passing=passing))
 
     def restart(self) -> None:
@@ -76,4 +84,5 @@ class EmulatedRobot:
         self._loop.close()
 
     async def _step(self, *, passing: bool) -> None:
-        self._emulator.step(passing=passing)
+        for _ in range(self._ticks):
+            self._emulator.step(passing=passing)

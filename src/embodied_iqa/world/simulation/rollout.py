@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.base.kinematics import (
-    Kinematics,
     chain_increments,
     choose,
     rotation_to_rotvec,
     rotvec_to_rotation,
 )
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.world.protocols import ChunkStatus, Vla, VlaObservation
-from embodied_iqa.world.scenes.dimensions import T_flange_tool
+from embodied_iqa.world.scenes.dimensions import cell_kinematics
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.success import task_success
@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 PERIOD_NS: Final = 8_000_000
 """125 Hz, the UR5's servo rate."""
-KINEMATICS: Final = Kinematics(np.asarray(T_flange_tool))
+KINEMATICS: Final = cell_kinematics(ArmModel.UR5)
 """The arm with its tool."""
 
 
@@ -171,7 +171,7 @@ def _move(
     world: World, start: Array, target: Array, q_rad: Array, options: RolloutOptions
 ) -> tuple[Array, str | None]:
     for pose in straight_poses(start, target, options):
-        choice = choose(KINEMATICS, pose, q_rad)
+        choice = choose(cell_kinematics(world.scene.arm), pose, q_rad)
         if choice.q_rad is None:
             return q_rad, f"pose out of reach: {choice.reason}"
         q_rad = choice.q_rad

@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.kinematics import Kinematics
 from embodied_iqa.world.manipulation.planner import PUSH_DIRECTION
 from embodied_iqa.world.manipulation.shapes import (
     LID_BOSS_HEIGHT_M,
@@ -17,7 +16,7 @@ from embodied_iqa.world.manipulation.shapes import (
     STROKE_M,
     ObjectShape,
 )
-from embodied_iqa.world.scenes.dimensions import TABLE_X_M, TABLE_Y_M, T_flange_tool
+from embodied_iqa.world.scenes.dimensions import TABLE_X_M, TABLE_Y_M, cell_kinematics
 from embodied_iqa.world.scenes.scene import Scene, find_destination, find_object
 from embodied_iqa.world.scenes.snapshot import (
     WorldSnapshot,
@@ -48,7 +47,6 @@ _ON_MAT_HEIGHT_M: Final = 0.010
 _UPRIGHT: Final = float(np.cos(np.deg2rad(12.0)))
 _FREE_M: Final = 0.004
 _FAR_M: Final = 0.08
-_KINEMATICS: Final = Kinematics(np.asarray(T_flange_tool))
 
 
 _Conditions: TypeAlias = Iterator[tuple[bool, str]]
@@ -158,7 +156,7 @@ def task_missing(scene: Scene, instruction: Instruction, start: WorldSnapshot, e
         object_position_m(scene, start, index),
         _body(scene, end, index),
         _body(scene, end, index if goal is None else goal),
-        _KINEMATICS.forward(end.qpos[:6])[:3, 3],
+        cell_kinematics(scene.arm).forward(end.qpos[:6])[:3, 3],
     )
     return "; ".join(text for is_met, text in _JUDGES[instruction.verb](outcome) if not is_met)
 

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics import HOME_Q_RAD
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.world.manipulation.shapes import STROKE_M
-from embodied_iqa.world.scenes.dimensions import BUTTON_THRESHOLD_M, STEP_NS
+from embodied_iqa.world.scenes.dimensions import BUTTON_THRESHOLD_M, STEP_NS, cell_home_q_rad
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot, gripper_of, object_address
 from embodied_iqa.world.simulation.cell_model import FORCE_SENSORS, build_model
@@ -35,7 +34,7 @@ class World:
     Not thread-safe.
 
     Args:
-        scene: What is on the table.
+        scene: What is on the table, and which arm stands at it.
         force_limit_n: Force on table, wall or floor above which a contact is a violation.
     """
 
@@ -51,6 +50,7 @@ class World:
         """
         if scene is not None:
             self._scene = scene
+            self._home_q_rad = np.array(cell_home_q_rad(scene.arm))
             self._model: Any = build_model(scene, textured=False)
             self._data: Any = mujoco.MjData(self._model)
             self._tool = self._model.site("tool").id
@@ -60,11 +60,11 @@ class World:
                 if item.kind is Kind.BUTTON
             }
         mujoco.mj_resetData(self._model, self._data)
-        self._data.qpos[:_ARM] = HOME_Q_RAD
+        self._data.qpos[:_ARM] = self._home_q_rad
         self._data.qpos[_ARM : _ARM + _FINGERS] = STROKE_M / 2
         self._steps = 0
         self._pressed: frozenset[int] = frozenset()
-        self._target = ServoTarget(np.array(HOME_Q_RAD), 0)
+        self._target = ServoTarget(self._home_q_rad.copy(), 0)
         self._gripper_target = self._gripper_command = 0.0
         self._gripper_speed_per_step = 0.0
         self._settle()
@@ -203,13 +203,13 @@ class World:
         """Simulate until everything is at rest, then start the clock."""
         for _ in range(_SETTLE_STEPS):
             self._step()
-        self._data.qpos[:_ARM] = HOME_Q_RAD
+        self._data.qpos[:_ARM] = self._home_q_rad
         self._data.qpos[_ARM : _ARM + _FINGERS] = STROKE_M / 2
         self._data.qvel[:] = 0.0
         self._data.time = 0.0
         self._steps = 0
         self._pressed = frozenset()
-        self._target = ServoTarget(np.array(HOME_Q_RAD), 0)
+        self._target = ServoTarget(self._home_q_rad.copy(), 0)
         self._watch.reset()
         mujoco.mj_forward(self._model, self._data)
 

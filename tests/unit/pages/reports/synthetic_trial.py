@@ -83,6 +83,7 @@ class Script:
     gate_mode: int = 0
     views: Sequence[View] = (View.TOP, View.WRIST)
     types: TypeStore = field(default_factory=cache(TypeStore))
+    metadata: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.writer = TrialWriter(self.path, types=self.types)
@@ -239,7 +240,7 @@ class Script:
         self.send("/arm/tool_pose", "geometry_msgs/msg/PoseStamped", stamp_ns, pose=self.pose(T))
 
     def close(self) -> Path:
-        self.writer.add_metadata("embodied_iqa", {"version": "0.1.0", "git": "0123abc"})
+        self.writer.add_metadata("embodied_iqa", {"version": "0.1.0", "git": "0123abc"} | self.metadata)
         self.writer.close()
         return self.path
 

@@ -39,6 +39,26 @@ CONFIG = {
 }
 
 
+@pytest.mark.parametrize(
+    ("metadata", "arm"),
+    [
+        ({"arm_node.robot": "sim", "sim_node.arm_model": "ur5e"}, "simulated ur5e"),
+        ({"arm_node.robot": "sim"}, ""),
+        ({"arm_node.robot": "ur5", "arm_node.model": "ur10e", "sim_node.arm_model": "ur5"}, "ur10e"),
+        ({"arm_node.robot": "none", "arm_node.model": "unset"}, "none"),
+        ({}, ""),
+    ],
+)
+def test_the_report_names_the_arm_that_was_recorded(
+    tmp_path: Path, metadata: dict[str, str], arm: str
+) -> None:
+    recording = write_trial(tmp_path / "trial.mcap", (REFERENCE,), metadata=metadata)
+    _, context = load_run(tmp_path)
+    assert context.arm == arm
+    page = lxml.html.fromstring(report_of_folder(recording.parent).read_text(encoding="utf-8"))
+    assert f"Arm {arm or 'not recorded'}" in words(page.find(".//footer"))
+
+
 def _write_scores(path: Path, *recordings: Path) -> None:
     runs = [as_json(scores) for recording in recordings for scores in reported(recording).scores]
     tree = {"schema": 1, "run": "x", "recipes": RECIPES, "versions": {"numpy": "2"}, "remarks": ["late"]}

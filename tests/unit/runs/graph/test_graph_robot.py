@@ -8,8 +8,10 @@ from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.node_table import nodes_of, nodes_with, resolve
+from embodied_iqa.world.scenes.dimensions import CELL_ARMS
 
 
 def _names(overrides: dict[str, str]) -> set[str]:
@@ -148,13 +150,28 @@ def test_a_real_arm_without_its_model_is_refused_before_anything_starts() -> Non
         resolve(overrides=REAL | {"arm_node.model": "ur7"})
 
 
-def test_a_real_arm_is_the_model_that_is_named_and_the_simulated_one_a_ur5() -> None:
+def test_an_arm_is_the_model_that_is_named_and_the_simulated_one_a_ur5_by_default() -> None:
     for model in NAMED_MODELS:
         assert resolve(overrides=REAL | {"arm_node.model": str(model)}).arm_node.check_model() is model
     assert resolve().arm_node.check_model() is ArmModel.UR5
     assert resolve(overrides={"arm_node.model": "ur5"}).arm_node.check_model() is ArmModel.UR5
-    with pytest.raises(UsageError, match="the simulated arm is a UR5"):
-        resolve(overrides={"arm_node.model": "ur5e"})
+    for model in CELL_ARMS:
+        graph = resolve(overrides={"arm_node.model": str(model)})
+        assert graph.arm_node.check_model() is model
+        assert (graph.sim_node.arm_model, graph.camera_node.arm_model) == (model, model)
+        assert graph.vla_node.shows_joints is (model is ArmModel.UR5)
+        assert graph.arm_node.timed_controller(model).dt_s == 0.008, "the step of the world"
+    real = resolve(overrides=REAL | {"arm_node.model": "ur10e"})
+    assert real.camera_node.arm_model is ArmModel.UR5, "it says nothing about other cameras"
+    with pytest.raises(UsageError, match=r"a UR3 does not reach the table .*; available: ur5"):
+        resolve(overrides={"arm_node.model": "ur3"})
+
+
+def test_the_shipped_learned_judge_knows_the_images_of_a_ur5_only() -> None:
+    assert resolve().gate_node.judge.kind.kind is JudgeKind.LEARNED
+    other = resolve(overrides={"arm_node.model": "ur5e"}).gate_node
+    assert other.judge.kind.kind is JudgeKind.STATISTICS
+    assert other.judge_note.endswith("640x480, d455, a ur5e, not a ur5")
 
 
 def test_limits_beyond_the_model_are_refused() -> None:

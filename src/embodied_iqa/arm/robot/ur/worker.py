@@ -159,7 +159,7 @@ def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
     limit_s = _PART * arm.connect_s
     seen = await_snapshot(arm.ip, limit_s) if options.lockstep else read_snapshot(arm.ip, arm.connect_s)
     note = check_model(seen, options.tool_pose, options.model)
-    if not options.lockstep:  # the simulated cell has a UR5
+    if not options.lockstep:  # the simulated cell has the arm that its parameters name
         limit_s = min(_DASHBOARD_S, arm.connect_s / 4.0)
         note += f"; {check_model_number(read_model_number(seen.address, limit_s), options.model)}"
     _send_text(driver, NOTE, note)
