@@ -1,4 +1,4 @@
-"""A stand-in for LIBERO's packages, of which its worker needs no more: one suite, two tasks, no physics.
+"""A stand-in for LIBERO's packages, of which its worker needs no more: one suite, ten tasks, no physics.
 
 The tool moves as it is told, the can follows closed fingers, and the task is done with the can in the basket.
 """
@@ -20,13 +20,13 @@ class Task:
 class Suite:
     def __init__(self):
         print("a line that is not part of the protocol")
-        self.tasks = [Task("alphabet soup"), Task("milk")]
+        self.tasks = [Task(what) for what in ["alphabet soup", "milk", *"abcdefgh"]]
 
     def get_task_bddl_file_path(self, index):
         return index
 
     def get_task_init_states(self, index):
-        return np.arange(3) * 0.01
+        return np.arange(50) * 0.001
 
 def get_benchmark(suite):
     if suite == "libero_goal":
@@ -52,14 +52,15 @@ class Simulation:
 
     def render(self, camera_name, width, height):
         image = np.full((height, width, 3), 60 + 100 * (camera_name == "agentview"), np.uint8)
-        image[: height // 2] = np.random.default_rng(3).integers(0, 256, (height // 2, width, 3))
+        image[: height // 2] = np.random.default_rng(self.look).integers(0, 256, (height // 2, width, 3))
         image[0] = [1, 2, 3]  # the first row of the buffer is the lowest of the image
         return image
 
 class OffScreenRenderEnv:
     def __init__(self, bddl_file_name, **_):
         self.env, self.sim, self.index = self, Simulation(), bddl_file_name
-        self.obj_body_id = {"alphabet_soup_1": 0, "milk_1": 1, "basket_1": 2}
+        names = ["alphabet_soup", "milk", *"abcdefgh", "basket"]
+        self.obj_body_id = {f"{name}_1": index for index, name in enumerate(names)}
 
     def seed(self, seed):
         self.seeded = seed
@@ -68,11 +69,14 @@ class OffScreenRenderEnv:
         self.tool, self.fingers, self.steps = np.array([0.0, 0.0, 0.3]), 0.08, 0
 
     def set_init_state(self, state):
-        self.bodies = np.array([[0.1 + state, 0.1, 0.04], [-0.1, 0.1, 0.04], [0.0, -0.2, 0.0]])
+        self.sim.look = round(1e3 * state) + 50 * self.index
+        others = [[0.3, 0.1 * index, 0.04] for index in range(8)]
+        first = [[0.1 + state, 0.1, 0.04], [-0.1, 0.1, 0.04]]
+        self.bodies = np.array([*first, *others, [0.0, -0.2, 0.0]])
         return self.observed()
 
     def check_success(self):
-        what, basket = self.bodies[self.index], self.bodies[2]
+        what, basket = self.bodies[self.index], self.bodies[-1]
         return bool(np.linalg.norm((what - basket)[:2]) < 0.05 and self.fingers > 0.07)
 
     def step(self, action):
@@ -89,7 +93,7 @@ class OffScreenRenderEnv:
             self.bodies[self.index] = what + shift
         self.fingers = np.clip(self.fingers - 0.008 * np.sign(action[6]), 0.06, 0.08)
         data = self.sim.data
-        data.body_xpos, data.body_xmat = self.bodies, np.tile(np.eye(3).ravel(), (3, 1))
+        data.body_xpos, data.body_xmat = self.bodies, np.tile(np.eye(3).ravel(), (len(self.bodies), 1))
         return self.observed(), 0.0, self.check_success(), {}
 
     def observed(self):

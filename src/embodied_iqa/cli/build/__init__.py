@@ -30,6 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks")
     stored = "recording of a trial, or with --tasks or --task any recording, LeRobot data set or video"
     source.add_argument("--from-bag", type=Path, metavar="FILE", help=stored)
+    suites = "suites of LIBERO by commas, such as libero_spatial (docs/libero.md)"
+    source.add_argument("--world", metavar="SUITES", help=suites)
     add_stored_options(parser.add_argument_group("recordings, data sets and videos").add_argument)
     cell = "the photographs show the simulated cell as its cameras do; else their cameras are not known"
     add("--cell-cameras", action="store_true", help=cell)

@@ -16,6 +16,7 @@ from embodied_iqa.data.database.building.build_options import BuildOptions, Buil
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.framed import FramesSource
+from embodied_iqa.data.database.sources.libero import LiberoSource
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.database.sources.simulated import SimulationSource
@@ -25,6 +26,7 @@ from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, single_policy
 from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.world.libero.suites import CAMERAS
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import CameraModel
 
@@ -74,6 +76,10 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     if arguments.from_bag is not None:
         return _stored(arguments)
     refuse_stored_options(arguments, "needs --from-bag")
+    if arguments.world is not None:
+        if arguments.tasks is not None:
+            raise UsageError("--tasks needs --from-folder or --from-bag")
+        return LiberoSource(tuple(arguments.world.split(",")), views or tuple(CAMERAS))
     if arguments.from_folder is not None:
         if arguments.tasks is None or len(views) > 1:
             raise UsageError("photographs need their tasks", expected="--tasks FILE, at most one view")

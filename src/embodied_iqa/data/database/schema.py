@@ -29,6 +29,7 @@ class SourceKind(StrEnum):
     DATASET = "dataset"
     """Of LeRobot."""
     VIDEO = "video"
+    LIBERO = "libero"
 
 
 class Person(StrEnum):
@@ -68,7 +69,7 @@ class Reference:
     reference_id: str
     source: SourceKind
     origin: str
-    """Seed, file name, or topic and stamp."""
+    """Seed, file name, topic and stamp, or suite, task and initial state of LIBERO."""
     real: bool
     """A photograph; false for simulation."""
     view: View

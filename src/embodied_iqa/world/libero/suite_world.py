@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import T_BASE_LINK_BASE, chain_increments, rotation_to_rotvec
-from embodied_iqa.base.kinematics.se3 import quaternion_to_matrix
+from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.base.worker_process import OtherEnvironment, WorkerProcess
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
@@ -170,6 +170,26 @@ def axis_angle(quaternion_xyzw: Array) -> Array:
         return np.zeros(3)
     found: Array = quaternion_xyzw[:3] * (2.0 * math.acos(w) / sine)
     return found
+
+
+def native_state_of(T_base_tool: Array, gripper: float) -> Array:
+    """Return what policies of LIBERO are told of a robot whose tool and gripper are known.
+
+    The gripper points down as at the start of every task: the axis then has a positive x, which decides on
+    which side of half a turn the angle is. The fingers are as far from the middle as each other.
+
+    Args:
+        T_base_tool: ``(4, 4)`` (m).
+        gripper: 0 open to 1 closed.
+
+    Returns:
+        ``(8,)``, see `VlaObservation.native_state`.
+    """
+    T = T_BASE_LINK_BASE @ np.asarray(T_base_tool)
+    quaternion = np.array(matrix_to_quaternion(T[:3, :3]))
+    finger_m = _FINGERS_OPEN_M / 2 * (1.0 - gripper)
+    turned = quaternion if quaternion[0] >= 0 else -quaternion
+    return np.concatenate([T[:3, 3], axis_angle(turned), [finger_m, -finger_m]])
 
 
 def _tasks(suite: str, told: Sequence[Mapping[str, Any]]) -> tuple[WorldTask, ...]:

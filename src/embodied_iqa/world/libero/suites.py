@@ -29,6 +29,9 @@ HORIZONS: Final = MappingProxyType(
 )
 """Suite to the steps of an episode in the evaluations of OpenVLA and openpi, after objects have settled."""
 
+TASK_COUNTS: Final = MappingProxyType(dict.fromkeys(HORIZONS, 10) | {"libero_90": 90})
+"""Suite to its number of tasks."""
+
 
 def check_suite(name: str) -> str:
     """Return the name of a suite.

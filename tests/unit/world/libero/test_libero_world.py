@@ -56,7 +56,7 @@ def test_the_published_horizons():
 
 
 def test_tasks_state_and_images(world: World):
-    assert [(task.states, task.horizon) for task in world.tasks] == [(3, 280)] * 2
+    assert [(task.states, task.horizon) for task in world.tasks] == [(50, 280)] * 10
     task = task_named(world, "pick up the milk and place it in the basket")
     world.open(task, 2)
     assert (world.success, world.time_ns) == (False, 0), "objects have settled before the episode begins"
@@ -98,8 +98,8 @@ def test_an_episode_does_not_depend_on_the_one_before(world: World):
 
 
 def test_what_is_wrong_is_named(world: World, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(UsageError, match=r"no such initial state .* expected 0 to 2"):
-        world.open(world.tasks[0], 3)
+    with pytest.raises(UsageError, match=r"no such initial state .* expected 0 to 49"):
+        world.open(world.tasks[0], 50)
     with pytest.raises(UsageError, match="has no such task"):
         task_named(world, "fly")
     with pytest.raises(UsageError, match="unknown world"):

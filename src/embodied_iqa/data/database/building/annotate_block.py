@@ -10,9 +10,10 @@ import numpy as np
 
 from embodied_iqa.data.database.building.build_subjects import Failure, Member, frames_for
 from embodied_iqa.data.database.database_images import distorted_frame, read_frames, spec_of
-from embodied_iqa.data.database.schema import Annotation, Pair, Reference, ReferenceTask
+from embodied_iqa.data.database.schema import Annotation, Pair, Reference, ReferenceTask, SourceKind
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.world.libero.suite_world import native_state_of
 from embodied_iqa.world.protocols import ActionChunk, VlaObservation
 
 _Answer = str | ActionChunk | Failure
@@ -81,8 +82,13 @@ def _answers(
         reason = f"{member.name} needs the pose of the tool and the gripper, which are not known"
         return member.without_answers(len(queries), reason)
     T_base_tool = np.array(reference.T_base_tool, np.float64).reshape(4, 4)
+    is_libero = reference.source is SourceKind.LIBERO
+    native = native_state_of(T_base_tool, reference.gripper) if is_libero else None
     return member.chunks(
-        [VlaObservation(frames, text, T_base_tool, reference.gripper, 0) for frames, text in shown]
+        [
+            VlaObservation(frames, text, T_base_tool, reference.gripper, 0, native_state=native)
+            for frames, text in shown
+        ]
     )
 
 

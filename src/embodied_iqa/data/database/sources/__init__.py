@@ -1,1 +1,1 @@
-"""Sources of reference images: simulated scenes, photographs, recordings."""
+"""Sources of reference images: simulated scenes, photographs, recordings, LIBERO."""

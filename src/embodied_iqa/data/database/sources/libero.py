@@ -1,0 +1,101 @@
+"""References from LIBERO: the initial states of its tasks, with their instructions."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Final
+
+from embodied_iqa.base.errors import InputError, UsageError, UserError
+from embodied_iqa.base.kept import lent
+from embodied_iqa.data.database.schema import SourceKind
+from embodied_iqa.data.database.sources.candidate import Candidate
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.world.libero.suite_world import ENVIRONMENT, LiberoWorld
+from embodied_iqa.world.libero.suites import CAMERAS, SIDE_PX, TASK_COUNTS, check_suite
+from embodied_iqa.world.tasks.task import Task
+from embodied_iqa.world.worlds import WorldTask
+
+_STATES: Final = 50
+"""Initial states of each task."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiberoSource:
+    """Initial states of the tasks of suites, after the objects have settled; one reference each.
+
+    Tasks and suites take turns, and so do the cameras, so that few references show many of them. What LIBERO
+    does not say, such as the category of the main object, is null.
+
+    Attributes:
+        suites: Such as ``libero_spatial``.
+        views: The cameras of the references; each reference has the images of both.
+
+    Raises:
+        UsageError: An unknown suite or camera, or a suite twice.
+        MissingDependencyError: LIBERO is not installed.
+    """
+
+    fingerprint: ClassVar[str] = ""
+
+    suites: tuple[str, ...]
+    views: tuple[View, ...] = tuple(CAMERAS)
+
+    def __post_init__(self) -> None:
+        for suite in self.suites:
+            check_suite(suite)
+        if not self.suites or len(set(self.suites)) < len(self.suites):
+            raise UsageError("each suite once", expected="one or more", got=self.suites)
+        unknown = [view for view in self.views if view not in CAMERAS]
+        if unknown or not self.views:
+            raise UsageError("LIBERO has no such camera", got=unknown, available=CAMERAS)
+        ENVIRONMENT.python()
+
+    @property
+    def count(self) -> int | None:
+        """Initial states of all tasks."""
+        return _STATES * sum(TASK_COUNTS[suite] for suite in self.suites)
+
+    @property
+    def description(self) -> str:
+        """Suites and cameras."""
+        return f"LIBERO, suites {','.join(self.suites)}, {SIDE_PX}x{SIDE_PX}, views {','.join(self.views)}"
+
+    def read(self, index: int) -> Candidate:
+        """Open an initial state and render both cameras.
+
+        Raises:
+            UserError: LIBERO fails, which is no fault of this initial state: the build ends, to go on later.
+        """
+        state, place = divmod(index, sum(TASK_COUNTS[suite] for suite in self.suites))
+        suite, number = self._places()[place]
+        view = self.views[(state + place) % len(self.views)]
+        try:
+            with lent((LiberoWorld, suite), partial(LiberoWorld, suite)) as world:
+                task, version = world.tasks[number], world.version
+                world.open(task, state)
+                seen = world.observe(world.views)
+        except InputError as error:
+            raise UserError(str(error)) from error
+        return Candidate(
+            source=SourceKind.LIBERO,
+            origin=f"{suite}, {task.name}, initial state {state}; {version}",
+            real=False,
+            view=view,
+            frames=seen.frames,
+            T_base_tool=seen.T_base_tool,
+            gripper=seen.gripper,
+            tasks=(_task(suite, task, state),),
+            instruction=task.instruction,
+        )
+
+    def _places(self) -> list[tuple[str, int]]:
+        """Return suite and number of every task, the suites in turn."""
+        places = [(suite, number) for suite in self.suites for number in range(TASK_COUNTS[suite])]
+        return sorted(places, key=lambda place: (place[1], self.suites.index(place[0])))
+
+
+def _task(suite: str, task: WorldTask, state: int) -> Task:
+    digest = hashlib.sha256(f"{suite}:{task.name}:{state}".encode()).hexdigest()[:15]
+    return Task(f"l{digest}", 1, task.instruction)
