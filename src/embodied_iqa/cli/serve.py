@@ -9,7 +9,7 @@ import sys
 from embodied_iqa.base.config import build
 from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.plan_options import at_least, read_plan
+from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     is_vla = "SUBJECT is a VLA, if its form leaves that open (transformers:PATH)"
     add("--vla", action="store_true", help=is_vla)
     add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
-    add("--port", type=int, default=8000, metavar="N", help="TCP port, 0 for any free one (default 8000)")
+    add_plan_options(parser, ServingOptions, "port")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
     count, queue = at_least(1), "most questions in the queue (default 16)"
     add("--most-waiting", type=count, default=16, metavar="N", help=queue)

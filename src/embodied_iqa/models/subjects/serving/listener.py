@@ -37,7 +37,7 @@ class ServingOptions:
 
     Attributes:
         host: Name or number of the interface; other than loopback needs a token.
-        port: TCP port; 0 for any free one.
+        port: TCP port, 0 for any free one.
         token: Token of the clients; empty for none.
         most_waiting: Most questions in the queue; further ones are refused at once.
         most_at_once: Most questions in a batch.
