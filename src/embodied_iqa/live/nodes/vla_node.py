@@ -27,7 +27,7 @@ from embodied_iqa.live.ros.frames import FrameInput, tool_pose_of
 from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
-from embodied_iqa.models.subjects.actions.real_arm import check_moves
+from embodied_iqa.models.subjects.actions.real_arm import check_joints, check_moves
 from embodied_iqa.models.subjects.inference import Outcome
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.registry import make_vla
@@ -81,6 +81,8 @@ class VlaNode(ManagedNode[VlaParameters]):
             config.horizon.check_policies(len(subject.info.parts), subject.info.name)
             if config.has_arm and not config.simulated:
                 check_moves(config.subject, subject.info, config.arm_model, config.tool_length_m)
+            elif not config.shows_joints:
+                check_joints(subject.info, config.arm_model, config.tool_length_m)
         except UsageError:
             close_subject(subject)
             raise

@@ -137,7 +137,7 @@ def observe(
     frames = {view: renderer.frame(view, snapshot) for view in vla.info.views}
     if delivered is not None:
         frames = {view: delivered(frame, renderer.scene.seed) for view, frame in frames.items()}
-    q_rad = world.q_rad if vla.info.joints_of else None
+    q_rad = world.q_rad if vla.info.joints_of and world.scene.arm is ArmModel.UR5 else None
     return VlaObservation(frames, task, world.T_base_tool, world.gripper, step, q_rad)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import (
     HOME_Q_RAD,
     TOOL_2F140_M,
@@ -15,9 +15,11 @@ from embodied_iqa.base.kinematics import (
     increments_between,
     tool_along_z,
 )
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.models.subjects.actions.adapter import arm_joints, joint_targets, joints_seen
 from embodied_iqa.models.subjects.actions.convention import Motion
+from embodied_iqa.models.subjects.actions.real_arm import check_joints
 from embodied_iqa.models.subjects.actions.table import convention_of
 from embodied_iqa.models.subjects.backends.policies import chunk_from_rows
 from embodied_iqa.models.subjects.catalogue import Role
@@ -119,6 +121,16 @@ def test_wrong_joints_of_a_server_never_become_motion(joints: object, words: str
         with pytest.raises(InputError, match=words):
             vla.act(shown())
         vla.close()
+
+
+def test_joints_of_a_ur5_are_for_that_arm_and_tool_alone_simulated_or_real() -> None:
+    info = SubjectInfo("turning", "1", "Turns.", (View.TOP,), joints_of="ur5")
+    check_joints(info, ArmModel.UR5, TOOL_2F140_M)
+    check_joints(dataclasses.replace(info, joints_of="panda"), ArmModel.UR5E, TOOL_2F140_M)
+    either = dataclasses.replace(info, joints_of="", parts=(info,))
+    for one, model, tool_m in ((info, ArmModel.UR5E, 0.2), (either, ArmModel.UR5, 0.17)):
+        with pytest.raises(UsageError, match="turning commands the joints of a UR5 with a tool"):
+            check_joints(one, model, tool_m)
 
 
 @pytest.mark.parametrize("q_rad", [np.zeros(7), np.full(6, np.inf), [0.0] * 6])

@@ -55,20 +55,34 @@ def check_moves(
     """
     if info.simulation_only:
         refuse_real_arm(reference)
-    for joints_of in (info.joints_of, *(part.joints_of for part in info.parts)):
+    for joints_of in _arms_of(info):
         if joints_of not in {"", *ARMS}:
             raise UsageError(
                 f"{reference} does not say which arm's joints it commands, if any",
                 expected="joints_of in the metadata of its server (docs/policies.md)",
                 got=joints_of,
             )
-        fits = model is ArmModel.UR5 and tool_length_m == TOOL_2F140_M
-        if joints_of == ArmModel.UR5 and not fits:
-            raise UsageError(
-                f"{reference} commands the joints of a UR5 with a tool of {TOOL_2F140_M:g} m",
-                expected="that arm and that tool (arm_node.model, arm_node.tool_length_m)",
-                got=f"{model}, {tool_length_m:g} m",
-            )
+    check_joints(info, model, tool_length_m)
+
+
+def check_joints(info: SubjectInfo, model: ArmModel, tool_length_m: float) -> None:
+    """Refuse a loaded VLA that commands the joints of a UR5 on another arm or tool, real or simulated.
+
+    Raises:
+        UsageError: It must not move this arm.
+    """
+    fits = model is ArmModel.UR5 and tool_length_m == TOOL_2F140_M
+    if ArmModel.UR5 in _arms_of(info) and not fits:
+        raise UsageError(
+            f"{info.name} commands the joints of a UR5 with a tool of {TOOL_2F140_M:g} m",
+            expected="that arm and that tool (arm_node.model, arm_node.tool_length_m)",
+            got=f"{model}, {tool_length_m:g} m",
+        )
+
+
+def _arms_of(info: SubjectInfo) -> tuple[str, ...]:
+    """The arms whose joints a VLA and its parts command; empty words for those that command the tool."""
+    return (info.joints_of, *(part.joints_of for part in info.parts))
 
 
 def refuse_real_arm(reference: SubjectReference) -> NoReturn:

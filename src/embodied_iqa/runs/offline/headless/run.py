@@ -31,6 +31,7 @@ from embodied_iqa.data.recording.trial_record import (
 from embodied_iqa.imaging.distortions import FrameDistorter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.message_geometry import as_sent
+from embodied_iqa.models.subjects.actions.real_arm import check_joints
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import ImageJudge
@@ -122,6 +123,8 @@ class HeadlessRun:
         check_cameras(cell.vla.info.name, cell.vla.info.views, self._views)
         nodes.vla_node.horizon.check_rate(cell.vla.info.rate_hz, cell.vla.info.name)
         nodes.vla_node.horizon.check_policies(len(cell.vla.info.parts), cell.vla.info.name)
+        if not nodes.vla_node.shows_joints:
+            check_joints(cell.vla.info, nodes.vla_node.arm_model, nodes.vla_node.tool_length_m)
         gatekeeper = _gatekeeper(cell.judge, nodes.gate_node.judge, distorter)
         seen = (*self._views, *(cell.vlm.info.views if cell.vlm is not None else ()))
         cameras = SimulatedCameras(

@@ -32,18 +32,14 @@ from embodied_iqa.world.simulation.world import World
 from embodied_iqa.world.tasks.instruction import parse_instruction
 
 TASK, SPEED_MPS = "pick the red cube", 0.06
-OPTIONS = HeadlessOptions(
-    resolve(
-        overrides={
-            "gate_node.judge.mode": "off",
-            "camera_node.width_px": 160,
-            "camera_node.height_px": 120,
-            "vla_node.horizon.mode": "receding",
-            "vla_node.horizon.step_rate_hz": 15.0,
-        }
-    ),
-    decision_latency_s=0.08,
-)
+OVERRIDES = {
+    "gate_node.judge.mode": "off",
+    "camera_node.width_px": 160,
+    "camera_node.height_px": 120,
+    "vla_node.horizon.mode": "receding",
+    "vla_node.horizon.step_rate_hz": 15.0,
+}
+OPTIONS = HeadlessOptions(resolve(overrides=OVERRIDES), decision_latency_s=0.08)
 
 
 class Upwards:
@@ -116,6 +112,10 @@ def test_one_motion_through_all_chunks_and_the_decisions_of_the_desk(monkeypatch
         slow = replace(cell, vla=_of_rate(5.0))
         with pytest.raises(UsageError, match="trained at another rate"):
             record(slow)
+        other = replace(OPTIONS, nodes=resolve(overrides=OVERRIDES | {"arm_node.model": "ur5e"}))
+        turning = replace(cell, vla=_for_the_joints_of_a_ur5())
+        with pytest.raises(UsageError, match=r"upwards commands the joints of a UR5 .* got 'ur5e,"):
+            HeadlessRun(turning, other, other.plan(TASK, 7, ()), 0)
     assert np.array_equal(run.tool_path, again.tool_path)
     stamps_ns = [chunk.stamp_ns for chunk in run.chunks[::2]]
     assert np.diff(stamps_ns[:-1]) == pytest.approx(5 / 15 * SECOND_NS, abs=0.07 * SECOND_NS)
@@ -129,4 +129,10 @@ def test_one_motion_through_all_chunks_and_the_decisions_of_the_desk(monkeypatch
 def _of_rate(rate_hz: float) -> Upwards:
     vla = Upwards()
     vla.info = replace(vla.info, rate_hz=rate_hz)
+    return vla
+
+
+def _for_the_joints_of_a_ur5() -> Upwards:
+    vla = Upwards()
+    vla.info = replace(vla.info, joints_of="ur5")
     return vla
