@@ -274,6 +274,10 @@ def test_what_a_recording_says_of_tasks_arm_and_camera_reaches_the_policy(
         (pose,) = (frame.T_base_camera for frame in one.frames.values())
         assert pose is not None
         assert pose[:3, 3].tolist() == pytest.approx([-0.5, 0.0, 0.0]), "base is turned by half a turn"
+    (path,) = {one.parent / "trial.mcap" for one in out.glob("open-the-drawer-10_3/*")}
+    with TrialReader(path) as reader:
+        stored = [reader.decode(one) for one in reader.messages(["/camera/top/pose"])]
+    assert [one.pose.position.x for one in stored] == pytest.approx([-0.5] * 3)
     printed = capsys.readouterr().out
     assert "6 x left out: an image without a task" in printed
     assert "topic /told: a task has a control character" in printed

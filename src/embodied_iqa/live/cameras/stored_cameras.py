@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from embodied_iqa_msgs.msg import TrialEvent
 
+from embodied_iqa.data.frames.frames_camera import FramesCamera
+from embodied_iqa.data.frames.recording_frames import RecordingFrames
+from embodied_iqa.data.frames.video_frames import is_video
+from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.file_camera import FileCamera, intrinsics_of_fov
@@ -18,6 +22,7 @@ from embodied_iqa.live.cameras.timed_cameras import TimedCameras
 from embodied_iqa.live.ros.node import Health
 from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+from embodied_iqa.runs.graph.topic_parameters import Transport, image_topics
 
 
 def open_files(rig: CameraRig) -> TimedCameras:
@@ -59,23 +64,45 @@ class RunCameras(TimedCameras):
                 camera.rewind()
 
 
-def bag_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]) -> BagCamera:
-    """Open a camera of a recording; what the recording and the parameters do not know stays unknown.
+def bag_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]) -> BagCamera | FramesCamera:
+    """Open a camera of a recording, video or data set; what it and the parameters do not know stays unknown.
 
     Args:
-        config: The recording, and the pose of a fixed camera where the recording has none.
+        config: The source, its image topics, and the pose of a fixed camera where the source has none.
         view: The camera.
         clock_ns: ROS time; an image is stamped when it is read.
 
     Raises:
         UsageError: No path is given, or the pose is invalid.
-        RecordingReadError: The recording cannot be used.
+        InputError: The source cannot be used.
     """
-    path = Path(config.needed_path())
+    path, pose, topic = Path(config.needed_path()), stated_pose(config, view), _topic(config, view)
+    if is_video(path) or is_lerobot(path):
+        return FramesCamera(path, view, topic, T_base_camera=pose, loop=config.loop, clock_ns=clock_ns)
     options = BagCameraOptions(
-        T_base_camera=stated_pose(config, view), geometry_optional=True, loop=config.loop, clock_ns=clock_ns
+        topic=topic or _only_topic(path, config.views),
+        T_base_camera=pose,
+        geometry_optional=True,
+        loop=config.loop,
+        clock_ns=clock_ns,
     )
     return BagCamera(path, view, options)
+
+
+def _topic(config: CameraParameters, view: View) -> str:
+    """Return the topic that ``topic.image`` names for a camera; empty where it names none."""
+    if not config.topic.image:
+        return ""
+    topics = image_topics(config.topic.image, Transport.RAW, config.views)
+    return topics[config.views.index(view)]
+
+
+def _only_topic(path: Path, views: Sequence[View]) -> str:
+    """Return the image topic of a recording that has one only, for one camera; empty for those with names."""
+    if len(views) != 1:
+        return ""
+    frames = RecordingFrames(path)
+    return next(iter(frames.topics)) if len(frames.topics) == 1 and not frames.views() else ""
 
 
 def file_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]) -> FileCamera:

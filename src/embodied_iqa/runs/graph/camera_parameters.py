@@ -78,7 +78,8 @@ class CameraParameters:
         width_px: Image width [px]; of the simulated and of RealSense cameras.
         height_px: Image height [px]; of the simulated and of RealSense cameras.
         rate_hz: Images per second of each camera [Hz]; of files, bags and RealSense.
-        path: Folder of images, or of one folder per view, or a recording (.mcap); for files and bags. For
+        path: Folder of images, or of one folder per view, or a recording (.mcap, .db3), video or LeRobot data
+            set, with topic.image where its topics do not name the cameras; for files and bags. For
             realsense a recording (.bag, .db3) or a folder with one per view, instead of connected cameras;
             for python a factory, module:function, see docs/extend.md.
         loop: Restart at the end of files, bag or recording.

@@ -209,8 +209,9 @@ class FrameRescorer:
                 view: run.distorter.apply(rgb, view, moment.stamp_ns) for view, rgb in moment.images.items()
             }
             run.end_ns = moment.stamp_ns
-            for view, rgb in moment.images.items():
-                run.output.image(view, moment.stamp_ns, rgb)
+            recorded = moment.frames(moment.images, self._plan)
+            for view in moment.images:
+                run.output.image(recorded[view])
                 run.images += 1
                 self._judge(run, view, moment.stamp_ns, distorted[view])
             self._note(run, raw_answer, raw_chunk)

@@ -19,12 +19,14 @@ from embodied_iqa.data.recording.trial_record import AnswerRecord, ChunkRecord, 
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.frame import Frame, pinhole_lens
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.world.protocols import ChunkStatus
 
 _OURS: Final = "embodied_iqa_msgs/msg"
 _EVENTS: Final = "/trial/events"
+_INFO: Final = "sensor_msgs/msg/CameraInfo"
+_POSE: Final = "geometry_msgs/msg/PoseStamped"
 _RUN_START, _RUN_END = 1, 3
 _STATUSES: Final = {ChunkStatus.ACT: 0, ChunkStatus.DONE: 1, ChunkStatus.NO_TARGET: 2, None: 3}
 _MODES: Final = {GateMode.ON: 0, GateMode.SHADOW: 1, GateMode.OFF: 2}
@@ -61,8 +63,16 @@ class TrialOutput:
         self._last_ns, self._images = start_ns, 0
         self._event(_RUN_START, start_ns)
 
-    def image(self, view: View, stamp_ns: int, rgb: NDArray[np.uint8]) -> None:
-        """Add an undistorted image."""
+    def image(self, frame: Frame) -> None:
+        """Add an undistorted image, with what is known of its camera."""
+        view, stamp_ns, rgb, model = frame.view, frame.stamp_ns, frame.rgb, frame.intrinsics
+        if model is not None:
+            lens = pinhole_lens(model)
+            size = {"width": model.width_px, "height": model.height_px, "distortion_model": lens.model}
+            matrices = {"d": lens.d, "k": lens.k, "r": lens.r, "p": lens.p}
+            self._send_kind(f"/camera/{view}/camera_info", _INFO, stamp_ns, **size, **matrices)
+        if frame.T_base_camera is not None:
+            self._send_kind(f"/camera/{view}/pose", _POSE, stamp_ns, pose=self._pose(frame.T_base_camera))
         topic = f"/camera/{view}/image_raw"
         self._writer.add_channel(topic, IMAGE_TYPE)
         self._writer.write(topic, image_to_cdr(rgb, stamp_ns, str(view)), stamp_ns)
@@ -160,8 +170,11 @@ class TrialOutput:
         return self._types.new("geometry_msgs/msg/Pose", position=point, orientation=orientation)
 
     def _send(self, topic: str, name: str, stamp_ns: int, /, **fields: Any) -> None:
-        message = self._types.new(f"{_OURS}/{name}", header=self._types.header(stamp_ns), **fields)
-        self._writer.add_channel(topic, f"{_OURS}/{name}")
+        self._send_kind(topic, f"{_OURS}/{name}", stamp_ns, **fields)
+
+    def _send_kind(self, topic: str, kind: str, stamp_ns: int, /, **fields: Any) -> None:
+        message = self._types.new(kind, header=self._types.header(stamp_ns), **fields)
+        self._writer.add_channel(topic, kind)
         self._writer.write(topic, self._types.serialise(message), stamp_ns)
 
 

@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.config import build
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.errors import WrongPoseError
+from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import Frame, UnknownCameraError, View
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.live.cameras.camera_poses import stated_pose
 from embodied_iqa.live.cameras.stored_cameras import bag_camera
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
-from trial_recording import VIEWS, write_trial
+from lerobot_samples import LENGTHS, Layout, pixels, write_dataset
+from lerobot_samples import TOP as TOP_KEY
+from trial_recording import VIEWS, image, write_trial
 
 TOP = np.array([[0, -1, 0, -0.8], [-1, 0, 0, 0.1], [0, 0, -1, 0.7], [0, 0, 0, 1.0]])
 UNKNOWN = {(0, frame, view): math.nan for frame in range(4) for view in VIEWS}
@@ -86,3 +90,31 @@ def test_an_invalid_stated_pose_is_refused() -> None:
     config = parameters(hand_eye__T_base_camera_top=[1.0] * 16)
     with pytest.raises(UsageError, match="T_base_camera of the top camera"):
         stated_pose(config, View.TOP)
+
+
+def test_a_recording_of_others_is_a_camera_by_its_topic_or_its_only_one(tmp_path: Path) -> None:
+    path, topic = tmp_path / "bag.mcap", "/camera/camera/color/image_raw"
+    with TrialWriter(path) as writer:
+        writer.add_channel(topic, IMAGE_TYPE)
+        for number in range(3):
+            writer.write(topic, image_to_cdr(image(View.TOP, number), 100 + number), 100 + number)
+    for given in ({}, {"topic__image": topic}):
+        config = parameters(path=str(path), views=["eye"], **given)
+        with closing(bag_camera(config, View("eye"), lambda: 7)) as camera:
+            frames = [camera.read(0.0) for _ in range(3)]
+        assert [frame.rgb.tobytes() for frame in frames if frame is not None] == [
+            image(View.TOP, number).tobytes() for number in range(3)
+        ]
+
+
+def test_videos_and_data_sets_are_cameras(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set", Layout("v3.0"))
+    config = parameters(path=str(folder), views=["top"], loop=True)
+    with closing(bag_camera(config, View.TOP, lambda: 7)) as camera:
+        frames = [camera.read(0.0) for _ in range(sum(LENGTHS) + 1)]
+        assert [frame.rgb.tobytes() for frame in frames if frame is not None][::22] == [
+            pixels(0, 0).tobytes()
+        ] * 2
+    config = parameters(path=str(folder), views=["eye"], topic__image=TOP_KEY.replace(".", "_"))
+    with pytest.raises(InputError, match="no image topic"):
+        bag_camera(config, View("eye"), lambda: 7)
