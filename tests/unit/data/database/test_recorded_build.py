@@ -130,9 +130,14 @@ def test_any_recording_becomes_a_whole_database_with_a_file_of_tasks(tmp_path: P
         (camera,) = row["cameras"]
         assert camera["T_base_camera"] is None, "the recording does not hold it"
         assert camera["fx_px"] == 140.0
-    for subject in ("classical-vlm", "classical-vla"):
+        assert (row["T_base_tool"], row["gripper"]) == (None, None)
+    unknown = {
+        "classical-vlm": "camera is not known; expected a calibrated camera",
+        "classical-vla": "classical-vla needs the pose of the tool and the gripper, which are not known",
+    }
+    for subject, words in unknown.items():
         errors = {row for part in store.annotation_parts(subject) for row in part["error"].to_pylist()}
-        assert any("camera is not known; expected a calibrated camera" in str(error) for error in errors)
+        assert any(words in str(error) for error in errors)
     report = check_database(store)
     assert report.errors == ()
     assert "2 references with a camera whose pose or lens is not known" in report.remarks
