@@ -56,7 +56,8 @@ def test_the_report_names_the_arm_that_was_recorded(
     _, context = load_run(tmp_path)
     assert context.arm == arm
     page = lxml.html.fromstring(report_of_folder(recording.parent).read_text(encoding="utf-8"))
-    assert f"Arm {arm or 'not recorded'}" in words(page.find(".//footer"))
+    (shown,) = page.xpath("//dl[@class='origin']//dt[text()='Arm']/following-sibling::dd")
+    assert words(shown) == (arm or "not recorded")
 
 
 def _write_scores(path: Path, *recordings: Path) -> None:
