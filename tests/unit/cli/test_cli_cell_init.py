@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import check, init
 from embodied_iqa.cli.cell.questions import Questions
 from embodied_iqa.cli.main import main
@@ -52,6 +53,7 @@ def test_the_end_of_the_input_is_one_line() -> None:
     ("words", "said"),
     [
         (["--robot-ip", "none", "--tool-length", "0.2"], "--tool-length is of an arm"),
+        (["--robot-ip", "none", "--model", "ur5e"], "--model is of an arm"),
         (["--robot-ip", "none", "--workspace-min", "0", "0", "0"], "--workspace-min is of an arm"),
         (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
         (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
@@ -121,3 +123,42 @@ def test_the_hint_of_cell_check_names_every_file_and_parameter(capsys: pytest.Ca
     check._print(words, [CellCheck("arm: posture", "read", "joint angles", is_ok=True)])
     hint = "--config cell.yaml --config more.yaml --set arm_node.robot=none --task TEXT"
     assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "model", "why"),
+    [
+        (None, ArmModel.UR5E, ArmModel.UR5E, "from the controller: it says so"),
+        (None, None, None, "it says so"),
+        ("ur5e", ArmModel.UR5E, ArmModel.UR5E, "from the controller: it says so"),
+        ("ur5e", None, ArmModel.UR5E, "as given: it says so"),
+    ],
+)
+def test_the_model_is_the_controllers_or_the_persons(
+    given: str | None, read: ArmModel | None, model: ArmModel | None, why: str
+) -> None:
+    assert init._model(given, read, "it says so") == (model, why)
+
+
+def test_a_model_that_is_not_the_arm_that_answers_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"expected ur5e \(it says so\); got ur5"):
+        init._model("ur5", ArmModel.UR5E, "it says so")
+    with pytest.raises(UsageError, match=r"no model of this name; got ur7; available: ur3, ur5"):
+        init._model_name("ur7")
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+def test_a_check_that_fails_leaves_no_new_folder_and_keeps_what_it_holds(
+    tmp_path: Path, was_there: bool
+) -> None:
+    folder = tmp_path / "report"
+    if was_there:
+        folder.mkdir()
+    with pytest.raises(InputError), check._new_folder(folder) as made:
+        assert made == folder
+        raise InputError("nobody answers")
+    assert folder.exists() is was_there
+    with pytest.raises(InputError), check._new_folder(folder) as made:
+        (folder / "top.png").write_bytes(b"x")
+        raise InputError("the disk is full")
+    assert [one.name for one in folder.iterdir()] == ["top.png"]

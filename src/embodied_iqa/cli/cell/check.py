@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,15 +61,32 @@ def run(arguments: argparse.Namespace) -> int:
 
     environment.prepare_environment()
     environment.require_ros()
-    folder = None if arguments.out is None else make_run_folder(arguments.out)
     from embodied_iqa.live.cell.seen_cell import look_at_cell
 
-    cell = look_at_cell(graph, arguments.seconds, namespace)
-    checks = list(checks_of(graph, cell))
-    if folder is not None:
-        _write(folder, graph, cell, checks)
+    with _new_folder(arguments.out) as folder:
+        cell = look_at_cell(graph, arguments.seconds, namespace)
+        checks = list(checks_of(graph, cell))
+        if folder is not None:
+            _write(folder, graph, cell, checks)
     _print(arguments, checks)
     return int(not all(check.is_ok for check in checks))
+
+
+@contextmanager
+def _new_folder(path: Path | None) -> Iterator[Path | None]:
+    """Make the folder for the results before anything is looked at; one that stays empty is removed again."""
+    if path is None:
+        yield None
+        return
+    was_there = path.exists()
+    folder = make_run_folder(path)
+    try:
+        yield folder
+    except BaseException:
+        if not was_there:
+            with suppress(OSError):  # it holds results
+                folder.rmdir()
+        raise
 
 
 def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:

@@ -18,7 +18,7 @@ from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
 from embodied_iqa.base.clock import MONOTONIC
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
-from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.cli.cell.questions import Questions
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.imaging.images.frame import View, parse_view
@@ -40,6 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, default=Path("cell.yaml"), metavar="FILE", help="new file (default cell.yaml)")
     add("--robot-ip", metavar="ADDRESS", help=f"address of the UR controller; {_NO_ROBOT} for no arm")
+    models = [str(model) for model in NAMED_MODELS]
+    add(
+        "--model", choices=models, help="model on the nameplate of the arm, where the controller does not say"
+    )
     add("--tool-length", type=float, metavar="M", help="from the flange to the tool centre point [m]")
     for name, corner in (("min", "lower"), ("max", "upper")):
         text = f"{corner} corner of the box that the tool never leaves, base frame [m]"
@@ -105,6 +109,8 @@ def _check_new(out: Path) -> None:
 
 
 def _check_numbers(arguments: argparse.Namespace) -> None:
+    if arguments.model is not None and arguments.robot_ip == _NO_ROBOT:
+        raise UsageError("--model is of an arm", expected=f"--robot-ip with an address, not {_NO_ROBOT}")
     for name in _ARM_NUMBERS:
         given = getattr(arguments, name[2:].replace("-", "_"))
         numbers = given if isinstance(given, list) else [given]
@@ -132,13 +138,17 @@ def _describe_arm(file: CellFile, ip: str, arguments: argparse.Namespace, questi
         file.set("arm_node.robot", "none", _TYPED)
         return
     seen = read_snapshot(ip, _READ_S)
-    model, why = model_of(seen, read_model_number(seen.address, _PORT_S))
+    read, why = model_of(seen, read_model_number(seen.address, _PORT_S))
+    given = arguments.model
+    if given is None and read is None:
+        given = questions.ask("Model on the nameplate of the arm, such as ur5e", _model_name)
+    model, why = _model(given, read, why)
     file.set("arm_node.robot", "ur5", "a UR arm of any model answers")
     file.set("arm_node.ur.ip", ip, _TYPED)
     if model is None:
         file.left_out.append(f"arm_node.model, the model on the nameplate ({why})")
     else:
-        file.set("arm_node.model", str(model), f"from the controller: {why}")
+        file.set("arm_node.model", str(model), why)
     stood = ", ".join(f"{angle:.4f}" for angle in seen.q_rad)
     file.remarks.append(f"The arm stood at joint angles [{stood}] rad: take that as its home posture.")
     length_m = arguments.tool_length
@@ -154,6 +164,19 @@ def _describe_arm(file: CellFile, ip: str, arguments: argparse.Namespace, questi
         file.set("arm_node.tool_length_m", round(float(length_m), 6), origin)
     _describe_gripper(file, seen.address)
     _describe_limits(file, arguments, questions)
+
+
+def _model(given: str | None, read: ArmModel | None, why: str) -> tuple[ArmModel | None, str]:
+    """Return the model of the arm, and where it is from.
+
+    Raises:
+        UsageError: The controller's arm is another one than ``--model`` names.
+    """
+    if given is None:
+        return read, why if read is None else f"from the controller: {why}"
+    if read is not None and given != read:
+        raise UsageError("--model is not the arm that answers", expected=f"{read} ({why})", got=given)
+    return ArmModel(given), f"from the controller: {why}" if read is not None else f"{_TYPED}: {why}"
 
 
 def _describe_gripper(file: CellFile, address: str) -> None:
@@ -307,6 +330,12 @@ def _cameras(words: Sequence[str]) -> dict[View, str]:
 def _word(text: str) -> str:
     if not text:
         raise UsageError("an answer is needed")
+    return text
+
+
+def _model_name(text: str) -> str:
+    if text not in NAMED_MODELS:
+        raise UsageError("no model of this name", got=text, available=NAMED_MODELS)
     return text
 
 
