@@ -10,7 +10,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import check, init
-from embodied_iqa.cli.cell.questions import Questions
+from embodied_iqa.cli.cell.questions import Questions, model_name
 from embodied_iqa.cli.main import main
 from embodied_iqa.runs.cell.cell_check import CellCheck
 from embodied_iqa.runs.cell.cell_file import CellFile
@@ -141,10 +141,10 @@ def test_the_model_is_the_controllers_or_the_persons(
 
 
 def test_a_model_that_is_not_the_arm_that_answers_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"expected ur5e \(it says so\); got ur5"):
+    with pytest.raises(UsageError, match=r"expected ur5e \(it says so\); got 'ur5'"):
         init._model("ur5", ArmModel.UR5E, "it says so")
-    with pytest.raises(UsageError, match=r"no model of this name; got ur7; available: ur3, ur5"):
-        init._model_name("ur7")
+    with pytest.raises(UsageError, match=r"no model of this name; got 'ur7'; available: ur3, ur5"):
+        model_name("ur7")
 
 
 @pytest.mark.parametrize("was_there", [False, True])
@@ -154,11 +154,17 @@ def test_a_check_that_fails_leaves_no_new_folder_and_keeps_what_it_holds(
     folder = tmp_path / "report"
     if was_there:
         folder.mkdir()
-    with pytest.raises(InputError), check._new_folder(folder) as made:
-        assert made == folder
-        raise InputError("nobody answers")
+
+    def fill(name: str) -> None:
+        with check._new_folder(folder) as made:
+            assert made == folder
+            if name:
+                (folder / name).write_bytes(b"x")
+            raise InputError("it fails")
+
+    with pytest.raises(InputError):
+        fill("")
     assert folder.exists() is was_there
-    with pytest.raises(InputError), check._new_folder(folder) as made:
-        (folder / "top.png").write_bytes(b"x")
-        raise InputError("the disk is full")
+    with pytest.raises(InputError):
+        fill("top.png")
     assert [one.name for one in folder.iterdir()] == ["top.png"]

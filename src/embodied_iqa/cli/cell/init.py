@@ -19,7 +19,7 @@ from embodied_iqa.base.clock import MONOTONIC
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
-from embodied_iqa.cli.cell.questions import Questions
+from embodied_iqa.cli.cell.questions import Questions, model_name, number, three, word
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.runs.cell.cell_file import CellFile
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--robot-ip", metavar="ADDRESS", help=f"address of the UR controller; {_NO_ROBOT} for no arm")
     models = [str(model) for model in NAMED_MODELS]
     add(
-        "--model", choices=models, help="model on the nameplate of the arm, where the controller does not say"
+        "--model", choices=models, help="model on the nameplate of the arm, where its controller does not say"
     )
     add("--tool-length", type=float, metavar="M", help="from the flange to the tool centre point [m]")
     for name, corner in (("min", "lower"), ("max", "upper")):
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     questions = Questions(input if is_asked else None)
     given = _cameras(arguments.camera or ())
     where = f"Address of the UR controller, or {_NO_ROBOT}"
-    robot = arguments.robot_ip or questions.ask(where, _word, needed=True)
+    robot = arguments.robot_ip or questions.ask(where, word, needed=True)
     file = CellFile()
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     file.remarks.append(f"Parameters of a cell, written by `embodied-iqa cell init` on {now}.")
@@ -141,7 +141,7 @@ def _describe_arm(file: CellFile, ip: str, arguments: argparse.Namespace, questi
     read, why = model_of(seen, read_model_number(seen.address, _PORT_S))
     given = arguments.model
     if given is None and read is None:
-        given = questions.ask("Model on the nameplate of the arm, such as ur5e", _model_name)
+        given = questions.ask("Model on the nameplate of the arm, such as ur5e", model_name)
     model, why = _model(given, read, why)
     file.set("arm_node.robot", "ur5", "a UR arm of any model answers")
     file.set("arm_node.ur.ip", ip, _TYPED)
@@ -156,7 +156,7 @@ def _describe_arm(file: CellFile, ip: str, arguments: argparse.Namespace, questi
     if length_m is None:
         read_m = tool_along_z_m(seen)
         question = "From the flange to the tool centre point [m]"
-        length_m = questions.ask(question, _number, read_m)
+        length_m = questions.ask(question, number, read_m)
         origin = "tool centre point that is active in the controller" if length_m == read_m else _TYPED
     if length_m is None:
         file.left_out.append("arm_node.tool_length_m (default 0.2 m: the controller has no straight tool)")
@@ -191,9 +191,9 @@ def _describe_gripper(file: CellFile, address: str) -> None:
 
 def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
     asked: tuple[tuple[str, str, str, Callable[[str], object]], ...] = (
-        ("workspace_min", "workspace_min_m", "Lower corner of the workspace, x y z", _three),
-        ("workspace_max", "workspace_max_m", "Upper corner of the workspace, x y z", _three),
-        ("table_z", "table_z_m", "Height of the table top", _number),
+        ("workspace_min", "workspace_min_m", "Lower corner of the workspace, x y z", three),
+        ("workspace_max", "workspace_max_m", "Upper corner of the workspace, x y z", three),
+        ("table_z", "table_z_m", "Height of the table top", number),
     )
     for name, parameter, question, parse in asked:
         value = getattr(arguments, name)
@@ -301,7 +301,7 @@ def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Que
         file.left_out.append("gate_node.calibration: `record` clean images, then `gate calibrate`")
     else:
         file.set("gate_node.calibration", str(gate.resolve()), _TYPED)
-    vla = arguments.vla or questions.ask("Policy, such as pi0-ur5=openpi://gpu:8000", _word)
+    vla = arguments.vla or questions.ask("Policy, such as pi0-ur5=openpi://gpu:8000", word)
     if vla is None:
         file.left_out.append("vla_node.subject: the policy (`embodied-iqa subjects list`)")
     else:
@@ -325,34 +325,3 @@ def _cameras(words: Sequence[str]) -> dict[View, str]:
             raise UsageError(f"several --camera for {view}", expected="one topic for each view", got=topic)
         given[view] = topic
     return given
-
-
-def _word(text: str) -> str:
-    if not text:
-        raise UsageError("an answer is needed")
-    return text
-
-
-def _model_name(text: str) -> str:
-    if text not in NAMED_MODELS:
-        raise UsageError("no model of this name", got=text, available=NAMED_MODELS)
-    return text
-
-
-def _number(text: str) -> float:
-    (number,) = _numbers(text, 1)
-    return number
-
-
-def _three(text: str) -> list[float]:
-    return _numbers(text, 3)
-
-
-def _numbers(text: str, count: int) -> list[float]:
-    try:
-        numbers = [float(word) for word in text.replace(",", " ").split()]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count or not all(map(math.isfinite, numbers)):
-        raise UsageError("wrong answer", expected=f"{count} number{'s' * (count > 1)}", got=text)
-    return numbers

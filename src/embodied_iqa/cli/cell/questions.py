@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 from embodied_iqa.base.errors import UsageError, UserError
+from embodied_iqa.base.kinematics.models import NAMED_MODELS
 
 ValueT = TypeVar("ValueT")
 
@@ -54,3 +56,38 @@ class Questions:
                 return parse(answer)
             except UserError as error:
                 print(error, file=sys.stderr)
+
+
+def word(text: str) -> str:
+    """Return an answer that is not empty."""
+    if not text:
+        raise UsageError("an answer is needed")
+    return text
+
+
+def model_name(text: str) -> str:
+    """Return the name of a model."""
+    if text not in NAMED_MODELS:
+        raise UsageError("no model of this name", got=text, available=NAMED_MODELS)
+    return text
+
+
+def number(text: str) -> float:
+    """Return a number."""
+    (number,) = _numbers(text, 1)
+    return number
+
+
+def three(text: str) -> list[float]:
+    """Return three numbers."""
+    return _numbers(text, 3)
+
+
+def _numbers(text: str, count: int) -> list[float]:
+    try:
+        numbers = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise UsageError("wrong answer", expected=f"{count} number{'s' * (count > 1)}", got=text)
+    return numbers
