@@ -27,7 +27,7 @@ from gate_kill_results import GateKill, Kind, read, table, write
 from hold_results import write_page
 
 from embodied_iqa.live.ros.domain import own_domain
-from embodied_iqa.live.ros.environment import prepare_environment
+from embodied_iqa.live.ros.environment import prepare_environment, use_sockets_only
 
 _FOLLOWER = Path(__file__).resolve().parents[1] / "examples" / "ros" / "lease_follower.py"
 _LONGEST_S, _SETTLED_S, _WAIT_S, _LOOK_S = 1.0, 0.5, 60.0, 0.002
@@ -45,7 +45,10 @@ def gates(folder: Path, draw: random.Random) -> Iterator[Kills]:
     with ExitStack() as opened:
         os.environ["ROS_DOMAIN_ID"] = str(opened.enter_context(own_domain()))
         words = ["--ros-args", "-p", "views:=[top]", "-r", "commands:=/policy/twist"]
-        opened.enter_context(Started([sys.executable, str(_FOLLOWER), *words], is_told=False))
+        sockets = dict(os.environ)
+        use_sockets_only(sockets)  # as the guide says: a killed process can block shared memory for a second
+        command = [sys.executable, str(_FOLLOWER), *words]
+        opened.enter_context(Started(command, is_told=False, environment=sockets))
         stack = opened.enter_context(spinning(Stack))
         gate = opened.enter_context(Started(gate_words(folder), is_told=False))
         yield _killed_gates(stack, gate, draw)

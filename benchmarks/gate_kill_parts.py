@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic, time_ns
@@ -39,10 +39,14 @@ class Started:
     Args:
         words: The command.
         is_told: Whether it is ready when it has printed a line of JSON, which is `first` then.
+        environment: Of the process; None for that of this one.
     """
 
-    def __init__(self, words: list[str], *, is_told: bool = True) -> None:
+    def __init__(
+        self, words: list[str], *, is_told: bool = True, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.words, self._is_told = words, is_told
+        self._environment = None if environment is None else dict(environment)
         self.first: Any = None
         self.restart()
 
@@ -54,7 +58,9 @@ class Started:
     def restart(self) -> None:
         """Start it, and wait until it is ready."""
         output = subprocess.PIPE if self._is_told else subprocess.DEVNULL
-        self._process = subprocess.Popen(self.words, stdout=output, stderr=subprocess.DEVNULL, text=True)
+        self._process = subprocess.Popen(
+            self.words, stdout=output, stderr=subprocess.DEVNULL, text=True, env=self._environment
+        )
         if self._process.stdout is not None:
             self.first = json.loads(self._process.stdout.readline())
 

@@ -23,7 +23,7 @@ from sensor_msgs.msg import Image
 from embodied_iqa.cli.gate.running import command_of
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.conversion import header_of, ns_of
-from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, SENSOR, STATE
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
@@ -47,6 +47,7 @@ class Stack:
             view: graph.subscribe(Image, f"{GATE}/passed/{view}/image_raw", IMAGE)
             for view in ("top", "wrist")
         }
+        self.overlays: Inbox = graph.subscribe(Image, f"{GATE}/overlay/wrist/image_raw", SENSOR)
         self.reports: Inbox = graph.subscribe(DiagnosticArray, "/diagnostics", EVENT)
         self.level = {"top": 200, "wrist": 200}
         topics = {"top": "/camera/color/image_raw", "wrist": "/usb_cam/image_raw"}
@@ -132,6 +133,9 @@ def test_an_unchanged_policy_gets_the_good_images_and_starves_of_the_bad_ones(st
         "its quality",
     )
     assert (quality.verdict, quality.exposure) == (ImageQuality.VERDICT_REJECT, 0.0)
+    shown = stack.graph.wait(lambda: stack.overlays.messages[-1:], "an image with its verdict")[0]
+    assert (shown.width, shown.encoding, shown.header.frame_id) == (WIDTH_PX, "rgb8", "wrist_lens")
+    assert shown.height > HEIGHT_PX
 
 
 def test_the_mode_changes_where_that_moves_nothing(stack: Stack) -> None:

@@ -33,8 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--gate",
         default="",
-        metavar="URL",
-        help="show a gate proxy live at /gate, such as http://127.0.0.1:8001",
+        metavar="GATE",
+        help="show a gate live at /gate: a proxy, as http://127.0.0.1:8001, or a ROS node, as /gate",
     )
     add(
         "--gate-token-env",
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         from embodied_iqa.pages.studio import server
         from embodied_iqa.pages.studio.kit.context import Studio
         from embodied_iqa.pages.studio.kit.security import Address
-        from embodied_iqa.pages.studio.watch.gate_page import GatePlace
+        from embodied_iqa.pages.studio.watch.gate_page import gate_of
     address = Address(arguments.host, arguments.port)
     token = token_from(arguments.token_env)
     if not token and not address.is_loopback:
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     folders = arguments.folders or [runs if runs.is_dir() else Path()]
     shown = Studio.of(folders, token)
     if arguments.gate:
-        shown.gate = GatePlace.of(arguments.gate, token_from(arguments.gate_token_env))
+        shown.gate = gate_of(arguments.gate, token_from(arguments.gate_token_env))
     server.serve(shown, arguments.host, arguments.port, _say)
     return 0
 

@@ -127,7 +127,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
 
 def main() -> int:
     """Run the node."""
-    return main_of(GateFilterNode)
+    return main_of(GateFilterNode, sockets_only=True)
 
 
 if __name__ == "__main__":

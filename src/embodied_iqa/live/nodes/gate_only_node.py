@@ -29,6 +29,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.overlay import overlaid
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
 from embodied_iqa.runs.graph.topic_parameters import Transport
@@ -42,7 +43,8 @@ _UNCALIBRATED: Final = (
 class GateOnlyNode(ManagedNode[GateOnlyParameters]):
     """Images of others -> ~/lease, ~/passed/image_raw and ~/quality. Inactive or dead: no lease, no image.
 
-    With several cameras the images that passed are on ~/passed/<view>/image_raw.
+    With several cameras the images that passed are on ~/passed/<view>/image_raw. Who listens on
+    ~/overlay/image_raw sees each image with its verdict.
     """
 
     changeable = frozenset({_MODE})
@@ -64,6 +66,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._late = {view: LateCount() for view in self._topics}
         self._cameras: dict[View, TopicCamera] = {}
         self._passed: dict[View, Publisher[Image] | Publisher[CompressedImage]] = {}
+        self._overlays: dict[View, Publisher[Image]] = {}
         self._connect()
         self.create_service(JudgeImage, "~/judge", self._judge_one)
 
@@ -76,6 +79,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
             self._passed[view] = self.create_publisher(
                 kind, f"~/passed/{below}image_raw{end}", **adjustable(IMAGE)
             )
+            overlay = f"~/overlay/{below}image_raw"
+            self._overlays[view] = self.create_publisher(Image, overlay, **adjustable(NEWEST_SENSOR))
             take = self._late[view].counting(partial(self._take, view))
             self.create_subscription(kind, topic, take, raw=True, **adjustable(NEWEST_SENSOR))
 
@@ -161,6 +166,9 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         latency_ms = (perf_counter() - began) * 1e3
         self._verdicts.add(quality, latency_ms)
         self._quality_publisher.publish(quality_to_msg(quality, latency_ms, frame_id))
+        overlay = self._overlays[view]
+        if overlay.get_subscription_count():
+            overlay.publish(image_to_cdr(overlaid(frame.rgb, quality), frame.stamp_ns, frame_id))
 
     def _judge_one(self, request: JudgeImage.Request, response: JudgeImage.Response) -> JudgeImage.Response:
         """Answer with the judgement of one image alone; a gate that is not configured judges nothing."""

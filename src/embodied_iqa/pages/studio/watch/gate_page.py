@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,14 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.models.subjects.wire import json_arrays
 from embodied_iqa.models.subjects.wire.deadline import Deadline
-from embodied_iqa.models.subjects.wire.errors import ProtocolError, WireError
+from embodied_iqa.models.subjects.wire.errors import ProtocolError
 from embodied_iqa.models.subjects.wire.http import HttpServer
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import NotFoundError
+from embodied_iqa.runs.graph.gate_watching_process import GateWatchingProcess
 
 _LIVE_PATH: Final = "/gate/live"
 _ANSWER_S: Final = 5.0
@@ -51,7 +53,8 @@ class GatePlace:
             usable = False
         if not usable or "@" in text or parts.path.strip("/") or parts.query:
             shown = None if "@" in text else text  # it may hold a password
-            raise UsageError("wrong --gate", expected="http://HOST:PORT of a gate proxy", got=shown)
+            expected = "http://HOST:PORT of a gate proxy, or the name of a gate node, such as /gate"
+            raise UsageError("wrong --gate", expected=expected, got=shown)
         return cls(Address.of(text)[0], token)
 
     def snapshot(self) -> dict[str, Any]:
@@ -72,6 +75,21 @@ class GatePlace:
         return content
 
 
+def gate_of(text: str, token: str = "") -> GatePlace | GateWatchingProcess:
+    """Return the gate of ``http://HOST:PORT``, or the node of a name such as ``/gate``.
+
+    Raises:
+        UsageError: Another form, or a token for a node.
+    """
+    if not text.startswith("/"):
+        return GatePlace.of(text, token)
+    if token:
+        raise UsageError("--gate-token-env is for a gate proxy", got=text)
+    process = GateWatchingProcess(text)
+    atexit.register(process.close)
+    return process
+
+
 def routes(studio: Studio) -> list[Route]:
     """Return the routes of the page."""
 
@@ -82,13 +100,13 @@ def routes(studio: Studio) -> list[Route]:
         try:
             content = json_arrays.pack(_place(studio).snapshot())  # in ASCII: keys of clients are any text
             return Response(content, media_type="application/json")
-        except WireError as error:
+        except InputError as error:
             return JSONResponse({"silent": str(error)})
 
     return [Route("/gate", page), Route("/gate/live", live)]
 
 
-def _place(studio: Studio) -> GatePlace:
-    if not isinstance(studio.gate, GatePlace):
+def _place(studio: Studio) -> GatePlace | GateWatchingProcess:
+    if not isinstance(studio.gate, GatePlace | GateWatchingProcess):
         raise NotFoundError("no gate is shown here; expected embodied-iqa studio --gate http://HOST:PORT")
     return studio.gate

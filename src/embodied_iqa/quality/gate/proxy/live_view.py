@@ -1,4 +1,4 @@
-"""What the proxy shows of itself: the newest image of each camera, and the verdicts of the last minute."""
+"""What a gate shows of itself: the newest image of each camera, and the verdicts of the last minute."""
 
 from __future__ import annotations
 
@@ -51,14 +51,23 @@ class GateLive:
 
     def look(self, answered: Answered) -> None:
         """Keep an observation, as a `Witness`."""
+        seen = {name: (one["verdict"], one["value"]) for name, one in answered.report["views"].items()}
+        images = {one.view: one.image for one in answered.judged if one.view is not None}
+        self.add(answered.report, seen, {view: one for view, one in images.items() if one is not None})
+
+    def add(
+        self,
+        report: Mapping[str, Any],
+        seen: Mapping[str, tuple[str, float | None]],
+        images: Mapping[View, NDArray[np.uint8]],
+    ) -> None:
+        """Keep a report, verdict and predicted value of the views that were judged now, and images."""
         with self._lock:
-            self._count += 1
-            self._newest = answered.report
-            seen = {name: (one["verdict"], one["value"]) for name, one in self._newest["views"].items()}
-            self._moments.append(_Moment(self._clock.now_ns(), seen))
-            for one in answered.judged:
-                if one.view is not None and one.image is not None:
-                    self._images[one.view] = one.image
+            self._newest = report
+            if seen:
+                self._count += 1
+                self._moments.append(_Moment(self._clock.now_ns(), seen))
+            self._images |= images
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain values: ``answered``, ``gate`` (the newest report), ``age_s`` and ``cameras``.
