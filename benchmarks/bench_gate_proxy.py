@@ -2,23 +2,32 @@
 
 One server, built with openpi's own package, computes nothing; the client asks it, and the proxy before it, in
 turn. "added" is the proxy's time beyond the bare server's without judging, question by question.
+With --clients, so many ask the proxy at the same time, and a few too many: how long they wait, and its memory.
+
+python benchmarks/bench_gate_proxy.py --rounds 2000 --clients 100 --json build/bench_gate_proxy.json
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
 import numpy as np
+import websockets.exceptions
 from bench_serving import SERVER, milliseconds
+from machine_state import machine_state
+from openpi_client import msgpack_numpy
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
+from websockets.asyncio.client import connect
 
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration import calibrate
@@ -27,6 +36,7 @@ from embodied_iqa.quality.gate.image_statistics import measure
 
 KEYS = {"observation/exterior_image_1_left": View.TOP, "observation/wrist_image_left": View.WRIST}
 _CLEAN = 60
+_TOO_MANY, _QUESTIONS, _ANSWER_S = 8, 20, 120.0
 
 
 def textured(seed: int, side_px: int) -> np.ndarray:
@@ -83,12 +93,79 @@ def asked(bare: WebsocketClientPolicy, gated: WebsocketClientPolicy, side_px: in
 @contextmanager
 def started(command: list[str], stderr: int | None = None) -> Iterator[str]:
     """Run a program inside of the block; gives the first line that it prints."""
+    with running(command, stderr) as (line, _):
+        yield line
+
+
+@contextmanager
+def running(command: list[str], stderr: int | None = None) -> Iterator[tuple[str, int]]:
+    """Run a program inside of the block; gives the first line that it prints, and its number."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as program:
         assert program.stdout is not None  # noqa: S101 - it is piped
         try:
-            yield program.stdout.readline()
+            yield program.stdout.readline(), program.pid
         finally:
             program.terminate()
+
+
+def crowd(side_px: int, clients: int) -> dict[str, object]:
+    """Ask the proxy from many clients at once, and from some more than it takes."""
+    server = [sys.executable, "-c", SERVER.replace("WIDTH", "8")]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        started(server, subprocess.DEVNULL) as port,
+        running(proxy_words(Path(folder), int(port), side_px, "--most-clients", str(clients))) as (told, pid),
+    ):
+        before_mb, began = peak_mb(pid), time.perf_counter()
+        waits_ms, refused = asyncio.run(_crowd(json.loads(told)["port"], side_px, clients))
+        took_s = time.perf_counter() - began
+        return {
+            "clients": clients,
+            "answers": len(waits_ms),
+            "answers a second": round(len(waits_ms) / took_s, 1),
+            "refused beyond them": f"{refused} of {_TOO_MANY}",
+            "median_ms": round(float(np.median(waits_ms)), 1),
+            "p99_ms": round(float(np.quantile(waits_ms, 0.99)), 1),
+            "peak of the proxy's memory [MB], before and after": [round(before_mb), round(peak_mb(pid))],
+        }
+
+
+async def _crowd(port: int, side_px: int, clients: int) -> tuple[list[float], int]:
+    """Return how long each answer took [ms], and how many of the clients too many were refused."""
+    images = {key: textured(_CLEAN + number, side_px) for number, key in enumerate(KEYS)}
+    question = msgpack_numpy.packb({**images, "prompt": "pick the red cube"})
+    waits_ms: list[float] = []
+    joined, refused = asyncio.Barrier(clients + 1), 0
+    options = {"compression": None, "max_size": None, "open_timeout": _ANSWER_S}
+
+    async def ask() -> None:
+        async with connect(f"ws://127.0.0.1:{port}", **options) as link:
+            await link.recv()
+            await joined.wait()
+            for _ in range(_QUESTIONS):
+                began = time.perf_counter()
+                await link.send(question)
+                answer = await asyncio.wait_for(link.recv(), _ANSWER_S)
+                if isinstance(answer, str):
+                    raise SystemExit(f"no answer: {answer[:200]}")
+                waits_ms.append(1e3 * (time.perf_counter() - began))
+
+    asking = [asyncio.create_task(ask()) for _ in range(clients)]
+    await joined.wait()
+    for _ in range(_TOO_MANY):
+        try:
+            async with connect(f"ws://127.0.0.1:{port}", **options):
+                pass
+        except websockets.exceptions.InvalidStatus:
+            refused += 1
+    await asyncio.gather(*asking)
+    return waits_ms, refused
+
+
+def peak_mb(pid: int) -> float:
+    """Return the most memory that a process has had [MB]."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return next(float(line.split()[1]) / 1e3 for line in text.splitlines() if line.startswith("VmHWM"))
 
 
 def measure_side(side_px: int, rounds: int) -> list[dict[str, object]]:
@@ -118,16 +195,25 @@ def measure_side(side_px: int, rounds: int) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=500, help="questions on each way (default 500)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table as JSON")
+    parser.add_argument("--clients", type=int, default=0, metavar="N", help="also N clients at once")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
     arguments = parser.parse_args()
+    results: dict[str, object] = {"machine": machine_state()}
     table = measure_side(224, arguments.rounds)
     print(f"{'px':>4s} {'what':18s} {'median ms':>10s} {'p99 ms':>8s}")
     for row in table:
         print(f"{row['side_px']:4d} {row['what']:18s} {row['median_ms']:10.3f} {row['p99_ms']:8.3f}")
+    results["one client"] = table
+    if arguments.clients:
+        results["many clients"] = crowd(224, arguments.clients)
+    print(json.dumps(results, indent=2))
     if arguments.json:
-        arguments.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

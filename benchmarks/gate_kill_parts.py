@@ -135,7 +135,11 @@ class Asking(threading.Thread):
 
 def gate_words(folder: Path) -> list[str]:
     """Calibrate; return the command of the gate beside the camera of `Stack`."""
-    file = calibrated(folder, SIDE_PX)
+    return command_of_gate(calibrated(folder, SIDE_PX))
+
+
+def command_of_gate(file: Path) -> list[str]:
+    """Return the command of a gate that judges ``/eye`` as the top camera of a calibration."""
     words = ("gate", "run", "--image", "/eye", "--views", "top", "--calibration", str(file))
     return [sys.executable, "-m", "embodied_iqa.cli.main", *words]
 

@@ -1,0 +1,89 @@
+"""The gate alone in a fresh environment: megabytes, and milliseconds of `import` beside an empty Python.
+
+python benchmarks/bench_gate_install.py --json build/bench_gate_install.json
+python benchmarks/bench_gate_install.py --environment DIR     # one that was made before
+
+Makes the wheel of this checkout, and installs it with the extra `gate` by pip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from machine_state import machine_state
+
+_ROOT = Path(__file__).resolve().parents[1]
+_IMPORT = "from embodied_iqa import Gate"
+
+
+def make(environment: Path) -> None:
+    """Make the environment."""
+    python = str(environment / "bin" / "python")
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        words = [python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, str(_ROOT)]
+        subprocess.run(words, check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        subprocess.run([python, "-m", "pip", "install", "-q", f"{wheel}[gate]"], check=True)
+
+
+def megabytes(environment: Path) -> dict[str, float]:
+    """Return the size of each installed package and of all but pip, in MB."""
+    (packages,) = environment.glob("lib/python*/site-packages")
+    sizes = {
+        folder.name: sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+        for folder in packages.iterdir()
+        if folder.is_dir() and not folder.name.startswith(("pip", "setuptools", "_distutils"))
+    }
+    largest = sorted(sizes.items(), key=lambda item: -item[1])[:5]
+    return {"all": round(sum(sizes.values()), 1)} | {name: round(size, 1) for name, size in largest}
+
+
+def import_ms(environment: Path, repeats: int) -> dict[str, float]:
+    """Return the wall time of a Python that imports the gate, of one that does nothing, and the rest."""
+    python = str(environment / "bin" / "python")
+    times: dict[str, list[float]] = {"import": [], "empty": []}
+    for _ in range(repeats + 1):
+        for name, program in (("import", _IMPORT), ("empty", "pass")):
+            began = time.perf_counter()
+            subprocess.run([python, "-c", program], check=True)
+            times[name].append(1e3 * (time.perf_counter() - began))
+    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
+    found = {f"{name}, median": value for name, value in medians.items()}
+    found |= {"import, least": min(times["import"][1:]), "added": medians["import"] - medians["empty"]}
+    return {name: round(value, 1) for name, value in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--environment", type=Path, metavar="DIR", help="default: a fresh one")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        environment = arguments.environment or Path(folder) / "environment"
+        if not environment.exists():
+            make(environment)
+        results = {
+            "machine": machine_state(),
+            "megabytes": megabytes(environment),
+            "milliseconds": import_ms(environment, arguments.repeats),
+        }
+    text = json.dumps(results, indent=2)
+    print(text)
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
