@@ -1,8 +1,8 @@
 """What the gate in front of a policy server costs: two images on loopback, by openpi's own client.
 
 One server, built with openpi's own package, computes nothing; the client asks it, and the proxy before it, in
-turn. "added" is the time of the proxy beyond the bare server's without judging, by question.
-With --clients, so many ask the proxy at the same time, and a few too many: how long they wait, and its memory.
+turn. "added" is the proxy's time beyond the bare server's without judging, question by question.
+With --clients, so many ask the proxy at once, and a few too many: how long they wait, and its memory.
 
 python benchmarks/bench_gate_proxy.py --rounds 2000 --clients 100 --json build/bench_gate_proxy.json
 """
@@ -137,12 +137,10 @@ async def _crowd(port: int, side_px: int, clients: int) -> tuple[list[float], in
     question = msgpack_numpy.packb({**images, "prompt": "pick the red cube"})
     waits_ms: list[float] = []
     joined, refused = asyncio.Barrier(clients + 1), 0
-    reach = partial(
-        connect, f"ws://127.0.0.1:{port}", compression=None, max_size=None, open_timeout=_ANSWER_S
-    )
+    join = partial(connect, f"ws://127.0.0.1:{port}", compression=None, max_size=None, open_timeout=_ANSWER_S)
 
     async def ask() -> None:
-        async with reach() as link:
+        async with join() as link:
             await link.recv()
             await joined.wait()
             for _ in range(_QUESTIONS):
@@ -157,7 +155,7 @@ async def _crowd(port: int, side_px: int, clients: int) -> tuple[list[float], in
     await joined.wait()
     for _ in range(_TOO_MANY):
         try:
-            async with reach():
+            async with join():
                 pass
         except websockets.exceptions.InvalidStatus:
             refused += 1
