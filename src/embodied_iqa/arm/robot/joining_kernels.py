@@ -301,27 +301,29 @@ def is_too_fast_for_joints(u: Array, c: Array, limits: Array, needed: float) -> 
 
 
 @compiled
-def acceleration_left(u: Array, c: Array, T_base_tool: Array, limits: Array, needed: float) -> float:
+def acceleration_left(  # noqa: PLR0917 - compiled code takes arrays, not records
+    u: Array, c: Array, tool_u: Array, T_base_tool: Array, limits: Array, needed: float
+) -> float:
     """Return the largest ``|d2u/dt2|`` (1/s) that a spline in joints ``c`` leaves; 0 where below ``needed``.
 
-    ``T_base_tool`` (N, 4, 4) are its poses at ``u``; ``limits`` are speed and acceleration of a joint and of
-    the tool, the tool's angular speed, and the jerk of a joint.
+    ``T_base_tool`` (M, 4, 4) are its poses at ``tool_u`` (M,); ``limits`` are speed and acceleration of a
+    joint and of the tool, the tool's angular speed, and the jerk of a joint.
     """
     demand, left = _joint_demand(u, c, limits[0], limits[1], needed)
     if is_too_fast_for_joints(u, c, limits, needed):
         return 0.0
-    for n in range(len(u) - 1):
+    for n in range(len(tool_u) - 1):
         trace = 0.0
         for i in range(3):
             for k in range(3):
                 trace += T_base_tool[n, i, k] * T_base_tool[n + 1, i, k]
         turn = math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))
-        if turn > limits[4] * (u[n + 1] - u[n]):
+        if turn > limits[4] * (tool_u[n + 1] - tool_u[n]):
             return 0.0
-    positions = np.empty((len(u), 3))
-    for n in range(len(u)):
+    positions = np.empty((len(tool_u), 3))
+    for n in range(len(tool_u)):
         for k in range(3):
             positions[n, k] = T_base_tool[n, k, 3]
-    demand, tool_left = _tool_demand(u, positions, limits[2], limits[3])
+    demand, tool_left = _tool_demand(tool_u, positions, limits[2], limits[3])
     left = min(left, tool_left)
     return left if demand <= 1.0 and left >= needed else 0.0

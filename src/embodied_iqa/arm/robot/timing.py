@@ -12,6 +12,7 @@ Holding and resuming therefore only change the path speed.
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +37,10 @@ _CURVE_SHARE = 0.3
 
 _USED = 0.97
 """Share of the limits used in planning, because limits are only checked at samples."""
+
+_TOOL_SAMPLE_S = 0.015
+"""Between two samples of the tool at most: through positions further apart, a curve shows its acceleration
+where a chunk begins a tenth too small."""
 
 _MOST_BRAKING = 4.0
 """The path speed changes at most so many times faster than braking in ``brake_s`` requires."""
@@ -107,9 +112,22 @@ def acceleration_left(
     needed, kernels = 1.0 / (options.brake_s - options.jerk_s), joining_kernels()
     if kernels.is_too_fast_for_joints(u_s, c, most, needed):
         return 0.0
+    tool_u_s, q_rad = _sampled(u_s, c)
+    left = kernels.acceleration_left(u_s, c, tool_u_s, kinematics.forward(q_rad), most, needed)
+    return min(float(left), _MOST_BRAKING * needed)
+
+
+def _sampled(u_s: Array, c: Array) -> tuple[Array, Array]:
+    """Return path times ``(M,)`` that are close enough for the tool, and the joints ``(M, 6)`` there."""
     end_q = np.polynomial.polynomial.polyval(u_s[-1] - u_s[-2], c[::-1, -1])
-    T_base_tool = kinematics.forward(np.concatenate([c[3], end_q[None]]))
-    return min(float(kernels.acceleration_left(u_s, c, T_base_tool, most, needed)), _MOST_BRAKING * needed)
+    step_s = float(u_s[1] - u_s[0])
+    parts = math.ceil(step_s / _TOOL_SAMPLE_S)
+    if parts == 1:
+        return u_s, np.concatenate([c[3], end_q[None]])
+    t = (np.arange(parts) * step_s / parts)[:, None]
+    q_rad = ((c[0][:, None] * t + c[1][:, None]) * t + c[2][:, None]) * t + c[3][:, None]
+    tool_u_s = np.append((u_s[:-1, None] + t[:, 0]).ravel(), u_s[-1])
+    return tool_u_s, np.concatenate([q_rad.reshape(-1, 6), end_q[None]])
 
 
 def timed(path: ToolPath, q_rad: Array, limits: ArmLimits, options: TimingOptions) -> TimedPath:
