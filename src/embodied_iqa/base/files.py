@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -93,12 +94,23 @@ def remove_parts(folder: Path) -> int:
     return len(found)
 
 
+def is_pipe(path: Path) -> bool:
+    """Return whether a path is a pipe or a device: one without a writer is read for ever."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # reported where it is read
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 def sha256_of(path: Path) -> str:
     """Return the hash of a file's bytes, 64 hexadecimal digits.
 
     Raises:
         InputError: The file cannot be read.
     """
+    if is_pipe(path):
+        raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

@@ -11,7 +11,9 @@ from typing import Final
 from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Metadata, Schema
 
+from embodied_iqa.base.files import is_pipe
 from embodied_iqa.data.recording.compression import is_compressed_file, is_compressed_message, plain_message
+from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.opening import checked_summary, is_sqlite, open_recording, reporting_damage
 from embodied_iqa.data.recording.recorded import RecordedMessage, RecordingPart, TopicInfo, merged_topics
 from embodied_iqa.data.recording.sqlite_part import SqlitePart
@@ -134,6 +136,8 @@ def open_parts(files: Iterable[Path]) -> tuple[RecordingPart, ...]:
 
 
 def _part(path: Path) -> RecordingPart:
+    if is_pipe(path):
+        raise RecordingReadError(path, "is no file, but a pipe or a device")
     return SqlitePart(path) if is_sqlite(path) else McapPart(path)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.files import IMAGE_PART_SUFFIX
+from embodied_iqa.base.files import IMAGE_PART_SUFFIX, is_pipe
 from embodied_iqa.base.lazy import INSTALL_ALL, Later
 from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
 
@@ -77,17 +76,16 @@ def decode_file(path: Path, flags: int) -> NDArray[Any]:
 
 
 def _content(path: Path) -> bytes:
+    if is_pipe(path):
+        raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe without a writer is read for ever
-            raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
 
 
 @cache
-def _silence() -> None:
+def silence_opencv() -> None:
     """Keep OpenCV from printing what the errors here say."""
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
@@ -107,7 +105,7 @@ def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
         is_whole = (
             bool(data) and not claims_too_much(data) and not (data.startswith(_JPEG) and jpeg_damage(data))
         )
-        _silence()
+        silence_opencv()
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if is_whole else None
     except cv2.error:  # such as a size in the header that no memory holds
         pixels = None

@@ -16,7 +16,7 @@ from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.lazy import INSTALL_ALL, Later
-from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.imaging.images.codecs import silence_opencv, write_image
 from embodied_iqa.imaging.images.frame import View
 
 cv2: Any = Later("cv2", INSTALL_ALL)
@@ -187,6 +187,7 @@ class OpenCvCameras:
     """
 
     def __init__(self, devices: Mapping[View, str]) -> None:
+        silence_opencv()  # what it says of a camera that it cannot open
         self._closing = ExitStack()
         self._captures: list[tuple[View, str, Any]] = []
         for view, device in devices.items():

@@ -15,6 +15,8 @@ from PIL import Image as Pillow
 from PIL import ImageOps
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.imaging.distortions.region import read_mask
 from embodied_iqa.imaging.images.codecs import decode_rgb, read_image
 from embodied_iqa.imaging.images.header_size import jpeg_damage
@@ -131,3 +133,9 @@ def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.png")
     with pytest.raises(InputError, match=r"x\.png' is no file, but a pipe"):
         read_image(tmp_path / "x.png")
+    with pytest.raises(InputError, match="no file, but a pipe"):
+        sha256_of(tmp_path / "x.png")
+    for name in ("x.mp4", "x.mcap"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(InputError, match="is no file, but a pipe"):
+            open_frames(tmp_path / name)
