@@ -40,11 +40,15 @@ class OtherEnvironment:
         Raises:
             MissingDependencyError: There is none.
         """
-        named, checkout = os.environ.get(self.variable, ""), source_checkout()
-        python = Path(named) if named else (checkout or Path()) / f".venv-{self.name}" / "bin" / "python"
-        if not python.is_file() or not (named or checkout):
+        named, folder = (
+            os.environ.get(self.variable, ""),
+            (source_checkout() or Path()) / f".venv-{self.name}",
+        )
+        python = Path(named) if named else folder / "bin" / "python"
+        # set-up writes the note last: without it the environment is not whole
+        if not python.is_file() or not (named or (folder / "installed.txt").is_file()):
             raise MissingDependencyError(
-                f"no environment with {self.name}: {python} does not exist",
+                f"no environment with {self.name}: {python} does not exist, or is not whole",
                 expected=f"`make {self.name}`, or {self.variable} with the Python of an environment that "
                 "has it",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import Frame, View
 
 Array = NDArray[np.float64]
+
+CELL: Final = "cell"
+"""Name of the simulated cell, the default world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,11 @@ class World(Protocol):
     @property
     def success(self) -> bool:
         """Whether the task is done, by the world's own check, as of the last step."""
+        ...
+
+    @property
+    def violation(self) -> str:
+        """Why the arm has stopped for good, such as a push against the table; empty while it may move."""
         ...
 
     @property

@@ -10,7 +10,8 @@ from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.plan_options import add_engine_options
-from embodied_iqa.runs.experiment.experiment_plan import CELL, EMBEDDED
+from embodied_iqa.runs.experiment.experiment_plan import EMBEDDED
+from embodied_iqa.world.worlds import CELL
 
 __all__ = ["configure", "run"]
 

@@ -29,7 +29,6 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.experiment.arms import OFF, GateArm, parse_arms
 from embodied_iqa.runs.experiment.experiment_plan import (
-    CELL,
     ExperimentPlan,
     ExperimentTask,
     RunKey,
@@ -46,6 +45,7 @@ from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import check_graph, check_task
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
+from embodied_iqa.world.worlds import CELL
 
 if TYPE_CHECKING:
     from embodied_iqa.runs.peers.stored import ComparedDetectors

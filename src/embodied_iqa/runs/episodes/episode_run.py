@@ -157,7 +157,7 @@ class EpisodeRun:
         episode, world = self._episode, self._episode.world
         world.open(episode.task, episode.state)
         self._ask_vlm()
-        while not world.success and self._steps < episode.task.horizon:
+        while not (world.success or world.violation) and self._steps < episode.task.horizon:
             if not self._look() or not self._has_plan():
                 self._stay()
             else:
@@ -333,6 +333,8 @@ class EpisodeRun:
         world, task = self._episode.world, self._episode.task
         if world.success:
             return Outcome.SUCCESS, f"done, by the check of {world.name}"
+        if world.violation:
+            return Outcome.EMERGENCY_STOP, world.violation
         if self._executed:
             return Outcome.FAILURE, f"not done within {task.horizon} steps"
         if self._held:

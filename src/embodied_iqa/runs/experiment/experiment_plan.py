@@ -17,8 +17,6 @@ from embodied_iqa.world.tasks.instruction import parse_instruction
 
 ItemT = TypeVar("ItemT")
 
-CELL: Final = "cell"
-"""Name of the simulated cell, the default world."""
 EMBEDDED: Final = "embedded"
 """Name for all VLAs that need neither GPU nor network."""
 

@@ -19,24 +19,25 @@ from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeKind
 from embodied_iqa.runs.episodes.episode_run import Episode, EpisodeRun, check_policy
 from embodied_iqa.runs.episodes.rollout_time import RolloutTime, measure_rollout
 from embodied_iqa.runs.experiment.arms import GateArm
-from embodied_iqa.runs.experiment.experiment_plan import ExperimentTask, RunKey
+from embodied_iqa.runs.experiment.experiment_plan import TASKS, ExperimentTask, RunKey
 from embodied_iqa.runs.experiment.headless_runs import judge_of
 from embodied_iqa.runs.experiment.rows import row_of
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.world.libero.suite_world import LiberoWorld
 from embodied_iqa.world.libero.suites import REPLAN_STEPS
 from embodied_iqa.world.protocols import Vla, close_subject
-from embodied_iqa.world.worlds import World, WorldTask, check_state, task_named
+from embodied_iqa.world.simulation.cell_world import CellWorld
+from embodied_iqa.world.worlds import CELL, World, WorldTask, check_state, task_named
 
 
 def open_world(name: str) -> World:
-    """Open a world by name, such as ``libero_spatial``.
+    """Open a world by name: ``cell`` with the ten tasks of experiments, or ``libero_spatial``.
 
     Raises:
         UsageError: There is none of this name.
         InputError: It is not installed, or cannot be loaded.
     """
-    return LiberoWorld(name)
+    return CellWorld(TASKS) if name == CELL else LiberoWorld(name)
 
 
 @dataclass(frozen=True, slots=True)

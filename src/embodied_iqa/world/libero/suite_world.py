@@ -62,6 +62,8 @@ class LiberoWorld:
 
     views: tuple[View, ...] = tuple(CAMERAS)
     rate_hz: float | None = RATE_HZ
+    violation: str = ""
+    """Contacts end no episode of LIBERO."""
 
     def __init__(self, suite: str, seed: int = SEED) -> None:
         self.name = check_suite(suite)

@@ -40,7 +40,7 @@ def test_suites_tasks_and_cameras_take_turns():
         "libero_object, pick up the milk and place it in the basket, initial state 0",
         "libero_object, pick up the alphabet soup and place it in the basket, initial state 1",
     ]
-    assert [candidate.view for candidate in found] == [AGENTVIEW, View.WRIST, AGENTVIEW, View.WRIST]
+    assert [candidate.view for candidate in found] == [AGENTVIEW, AGENTVIEW, View.WRIST, View.WRIST]
     assert len({candidate.tasks[0].id for candidate in found}) == 4
     first = found[0]
     assert (first.source, first.real, first.main_object) == (SourceKind.LIBERO, False, None)

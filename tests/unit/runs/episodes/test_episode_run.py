@@ -45,6 +45,7 @@ class Line:
     x_m: float = 0.0
     steps: int = 0
     gripper: float = 0.0
+    violation: str = ""
 
     def open(self, task: WorldTask, state: int) -> None:
         assert task is TASK

@@ -70,7 +70,7 @@ class LiberoSource:
         """
         state, place = divmod(index, sum(TASK_COUNTS[suite] for suite in self.suites))
         suite, number = self._places()[place]
-        view = self.views[(state + place) % len(self.views)]
+        view = self.views[(state + number) % len(self.views)]
         try:
             with lent((LiberoWorld, suite), partial(LiberoWorld, suite)) as world:
                 task, version = world.tasks[number], world.version
