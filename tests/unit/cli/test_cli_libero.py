@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.run_rows import read_rows
 from embodied_iqa.pages.reports.experiment.experiment_report import page_of
+from embodied_iqa.world.libero import suite_world
 from embodied_iqa.world.libero.suite_world import VARIABLE
 from libero_stand_in import write_libero
+from openvla_server import deploy
+from wire_servers import reference_server
 
 EXPERT = "python:embodied_iqa.world.libero.expert:LiberoExpert"
 TASK = "pick up the milk and place it in the basket"
@@ -70,3 +75,47 @@ def test_what_cannot_be_is_one_line(
 ) -> None:
     assert main([*WORDS, "--out", str(tmp_path / "out"), *more]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite_world, "HORIZONS", {"libero_object": 20})
+
+
+@pytest.mark.usefixtures("_short")
+def test_a_policy_behind_openpis_server_gets_what_its_evaluation_gives_it(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def policy(observation: dict[str, Any]) -> dict[str, Any]:
+        asked.append(observation)
+        return {"actions": np.tile([0.4, -0.2, 0.0, 0.0, 0.0, 0.0, -1.0], (50, 1))}
+
+    out = tmp_path / "out"
+    with reference_server({}, policy) as port:
+        words = ["--vla", f"pi0-libero=openpi://127.0.0.1:{port}", "--tasks", "1", "--out", str(out)]
+        assert main([*WORDS, *words]) == 0
+    first, *rest = asked
+    assert len(rest) == 4 + 2 * 4, "every five steps of 20; on distorted images twice"
+    assert {key: value.shape for key, value in first.items() if key != "prompt"} == {
+        "observation/image": (224, 224, 3),
+        "observation/wrist_image": (224, 224, 3),
+        "observation/state": (8,),
+    }
+    assert first["prompt"] == "pick up the alphabet soup and place it in the basket"
+    assert first["observation/state"][3] > np.pi
+    shift_m = rest[1]["observation/state"][:3] - rest[0]["observation/state"][:3]
+    np.testing.assert_allclose(shift_m, [5 * 0.4 * 0.05 / 8, -5 * 0.2 * 0.05 / 8, 0.0], atol=1e-6)
+    assert rest[5]["observation/image"].mean() < 0.5 * rest[0]["observation/image"].mean(), "darkened"
+
+
+@pytest.mark.usefixtures("_short")
+def test_a_policy_behind_openvlas_server_gets_one_image(tmp_path: Path) -> None:
+    with deploy(lambda _: [0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0]) as (port, requests):
+        reference = f"openvla-libero-object=openvla+http://127.0.0.1:{port}/act"
+        words = ["--vla", reference, "--tasks", "1", "--gate", "off,oracle", "--out", str(tmp_path / "out")]
+        setting = ["--set", "vla_node.policy.unnorm_key=libero_object"]
+        assert main([*WORDS, *words, *setting, "--json"]) == 0
+    body = requests[0][2]
+    assert body["unnorm_key"] == "libero_object"
+    assert body["image"]["shape"] == [224, 224, 3]
+    assert "state" not in body

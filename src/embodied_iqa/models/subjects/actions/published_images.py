@@ -41,11 +41,13 @@ def openpi_image(rgb: Image) -> Image:
         UsageError: The image is not square.
     """
     side_px = _side(rgb)
-    weights = np.floor(_weights(side_px, _triangle, 1.0) * (1 << _PRECISION_BITS) + 0.5).astype(np.int64)
-    mirrored = rgb[:, ::-1].astype(np.int64)
+    one = float(1 << _PRECISION_BITS)
+    weights = np.floor(_weights(side_px, _triangle, 1.0) * one + 0.5)
+    mirrored = rgb[:, ::-1].astype(np.float64)
     for axes in ("ox,yxc->yoc", "oy,yxc->oxc"):  # Pillow rounds between its two passes
-        scaled = np.einsum(axes, weights, mirrored, optimize=True) + (1 << (_PRECISION_BITS - 1))
-        mirrored = np.clip(scaled >> _PRECISION_BITS, 0, 255)
+        # sums of whole numbers below 2**53, which are exact: several times faster than with integers
+        scaled = np.einsum(axes, weights, mirrored, optimize=True)
+        mirrored = np.clip(np.floor(scaled / one + 0.5), 0, 255)
     return np.ascontiguousarray(mirrored, dtype=np.uint8)
 
 
