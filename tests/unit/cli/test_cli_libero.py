@@ -60,7 +60,8 @@ def test_gates_are_compared_and_an_experiment_is_resumed(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--gate", "learned"], "not fitted to the camera agentview at 256x256"),
+        (["--gate", "learned"], "learned knows no images of the camera agentview at 256x256"),
+        (["--gate", "off,statistics"], "statistics knows no images of the camera agentview at 256x256"),
         (["--world", "libero_moon"], "unknown world"),
         (["--ros"], "--ros is of the simulated cell"),
         (["--task", "fly"], "libero_object has no such task"),

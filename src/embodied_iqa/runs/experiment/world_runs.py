@@ -167,7 +167,9 @@ class WorldRunner:
 
 
 def check_judge(calibration: str, rules: GateOptions, view: View, side_px: int) -> None:
-    """Refuse a fitted judge that knows nothing of the images of a world: it would judge by statistics.
+    """Refuse a judge that knows nothing of the images of a world.
+
+    One of statistics would reject every image, a fitted one would judge by statistics alone.
 
     Args:
         calibration: The gate's file.
@@ -176,15 +178,17 @@ def check_judge(calibration: str, rules: GateOptions, view: View, side_px: int) 
         side_px: Of its images.
 
     Raises:
-        UsageError: It was not fitted to this camera at this size.
+        UsageError: It was not calibrated or fitted to this camera at this size.
     """
-    if rules.mode is GateMode.OFF or rules.kind.kind is JudgeKind.STATISTICS:
+    if rules.mode is GateMode.OFF:
         return
-    file = shared_gate_file(calibration)
-    cameras = {gate.camera for gate in file.fitted if gate.choice == rules.kind}
-    if (view, side_px, side_px) not in cameras:
+    file, camera = shared_gate_file(calibration), (view, side_px, side_px)
+    known, how = {(item.view, item.width_px, item.height_px) for item in file.cameras}, "calibrate"
+    if camera in known and rules.kind.kind is not JudgeKind.STATISTICS:
+        known, how = {gate.camera for gate in file.fitted if gate.choice == rules.kind}, "fit"
+    if camera not in known:
         raise UsageError(
-            f"the judge {rules.kind} was not fitted to the camera {view} at {side_px}x{side_px}",
-            expected="--set gate_node.calibration=FILE of `embodied-iqa gate fit` on images of it",
+            f"the gate {rules.kind} knows no images of the camera {view} at {side_px}x{side_px}",
+            expected=f"--set gate_node.calibration=FILE of `embodied-iqa gate {how}` on images of this world",
             got=str(file.path),
         )
