@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from embodied_iqa.base.kinematics.models import ArmModel
@@ -12,6 +13,13 @@ from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL
+
+
+def with_default_judge(graph: GraphParameters) -> GraphParameters:
+    """Return parameters that set no judge with that of `default_judge`."""
+    kind, note = default_judge(graph)
+    gate = graph.gate_node
+    return replace(graph, gate_node=replace(gate, judge=replace(gate.judge, kind=kind), judge_note=note))
 
 
 def default_judge(graph: GraphParameters) -> tuple[JudgeChoice, str]:

@@ -27,7 +27,7 @@ from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
-from embodied_iqa.runs.graph.default_judge import default_judge
+from embodied_iqa.runs.graph.default_judge import with_default_judge
 from embodied_iqa.runs.graph.lease_parameters import check_leases, link_nodes
 from embodied_iqa.runs.graph.namespaces import ros_arguments_of
 from embodied_iqa.runs.graph.node_sections import values_by_node
@@ -144,7 +144,7 @@ def resolve(
         name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
     }
     graph = _completed(GraphParameters(**nodes, qos=qos), only_reads=only_reads)
-    return graph if _JUDGE in merged["gate_node"] else _with_judge(graph)
+    return graph if _JUDGE in merged["gate_node"] else with_default_judge(graph)
 
 
 def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
@@ -246,13 +246,6 @@ def _check_camera(camera: CameraParameters, robot: RobotKind) -> None:
                 f"camera {CameraSource.of_kind(CameraKind.STORED)} or {recording} with robot none",
             ],
         )
-
-
-def _with_judge(graph: GraphParameters) -> GraphParameters:
-    """Return the parameters with the judge that holds where no source sets one."""
-    kind, note = default_judge(graph)
-    gate = graph.gate_node
-    return replace(graph, gate_node=replace(gate, judge=replace(gate.judge, kind=kind), judge_note=note))
 
 
 def _check_views(graph: GraphParameters) -> None:

@@ -1,4 +1,4 @@
-"""Positions of the objects of a scene: apart, within reach, and with room for the task."""
+"""Positions and turns of the objects of a scene: apart, within reach, and with room for the task."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ _DRAWER_ROOM_M: Final = 0.075
 """Centre and radius of the space in which the drawer opens."""
 
 _ATTEMPTS: Final = 40
+
+_YAW_RAD: Final[dict[Kind, float]] = {
+    Kind.CUBE: np.pi / 4,
+    Kind.BUTTON: np.pi / 4,
+    Kind.POT: np.pi / 4,
+    Kind.SOCKET: np.pi / 12,
+    Kind.MAT: np.pi / 4,
+    Kind.KNOB: 0.15,
+}
+"""The maximum yaw of each kind; others look the same at any yaw, or face the robot."""
 
 _Circle = tuple[float, float, float]
 
@@ -88,3 +98,9 @@ def _room(thing: Thing, place: tuple[float, float]) -> list[_Circle]:
     x, y = place
     room = [(x, y, shape_of(thing.kind, thing.size).radius_m)]
     return [*room, (x + _DRAWER_AHEAD_M, y, _DRAWER_ROOM_M)] if thing.kind is Kind.DRAWER else room
+
+
+def draw_yaw(rng: np.random.Generator, kind: Kind) -> float:
+    """Draw the turn of an object of this kind about the vertical (rad)."""
+    part = float(rng.uniform(-np.pi / 4, np.pi / 4)) / (np.pi / 4)
+    return part * _YAW_RAD.get(kind, 0.0)

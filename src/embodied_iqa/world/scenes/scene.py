@@ -13,7 +13,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.world.manipulation.shapes import ObjectShape, shape_of
 from embodied_iqa.world.scenes.clutter import Clutter, draw_clutter
-from embodied_iqa.world.scenes.places import draw_places
+from embodied_iqa.world.scenes.places import draw_places, draw_yaw
 from embodied_iqa.world.tasks.instruction import Instruction, Thing, shortest_names
 from embodied_iqa.world.tasks.vocabulary import (
     CATEGORY_OF_KIND,
@@ -57,15 +57,6 @@ _SIZE_NAMED: Final = 0.3
 _MARKED: Final = 0.7
 _SIZED: Final = 0.4
 """Shares of the objects with a mark, and with another size than the ordinary one."""
-_YAW_RAD: Final[dict[Kind, float]] = {
-    Kind.CUBE: np.pi / 4,
-    Kind.BUTTON: np.pi / 4,
-    Kind.POT: np.pi / 4,
-    Kind.SOCKET: np.pi / 12,
-    Kind.MAT: np.pi / 4,
-    Kind.KNOB: 0.15,
-}
-"""The maximum yaw of each kind; others look the same at any yaw, or face the robot."""
 
 
 class Background(StrEnum):
@@ -232,12 +223,6 @@ def draw_instruction(verb: Verb, seed: int) -> Instruction:
         return Instruction(verb, thing)
     goal = Thing(second, destinations[rng.integers(len(destinations))])
     return Instruction(verb, thing, _with_detail(rng, goal, _NAMED_DETAIL / 2))
-
-
-def draw_yaw(rng: np.random.Generator, kind: Kind) -> float:
-    """Draw the turn of an object of this kind about the vertical (rad)."""
-    part = float(rng.uniform(-np.pi / 4, np.pi / 4)) / (np.pi / 4)
-    return part * _YAW_RAD.get(kind, 0.0)
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:

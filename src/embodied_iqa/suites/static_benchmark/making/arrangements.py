@@ -15,8 +15,8 @@ import numpy as np
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.suites.static_benchmark.making.draft import NoItemError
 from embodied_iqa.world.scenes.clutter import draw_clutter
-from embodied_iqa.world.scenes.places import OBJECTS_X_M, OBJECTS_Y_M, has_room
-from embodied_iqa.world.scenes.scene import Scene, SceneObject, draw_yaw
+from embodied_iqa.world.scenes.places import OBJECTS_X_M, OBJECTS_Y_M, draw_yaw, has_room
+from embodied_iqa.world.scenes.scene import Scene, SceneObject
 from embodied_iqa.world.scenes.scene_graph import SceneGraph
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 from embodied_iqa.world.tasks.instruction import Thing
