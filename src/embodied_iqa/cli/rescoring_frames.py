@@ -20,6 +20,8 @@ from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import sampling_of
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import cameras_of
+from embodied_iqa.data.frames.dataset_frames import DatasetFrames
+from embodied_iqa.data.frames.dataset_states import DatasetStates
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.camera_models import recorded_intrinsics, recorded_poses
 from embodied_iqa.data.recording.opening import recording_files
@@ -166,9 +168,13 @@ def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
     return Panel(*_subjects(arguments, graph), states, judge, graph.gate_node.judge)
 
 
-def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | None:
+def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | DatasetStates | None:
     topics = sampling_of(arguments, frames.path).states
-    return RobotStates(frames.path, topics) if topics.by_kind() else None
+    if not topics.by_kind():
+        return None
+    if isinstance(frames, DatasetFrames):
+        return DatasetStates(frames.dataset, topics)
+    return RobotStates(frames.path, topics)
 
 
 def _subjects(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[Vlm | None, Vla | None]:

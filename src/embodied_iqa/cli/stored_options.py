@@ -12,6 +12,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.data.database.sources.recorded import Sampling
 from embodied_iqa.data.frames.cameras import parse_topics
+from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.robot_states import TYPES, StateTopics
 from embodied_iqa.world.tasks.sentence import check_sentence
@@ -73,8 +74,8 @@ def _states(arguments: argparse.Namespace, source: Path) -> StateTopics:
         raise UsageError("wrong --state", expected=expected, got=" ".join(words))
     if arguments.arm and "joints" not in topics:
         raise UsageError("--arm needs the joints", expected="--state joints=TOPIC")
-    if words and not is_recording(source):
-        raise UsageError("--state is of a recording", got=str(source))
+    if words and not (is_recording(source) or is_lerobot(source)):
+        raise UsageError("--state is of a recording or data set", got=str(source))
     model, _, length_mm = (arguments.arm or f"{ArmModel.UNSET}:0").partition(":")
     if (arguments.arm and model not in NAMED_MODELS) or not length_mm.isdecimal():
         expected = "the model and the length of its tool in mm, such as ur5e:200"

@@ -59,6 +59,14 @@ class StateTopics:
         """Whether the pose of the tool and the gripper can be known."""
         return bool(self.gripper and (self.tool or (self.joints and self.arm is not ArmModel.UNSET)))
 
+    def forward(self, q_rad: Array | None) -> Array | None:
+        """Return the pose of the tool by the joints, ``(4, 4)`` (m); None where one is unknown."""
+        if q_rad is None or self.arm is ArmModel.UNSET:
+            return None
+        T_base_flange = flange_pose(self.arm.geometry, q_rad)
+        T_base_tool: Array = T_base_flange @ tool_along_z(self.tool_m)
+        return T_base_tool
+
     def by_kind(self) -> dict[str, str]:
         """Return the topics that there are, by what they say."""
         named = {"tool": self.tool, "gripper": self.gripper, "joints": self.joints}
@@ -137,15 +145,8 @@ class RobotStates:
             self._ahead = next(self._states, None)
         found = {kind: newest.at(time_ns) for kind, newest in self._found.items()}
         q_rad = found.get("joints")
-        pose = found.get("tool") if self.topics.tool else self._forward(q_rad)
+        pose = found.get("tool") if self.topics.tool else self.topics.forward(q_rad)
         return RobotState(pose, found.get("gripper"), q_rad)
-
-    def _forward(self, q_rad: Array | None) -> Array | None:
-        if q_rad is None or self.topics.arm is ArmModel.UNSET:
-            return None
-        T_base_flange = flange_pose(self.topics.arm.geometry, q_rad)
-        T_base_tool: Array = T_base_flange @ tool_along_z(self.topics.tool_m)
-        return T_base_tool
 
     def _read(self) -> Iterator[tuple[int, int, str, Any]]:
         """Yield log time, stamp, kind and value of each valid state."""

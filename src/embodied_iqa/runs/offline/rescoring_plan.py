@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.data.frames.dataset_states import DatasetStates
 from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import Intrinsics, View
@@ -65,7 +66,7 @@ class Panel:
 
     vlm: Vlm | None
     vla: Vla | None
-    states: RobotStates | None
+    states: RobotStates | DatasetStates | None
     judge: ImageJudge | None
     gate: GateOptions
 

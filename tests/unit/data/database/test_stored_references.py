@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from embodied_iqa.base.errors import InputError
@@ -21,7 +23,7 @@ from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.quality.gate.fitting.frames import scene_of
-from lerobot_samples import LENGTHS, TASKS, TOP, Layout, pixels, write_dataset
+from lerobot_samples import LENGTHS, TASKS, TOP, Layout, edit_info, pixels, write_dataset
 from trial_recording import image, type_store
 
 COLOUR, START_NS, PERIOD_NS, COUNT = "/camera/camera/color/image_raw", 10**18, 10**8, 12
@@ -162,3 +164,30 @@ def test_the_next_command_works(
     assert "for images of anybody: --task" in capsys.readouterr().err
     assert main(["studio", "bag.mcap"]) == 2
     assert "what `embodied-iqa rescore`" in capsys.readouterr().err
+
+
+def test_states_of_a_data_set_are_a_pose_where_the_user_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_dataset(tmp_path / "set")
+    for file in folder.glob("data/*/*.parquet"):
+        table = pq.read_table(file, partitioning=None)
+        rows = [[k / 10, 0.0, 0.5, 0.0, 0.0, np.pi, 0.25] for k in range(table.num_rows)]
+        column = pa.array(rows, pa.list_(pa.float32(), 7))
+        pq.write_table(table.set_column(0, "observation.state", column), file)
+    info = json.loads((folder / "meta/info.json").read_text())
+    info["features"]["observation.state"]["shape"] = [7]
+    edit_info(folder, features=info["features"])
+    states = StateTopics(tool="observation.state:0", gripper="observation.state:6")
+    source = FramesSource(folder, Sampling({View.TOP: TOP}, every_s=0.4, states=states))
+    for index, row in ((0, 0), (1, 4), (2, 5), (5, 0), (6, 4)):  # the third episode begins a file
+        candidate = source.read(index)
+        assert candidate.T_base_tool is not None
+        assert candidate.T_base_tool[0, 3] == pytest.approx(row / 10)
+        assert candidate.T_base_tool[:2, :2] == pytest.approx(-np.eye(2), abs=1e-6)
+        assert candidate.gripper == 0.25
+    wrong = ["--state", "tool=observation.state:3", "--state", "gripper=observation.state:6"]
+    words = ["--vlm", "x", "--distortion", "10:3", "--out", str(tmp_path / "out"), "--topic", f"top={TOP}"]
+    assert main(["rescore", str(folder), *words, *wrong]) == 1
+    assert "has no tool there; expected 6 numbers from number 3" in capsys.readouterr().err
+    assert main(["rescore", str(folder), *words, "--state", "tool=state", "--state", "gripper=x"]) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from embodied_iqa.data.database.sources.recorded import Sampling
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import cameras_of
 from embodied_iqa.data.frames.dataset_frames import DatasetFrames
+from embodied_iqa.data.frames.dataset_states import DatasetStates
 from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.stored_images import Frames, StoredImage, UnreadableImage
@@ -30,20 +31,22 @@ _OPEN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An image: its name, camera, time and task, or why it cannot be read."""
+    """An image: its name, camera, time and task, or why it cannot be read; tool and gripper if known."""
 
     name: str
     view: View
     stamp_ns: int
     task: str
     fault: str = ""
+    T_base_tool: tuple[float, ...] | None = None
+    gripper: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FramesSource:
-    """Images of one data set or video, with its tasks. Cameras, tool and gripper are not known.
+    """Images of one data set or video, with its tasks. Nothing is known of its cameras.
 
-    The state of a data set's robot is in units of its own, and is not taken for a pose.
+    The state of a data set's robot is in units of its own: it is a pose where the sampling says so.
 
     Attributes:
         path: The data set or video.
@@ -61,6 +64,9 @@ class FramesSource:
             expected = "a LeRobot data set or a video"
             raise InputError(f"{self.path} is another source", expected=expected, got=frames.kind)
         places = tuple(_sampled(frames, _cameras_of(frames, self.sampling.topics), self.sampling))
+        if isinstance(frames, DatasetFrames) and self.sampling.states.has_pose:
+            states = DatasetStates(frames.dataset, self.sampling.states)
+            places = tuple(_with_state(place, states) for place in places)
         if not any(place.task for place in places):
             raise InputError(f"{self.path} has no tasks", expected="--task WORDS")
         object.__setattr__(self, "places", places)
@@ -101,8 +107,8 @@ class FramesSource:
             real=True,
             view=place.view,
             frames={place.view: Frame(place.view, place.stamp_ns, rgb, None, None)},
-            T_base_tool=None,
-            gripper=None,
+            T_base_tool=None if place.T_base_tool is None else np.array(place.T_base_tool).reshape(4, 4),
+            gripper=place.gripper,
             tasks=(task,),
             instruction=place.task,
         )
@@ -130,6 +136,15 @@ def _sampled(frames: Frames, cameras: Mapping[str, View], sampling: Sampling) ->
             continue
         next_ns[scene] = stamp_ns + max(1, step_ns)
         yield _Place(image.name, cameras[image.topic], stamp_ns, sampling.task or image.task or "")
+
+
+def _with_state(place: _Place, states: DatasetStates) -> _Place:
+    if place.fault:
+        return place
+    state = states.at(place.stamp_ns)
+    if state.T_base_tool is None or state.gripper is None:
+        return place
+    return replace(place, T_base_tool=tuple(state.T_base_tool.ravel().tolist()), gripper=state.gripper)
 
 
 def _listed(frames: Frames, topics: Sequence[str]) -> Iterator[StoredImage | UnreadableImage]:
