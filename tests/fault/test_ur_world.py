@@ -36,6 +36,8 @@ class LiveWorld(threading.Thread):
         self.world = World(make_scene(0, arm=arm))
         self.robot = EmulatedRobot(self.world, IP, TICK_NS, lambda: EPOCH_NS + self.world.time_ns)
         self.passing = threading.Event()
+        self.judging = threading.Event()
+        """The world runs, and waits for a verdict of the gate."""
         self.unanswered = 0
         self._slices = 0
         self._listened = threading.Condition()
@@ -44,6 +46,10 @@ class LiveWorld(threading.Thread):
     def run(self) -> None:
         while not self._ending.is_set():
             passing = self.passing.is_set()
+            if passing and self.judging.is_set():
+                self.robot.wait()
+                self._ending.wait(0.004)
+                continue
             self.robot.step(passing=passing)
             self._listen() if passing else self.robot.listen(0.004)
         self.robot.close()
@@ -136,6 +142,27 @@ def test_world_waits_for_every_answer_and_every_state_is_seen(world: LiveWorld, 
     assert world.unanswered == late
     apart = np.abs(np.array(arm.state.q_rad) - targets[-3]).max()
     assert apart < 0.005
+
+
+def test_an_arm_that_was_stopped_is_armed_again_while_the_world_waits_for_a_verdict(
+    world: LiveWorld, arm: UrArm
+) -> None:
+    """The commands of arming are answered by the controller's program, however long the gate takes."""
+    arm.rearm("test")
+    q_rad = np.array(arm.state.q_rad)
+    world.passing.set()
+    _each_state(arm, 20, lambda number: arm.stream(q_rad + 0.002 * number))
+    arm.stop("a hostile action")
+    _each_state(arm, 60, lambda _: arm.idle())
+    world.judging.set()
+    before_ns = world.world.time_ns
+    arm.rearm("again")
+    assert arm.is_armed
+    assert abs(world.world.time_ns - before_ns) <= TICK_NS, "one step may have been under way"
+    world.judging.clear()
+    held = np.array(arm.state.q_rad)
+    _each_state(arm, 30, lambda number: arm.stream(held + 0.002 * number))
+    assert np.abs(np.array(arm.state.q_rad) - held).min() > 0.02
 
 
 def test_idle_driver_keeps_the_world_going(world: LiveWorld, arm: UrArm) -> None:

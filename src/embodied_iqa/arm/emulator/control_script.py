@@ -64,6 +64,11 @@ class ControlScript:
             self._background = None
         return True
 
+    @property
+    def is_streaming(self) -> bool:
+        """Whether a motion goes on that no command has to be answered for."""
+        return self.stream is not None or self._background is not None
+
     def clear_motion(self) -> None:
         """Drop all motions; the program continues."""
         self.stream = self._background = None

@@ -72,12 +72,19 @@ class Controller:
         self._program: ControlScript | None = None
         self._kicked_ns = 0
         self._watchdog_margin_s = watchdog_margin_s
+        self._is_held_up = False
         self._kick_register = ""
 
     @property
     def is_playing(self) -> bool:
         """Whether a program runs."""
         return self._program is not None
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the arm stands still and its program moves it nowhere."""
+        is_streaming = self._program is not None and self._program.is_streaming
+        return self.machine.reference.is_resting and not is_streaming and not self._is_held_up
 
     @property
     def silence_s(self) -> float | None:
@@ -104,6 +111,7 @@ class Controller:
         self.time_ns += self.firmware.tick_ns
         self._check_watchdog(passing=passing)
         self._run_program()
+        self._is_held_up = not passing and not self.is_resting
         if passing:
             self._move()
         elif self._program is not None:

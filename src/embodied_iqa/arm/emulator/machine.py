@@ -39,6 +39,11 @@ class Reference:
         self.qd_radps = np.zeros(6)
         self._next: Array | None = None
 
+    @property
+    def is_resting(self) -> bool:
+        """Whether it stands still and has no new target."""
+        return self._next is None and not self.qd_radps.any()
+
     def follow(self, q_rad: Array) -> None:
         """Be at ``q_rad`` at the end of this tick."""
         self._next = q_rad

@@ -187,7 +187,12 @@ class SimNode(BaseNode[SimParameters]):
 
     def _await_leases(self, stamp_ns: int, spin: Spin) -> None:
         spin(0.0)
-        self._await([*self.config.views], stamp_ns, lambda seconds: self._listen(seconds, spin))
+
+        def listen(seconds: float) -> None:
+            spin(min(seconds, _SLICE_S))
+            self._robot.wait()
+
+        self._await([*self.config.views], stamp_ns, listen)
 
     def _await_driver(self, now_ns: int, spin: Spin) -> None:
         robot = self._robot

@@ -121,6 +121,12 @@ class ArmParameters:
             self.gripper is GripperKind.ROBOTIQ and self.ur.gripper.port != 0
         )
 
+    @property
+    def in_cell(self) -> ArmModel:
+        """Model of the arm in the simulated cell; a UR5 where another arm moves, or none."""
+        is_named = self.robot.is_simulated and self.model is not ArmModel.UNSET
+        return self.model if is_named else ArmModel.UR5
+
     def check_model(self) -> ArmModel:
         """Return the model of the arm that moves.
 

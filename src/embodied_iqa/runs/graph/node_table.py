@@ -18,7 +18,6 @@ from embodied_iqa.arm.horizon_options import Horizon
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import build, named, parameters_of
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.models.subjects.actions.real_arm import refuse_real_arm
@@ -194,11 +193,9 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
         refuse_real_arm(vla.subject)
     _check_camera(graph.camera_node, robot)
     has_arm = robot is not RobotKind.NONE
-    in_cell = ArmModel.UR5
     if has_arm:
-        model = graph.arm_node.check_model()
-        graph.arm_node.timed_controller(model)
-        in_cell = model if robot.is_simulated else in_cell
+        graph.arm_node.timed_controller(graph.arm_node.check_model())
+    in_cell, is_stored = graph.arm_node.in_cell, source.kind is CameraKind.STORED
     controller = replace(graph.arm_node.controller, horizon=vla.horizon)
     trial = replace(
         graph.trial_node,

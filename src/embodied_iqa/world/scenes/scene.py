@@ -204,8 +204,7 @@ def make_scene(seed: int, instruction: Instruction | None = None, arm: ArmModel 
     )
     background = list(Background)[rng.integers(len(Background))]
     circles = [(item.x_m, item.y_m, item.shape.radius_m) for item in objects]
-    clutter = draw_clutter(rng, circles)
-    return Scene(seed, objects, light, background, (red, green, blue), clutter, arm)
+    return Scene(seed, objects, light, background, (red, green, blue), draw_clutter(rng, circles), arm)
 
 
 def draw_instruction(verb: Verb, seed: int) -> Instruction:

@@ -13,10 +13,13 @@ from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.emulator import Emulator
 from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.arm.robot.ur.options import CB3_RATE_HZ
+from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.world.simulation.world import World
 
+_IDLE_S: Final = 0.05
+"""Between two steps while the world waits for others: each wakes the driver, and they need the processor."""
 _TICK_NS: Final = round(SECOND_NS / CB3_RATE_HZ)
 
 
@@ -30,13 +33,21 @@ class EmulatedRobot:
         ip: Loopback address.
         tick_ns: Period of the world's steps: 8 ms, that of a CB3.
         clock_ns: Returns the simulated time, which drivers read in a register.
+        clock: Of the pauses between steps while the world waits.
 
     Raises:
         UsageError: Another period.
         InputError: The address is in use.
     """
 
-    def __init__(self, world: World, ip: str, tick_ns: int, clock_ns: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        world: World,
+        ip: str,
+        tick_ns: int,
+        clock_ns: Callable[[], int],
+        clock: Clock = MONOTONIC,
+    ) -> None:
         if tick_ns != _TICK_NS:
             raise UsageError(
                 "the controller of a UR5 has another state_rate_hz",
@@ -49,6 +60,7 @@ class EmulatedRobot:
         self._controller = Controller(firmware, world, unlock_after_s=0.0, geometry=model.geometry)
         self._controller.world_clock_ns = clock_ns
         self._emulator = Emulator(self._controller, ip)
+        self._clock, self._idle_at_s = clock, 0.0
         self._loop = asyncio.new_event_loop()
         self._loop.run_until_complete(self._emulator.start())
 
@@ -69,6 +81,17 @@ class EmulatedRobot:
     def listen(self, seconds: float) -> None:
         """Serve clients until the newest state is answered, at most so long."""
         self._loop.run_until_complete(self._emulator.listen(seconds))
+
+    def wait(self) -> None:
+        """Serve clients while the world waits for others than the driver, and time stands still.
+
+        A program that moves nothing handles commands nevertheless: an arm that has stopped can be armed
+        again, however long the world waits.
+        """
+        if self._clock.now_s() >= self._idle_at_s and self._controller.is_resting:
+            self._idle_at_s = self._clock.now_s() + _IDLE_S
+            self.step(passing=False)
+        self.listen(0.0)
 
     def step(self, *, passing: bool) -> None:
         """Do one step; if time is ``passing``, the world advances by it."""

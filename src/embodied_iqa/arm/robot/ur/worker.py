@@ -55,14 +55,22 @@ class UrWorker:
         self._states.setblocking(False)
         self._session = session
         self._moving: int | None = None
+        self._executing = threading.Event()
 
     def watch_state(self) -> None:
-        """Send every new state until the connection is lost, then exit."""
-        sent_s = math.nan
+        """Send every new state until the connection is lost, then exit.
+
+        While a request is executed, the driver's answers wait in the other thread, and a simulated world for
+        them: most requests need its next steps. So this thread acknowledges states meanwhile.
+        """
+        sent_s = acknowledged_s = math.nan
         poll_s = min(0.25 / self._session.options.rate_hz, 0.001)
         tick = threading.Event()
         while self._session.is_connected:
             now_s = self._session.controller_s
+            if self._executing.is_set() and acknowledged_s != sent_s:
+                acknowledged_s = sent_s
+                self._session.acknowledge(sent_s)
             if now_s == sent_s:
                 tick.wait(poll_s)
                 continue
@@ -102,11 +110,14 @@ class UrWorker:
             self._execute(Request.unpack(message))
 
     def _execute(self, request: Request) -> None:
+        self._executing.set()
         try:
             continues = self._session.execute(request)
         except (RuntimeError, ValueError, OSError) as error:
             self._reply(Reply(request.number, str(error) or type(error).__name__))
             return
+        finally:
+            self._executing.clear()
         if continues:
             self._moving = request.number
         else:
