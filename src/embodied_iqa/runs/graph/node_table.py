@@ -45,7 +45,6 @@ _NEWEST: Final = "newest_only"
 _CALIBRATION: Final = "calibration"
 _REAL_RUN_S: Final = 120.0
 
-
 UNINTERRUPTED: Final = ("env", "--block-signal=INT")
 """In front of a command of this package: it handles Ctrl-C as soon as its interpreter has started."""
 
@@ -195,8 +194,7 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     has_arm = robot is not RobotKind.NONE
     if has_arm:
         graph.arm_node.timed_controller(graph.arm_node.check_model())
-    in_cell, is_stored = graph.arm_node.in_cell, source.kind is CameraKind.STORED
-    controller = replace(graph.arm_node.controller, horizon=vla.horizon)
+    in_cell, controller = graph.arm_node.in_cell, replace(graph.arm_node.controller, horizon=vla.horizon)
     trial = replace(
         graph.trial_node,
         simulated=robot.is_simulated,

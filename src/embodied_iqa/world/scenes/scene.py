@@ -171,7 +171,7 @@ def make_scene(seed: int, instruction: Instruction | None = None, arm: ArmModel 
         instruction: If given, the scene contains its objects, and no others of their colours but look-alikes:
             for each object whose mark or size it names, one of the same kind and colour that differs only
             in its mark, or only in its size. Without an instruction, most scenes have such a pair too.
-        arm: Which arm stands at the table; nothing else depends on it.
+        arm: Which arm stands at the table.
     """
     if seed < 0:
         raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=seed)
@@ -193,9 +193,8 @@ def make_scene(seed: int, instruction: Instruction | None = None, arm: ArmModel 
     )
     tint = np.array(TABLE_RGB) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
     red, green, blue = (float(value) for value in np.clip(tint, 0.0, 1.0))
-    brightness = float(rng.uniform(0.85, 1.12))
     light = Light(
-        brightness,
+        float(rng.uniform(0.85, 1.12)),
         azimuth_rad=float(rng.uniform(-0.9, 0.9)),
         warmth=float(rng.uniform(-1.0, 1.0)),
         tilt=float(rng.uniform(0.1, 0.7)),
