@@ -53,7 +53,7 @@ FILE_ENDINGS = (
     "txt",
     "yaml",
 )
-NOT_PARAMETERS = {"datasets.load_dataset", "header.stamp", "torchvision.models"}
+NOT_PARAMETERS = {"datasets.load_dataset", "header.stamp", "observation.state", "torchvision.models"}
 
 
 @cache
