@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
@@ -21,7 +22,11 @@ from embodied_iqa.cli.stored_options import add_stored_options, refuse_stored_op
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
+from embodied_iqa.data.database.sources.candidate import ReferenceSource
+from embodied_iqa.data.database.sources.framed import FramesSource
+from embodied_iqa.data.database.sources.recorded import Sampling
 from embodied_iqa.data.database.store import is_database
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
@@ -40,7 +45,7 @@ from embodied_iqa.runs.graph.node_table import resolve
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    sources = "a database with scores of the policy, or recordings of clean images"
+    sources = "a database with scores of the policy, recordings of clean images, or a LeRobot data set"
     add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
     add("--camera", required=True, metavar="VIEW", help="name of a camera")
     add("--policy", required=True, metavar="NAME", help="VLA whose loss is predicted")
@@ -124,20 +129,54 @@ def _database(arguments: argparse.Namespace) -> Path:
         return sources[0]
     reference = parse_vla(arguments.policy)
     check_backend(reference)
-    files = recording_files(sources)
-    scenes, promise = len(files), Promise(arguments.risk, arguments.confidence)
-    split_scenes(map(str, files), promise, arguments.seed)  # refuse too few before the work
-    sampling = sampling_of(arguments, files[0])
-    source = RecordingsSource(files, parse_view(arguments.camera), arguments.tasks, sampling)
+    source = _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
     options = BuildOptions(
         (reference,), engine=EngineOptions(workers=arguments.workers), vla=graph.vla_node.options
     )
     database: Path = arguments.out.with_suffix("") / "database"
     with ProgressBars() as bars:
-        plan = BuildPlan(source.count or scenes, source, arguments.seed)
+        plan = BuildPlan(source.count or 1, source, arguments.seed)
         build(database, plan, options, BuildProgress(bars))
     return database
+
+
+def _recordings(arguments: argparse.Namespace) -> ReferenceSource:
+    """Return the frames of recordings, each of them a scene."""
+    files = recording_files(arguments.sources)
+    _refuse_few(arguments, map(str, files))
+    sampling = sampling_of(arguments, files[0])
+    if arguments.tasks is not None or sampling.task:
+        _require_states(arguments, sampling)
+    return RecordingsSource(files, parse_view(arguments.camera), arguments.tasks, sampling)
+
+
+def _episodes(arguments: argparse.Namespace) -> ReferenceSource:
+    """Return the images of a data set, of which each episode is a scene."""
+    (path,), view = arguments.sources, parse_view(arguments.camera)
+    if arguments.tasks is not None:
+        raise UsageError("--tasks is of recordings", expected="--task, or the tasks of the data set")
+    dataset, sampling = LeRobotDataset(path), sampling_of(arguments, path)
+    named = sampling.topics or dataset.views()
+    if view not in named:
+        raise InputError(f"{path} has no camera {view}", expected="--topic", available=dataset.keys)
+    _refuse_few(arguments, (str(episode.index) for episode in dataset.episodes))
+    _require_states(arguments, sampling)
+    return FramesSource(path, replace(sampling, topics={view: named[view]}))
+
+
+def _require_states(arguments: argparse.Namespace, sampling: Sampling) -> None:
+    """Refuse a policy where no decision of a trial says where the tool was."""
+    if not sampling.states.has_pose:
+        raise UsageError(
+            f"{arguments.policy} needs the pose of the tool and the gripper, which are not known",
+            expected="--state tool=TOPIC and --state gripper=TOPIC",
+        )
+
+
+def _refuse_few(arguments: argparse.Namespace, scenes: Iterable[str]) -> None:
+    """Refuse too few scenes before the work."""
+    split_scenes(scenes, Promise(arguments.risk, arguments.confidence), arguments.seed)
 
 
 def _print(fitted: FittedGate) -> None:

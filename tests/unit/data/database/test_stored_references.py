@@ -186,6 +186,10 @@ def test_states_of_a_data_set_are_a_pose_where_the_user_says_so(
         assert candidate.T_base_tool[0, 3] == pytest.approx(row / 10)
         assert candidate.T_base_tool[:2, :2] == pytest.approx(-np.eye(2), abs=1e-6)
         assert candidate.gripper == 0.25
+    fit = ["gate", "fit", str(folder), "--camera", "top", "--policy", "panel-vla-query"]
+    fit += ["--judge", "metric:niqe", "--out", str(tmp_path / "gate.yaml")]
+    assert main([*fit, "--risk", "0.25"]) == 1
+    assert "too few scenes" in capsys.readouterr().err
     wrong = ["--state", "tool=observation.state:3", "--state", "gripper=observation.state:6"]
     words = ["--vlm", "x", "--distortion", "10:3", "--out", str(tmp_path / "out"), "--topic", f"top={TOP}"]
     assert main(["rescore", str(folder), *words, *wrong]) == 1
