@@ -105,6 +105,7 @@ def collect(
 
     Raises:
         InputError: A camera gives no image at all, or the disk is full.
+        KeyboardInterrupt: Before every camera has given an image.
     """
     taking = _Taking(source.views, folder, plan, clock.now_s())
     try:
@@ -119,6 +120,8 @@ def collect(
                 taking.take(found, clock.now_s())
             show(taking.seconds(clock.now_s()), taking.images)
     except KeyboardInterrupt:
+        if not taking.is_begun:
+            raise  # there is a camera without an image
         return Collected(dict(taking.images), "interrupted")
     return Collected(dict(taking.images), "" if ended == _DONE else ended)
 

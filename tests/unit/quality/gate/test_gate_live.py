@@ -83,6 +83,16 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert len(list((tmp_path / TOP).iterdir())) == found.images[TOP] > 0
 
 
+def test_ctrl_c_before_every_camera_has_an_image_calibrates_nothing(tmp_path: Path) -> None:
+    def script(call: int) -> View:
+        if call == 5:
+            raise KeyboardInterrupt
+        return TOP
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, script)
+
+
 def test_a_camera_that_gives_nothing_is_an_error_and_one_that_ceases_ends_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no image of the wrist camera for 10 s"):
         run(tmp_path, lambda _: TOP)
