@@ -22,7 +22,6 @@ from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import parse_distortion
-from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -206,7 +205,7 @@ def _run_with_progress(
         done = 0
         for plan, folders in sessions:
             bars.update("trial", done, total, title="starting the graph")
-            attended = plan.graph.arm_node.robot is RobotKind.UR5
+            attended = plan.graph.arm_node.robot.is_real
             person = person_at_terminal(bars) if attended else None
             show = partial(_show, bars, done, folders)
             remarks += run_session(plan, folders, run_folder, show, person, wants_end=end_key())

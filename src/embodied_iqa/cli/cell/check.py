@@ -25,7 +25,6 @@ from embodied_iqa.runs.cell.cell_check import (
     hand_eye_check,
     tool_pose,
 )
-from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -104,7 +103,7 @@ def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
 
 def _policy_check(graph: GraphParameters) -> CellCheck:
     subject = graph.vla_node.subject
-    if subject.simulation_only and graph.arm_node.robot is RobotKind.UR5:
+    if subject.simulation_only and graph.arm_node.robot.is_real:
         found = f"{subject.text} is for simulation only"
         return CellCheck("policy", found, "vla_node.subject for this arm, which answers", is_ok=False)
     ready = check_readiness(subject.text)

@@ -39,7 +39,6 @@ from embodied_iqa.runs.experiment.experiment_plan import (
 )
 from embodied_iqa.runs.experiment.folder import ExperimentFolder, opened_experiment, read_experiment
 from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
-from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -250,7 +249,7 @@ def _resolved(
         policies=subjects,
         namespace=parse_namespace(arguments.namespace),
     )
-    if graph.arm_node.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
+    if graph.arm_node.robot.is_real and not (arguments.ros and arguments.gate):
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate", got="one of them is missing"
         )
@@ -301,7 +300,7 @@ def _runs(
 
     environment.prepare_environment()
     environment.require_ros()
-    person = person_at_terminal(bars) if graph.arm_node.robot is RobotKind.UR5 else None
+    person = person_at_terminal(bars) if graph.arm_node.robot.is_real else None
     from embodied_iqa.live.ros.experiment_session import run_on_graph
 
     rows: _Runs = run_on_graph(

@@ -59,7 +59,8 @@ def _executions(arguments: argparse.Namespace, results: VlaResults) -> tuple[Exe
         relation = Relation.SIMULATED if arguments.simulated else Relation.REAL
         return s2d.executions_of_csv(path), relation
     parameters = _parameters(path)
-    is_real = parameters.get("arm_node.robot") == RobotKind.UR5
+    robot = parameters.get("arm_node.robot")
+    is_real = any(kind.is_real for kind in RobotKind if kind == robot)
     runs: list[RunRow] = [row for file in sorted(path.glob(_REFERENCES)) for row in read_rows(file)]
     relation = Relation.REAL if is_real else Relation.SIMULATED
     return s2d.executions_of_runs(results, runs), relation

@@ -34,6 +34,11 @@ class RobotKind(StrEnum):
         """Whether the arm lives in the simulated world."""
         return self is RobotKind.SIM
 
+    @property
+    def is_real(self) -> bool:
+        """Whether it can hurt somebody: every arm that is not the simulated one, also one to come."""
+        return self not in {RobotKind.SIM, RobotKind.NONE}
+
 
 class ArmDriver(StrEnum):
     """Driver of a real arm."""
@@ -111,7 +116,7 @@ class ArmParameters:
     def arm_frames(self) -> FramePublishing:
         """Whether the node publishes frames: another driver has its own, unless they are asked for."""
         wanted = self.frames.publish
-        is_driven = self.robot is RobotKind.UR5 and self.driver is ArmDriver.ROS2_CONTROL
+        is_driven = self.robot.is_real and self.driver is ArmDriver.ROS2_CONTROL
         return FramePublishing.OFF if is_driven and wanted is FramePublishing.AUTO else wanted
 
     @property
@@ -134,7 +139,7 @@ class ArmParameters:
             UsageError: That of a real arm is unset, the simulated arm does not reach the table of the cell
                 or has an address at which a real one could answer, or the limits do not go with the model.
         """
-        if self.robot is RobotKind.UR5 and self.model is ArmModel.UNSET:
+        if self.robot.is_real and self.model is ArmModel.UNSET:
             raise UsageError(
                 "arm_node.model is not set, and a real arm is not moved by guess",
                 expected="the model on its nameplate",
@@ -176,7 +181,7 @@ class ArmParameters:
         Raises:
             UsageError: The period is set for a real arm, or that of another driver is too short.
         """
-        if self.robot is not RobotKind.UR5:
+        if not self.robot.is_real:
             return self.controller
         if self.controller.dt_s != ControllerOptions().dt_s:
             raise UsageError(

@@ -188,7 +188,7 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     if robot.is_simulated:
         check_rates(graph.sim_node, graph.arm_node)
     check_leases(graph)
-    if robot is RobotKind.UR5 and vla.subject.simulation_only and not only_reads:
+    if robot.is_real and vla.subject.simulation_only and not only_reads:
         refuse_real_arm(vla.subject)
     _check_camera(graph.camera_node, robot)
     has_arm = robot is not RobotKind.NONE

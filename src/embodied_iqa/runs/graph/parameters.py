@@ -29,7 +29,7 @@ from embodied_iqa.models.subjects.subject_options import (
 )
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.quality.gate.judge import GateOptions
-from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters, RobotKind
+from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 
@@ -338,7 +338,7 @@ class GraphParameters:
     def shares_domain(self) -> bool:
         """Whether cameras or the driver of the arm are other people's nodes."""
         arm = self.arm_node
-        is_driven = arm.robot is RobotKind.UR5 and arm.driver is ArmDriver.ROS2_CONTROL
+        is_driven = arm.robot.is_real and arm.driver is ArmDriver.ROS2_CONTROL
         return self.camera_node.source is CameraSource.TOPIC or is_driven
 
     def values(self) -> dict[str, dict[str, Scalar]]:

@@ -15,7 +15,6 @@ from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.quality.gate.judges import shared_judge
-from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
 from embodied_iqa.runs.graph.camera_sources import CameraKind
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -200,7 +199,7 @@ def check_subjects(graph: GraphParameters) -> GraphParameters:
     check_backend(vlm.subject)
     check_backend(vla.subject)
     check_cameras(vla.subject.text, cameras_of(vla.subject), graph.camera_node.views)
-    if graph.arm_node.robot is RobotKind.UR5:
+    if graph.arm_node.robot.is_real:
         arm = graph.arm_node
         check_real_arm(vla.subject, vla.options, arm.model, arm.tool_length_m)
     return graph

@@ -9,7 +9,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.judgement import JudgeKind
-from embodied_iqa.runs.graph.arm_parameters import ArmParameters
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters, RobotKind
 from embodied_iqa.runs.graph.node_table import nodes_of, nodes_with, resolve
 from embodied_iqa.world.scenes.dimensions import CELL_ARMS
 
@@ -21,6 +21,10 @@ def _names(overrides: dict[str, str]) -> set[str]:
 def test_the_simulated_arm_lives_in_the_world() -> None:
     assert "sim_node" in _names({"arm_node.robot": "sim"})
     assert resolve(overrides={"arm_node.robot": "sim"}).trial_node.simulated
+
+
+def test_every_arm_but_the_simulated_one_is_guarded_as_a_real_one() -> None:
+    assert [kind for kind in RobotKind if not kind.is_real] == [RobotKind.SIM, RobotKind.NONE]
 
 
 def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
