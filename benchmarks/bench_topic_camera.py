@@ -1,9 +1,11 @@
-"""A foreign best-effort camera, 720p at 30 Hz: from its publish call to the image that camera_node publishes.
+"""A foreign best-effort camera, 720p at 30 Hz: from its publish call to camera_node's image, or to the lease.
 
 The image passes real Fast DDS twice. Beside it, its peer: the same message, heard by a subscription of this
-process without camera_node.
+process without camera_node and decoded as there. The lease passes camera_node, distortion_node and gate_node;
+the goal is 25 ms at the 99th percentile and no image without a lease. The load of the machine is printed.
 
 python benchmarks/bench_topic_camera.py --seconds 60 --json build/bench_topic_camera.json
+python benchmarks/bench_topic_camera.py --lease --encoding rgb8 --seconds 60 --json build/bench_lease.json
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from embodied_iqa_msgs.msg import GateLease
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image
 
+from embodied_iqa.imaging.images.encodings import RawImage, rgb_of
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
-from embodied_iqa.live.ros.conversion import header_of
+from embodied_iqa.live.ros.conversion import header_of, ns_of
 from embodied_iqa.live.ros.environment import prepare_environment
-from embodied_iqa.live.ros.qos import IMAGE, SENSOR
+from embodied_iqa.live.ros.qos import IMAGE, SENSOR, STATE
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -39,6 +43,7 @@ P = [*K[:3], 0.0, *K[3:6], 0.0, *K[6:], 0.0]
 LENS = CameraInfo(
     width=WIDTH, height=HEIGHT, distortion_model="plumb_bob", d=[-0.05, 0.06, 0.001, -0.002, -0.02], k=K, p=P
 )
+CHAIN = ["camera_node", "distortion_node", "gate_node"]
 KINDS = {"rgb8": 3, "bgr8": 3, "bayer_rggb8": 1, "yuyv": 2}
 
 
@@ -50,8 +55,22 @@ class Arrivals:
 
     def take(self, cdr: bytes) -> None:
         """Note the arrival of a message."""
-        stamp_ns = stamp_from_cdr(cdr)
-        self.delay_ms[stamp_ns] = (time.time_ns() - stamp_ns) / 1e6
+        self.note(stamp_from_cdr(cdr))
+
+    def note(self, stamp_ns: int) -> None:
+        """Note what was asked for of an image, at its first arrival."""
+        self.delay_ms.setdefault(stamp_ns, (time.time_ns() - stamp_ns) / 1e6)
+
+    def take_lease(self, lease: GateLease) -> None:
+        """Note the arrival of a lease."""
+        self.note(ns_of(lease.header.stamp))
+
+    def take_decoded(self, image: Image) -> None:
+        """Note a message that is an array now, as in a node of a few lines."""
+        data, is_bigendian = memoryview(image.data), bool(image.is_bigendian)
+        size = image.width, image.height
+        rgb_of(RawImage(*size, image.encoding, is_bigendian, image.step, data, data.nbytes))
+        self.note(ns_of(image.header.stamp))
 
     def summary(self, sent: list[int]) -> dict[str, float]:
         """Return how many of the images were lost, and the delays of the others."""
@@ -63,8 +82,8 @@ class Arrivals:
         return found
 
 
-def measure(encoding: str, seconds: float, *, rectify: bool) -> dict[str, dict[str, float]]:
-    """Return delays and losses through camera_node, and of the peer."""
+def measure(encoding: str, seconds: float, *, rectify: bool, to_lease: bool) -> dict[str, dict[str, float]]:
+    """Return delays and losses through camera_node or to the lease, and of the peer."""
     overrides = {
         "arm_node.robot": "none",
         "camera_node.source": "topic",
@@ -76,11 +95,15 @@ def measure(encoding: str, seconds: float, *, rectify: bool) -> dict[str, dict[s
     domain = 60 + os.getpid() % 40
     with (
         tempfile.TemporaryDirectory() as name,
-        RosGraph(domain, Path(name), ["camera_node"], overrides) as graph,
+        RosGraph(domain, Path(name), CHAIN if to_lease else CHAIN[:1], overrides) as graph,
     ):
         through, peer = Arrivals(), Arrivals()
-        graph.node.create_subscription(Image, "/camera/top/image_raw", through.take, IMAGE, raw=True)
-        graph.node.create_subscription(Image, "/top/image_raw", peer.take, SENSOR, raw=True)
+        if to_lease:
+            graph.activate("gate_node")
+            graph.node.create_subscription(GateLease, "/gate/lease", through.take_lease, STATE)
+        else:
+            graph.node.create_subscription(Image, "/camera/top/image_raw", through.take, IMAGE, raw=True)
+        graph.node.create_subscription(Image, "/top/image_raw", peer.take_decoded, SENSOR)
         infos = graph.publisher(CameraInfo, "/top/camera_info", FOREIGN)
         images = graph.publisher(Image, "/top/image_raw", FOREIGN, listeners=2)
         image = Image(width=WIDTH, height=HEIGHT, encoding=encoding, step=step, data=data)
@@ -99,26 +122,35 @@ def measure(encoding: str, seconds: float, *, rectify: bool) -> dict[str, dict[s
             pause.wait(max(0.0, began + number / RATE - time.monotonic()))
             sent.append(shoot())
         pause.wait(1.0)
-        return {"camera_node": through.summary(sent), "peer": peer.summary(sent)}
+        return {"lease" if to_lease else "camera_node": through.summary(sent), "peer": peer.summary(sent)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each kind of image")
     parser.add_argument("--encoding", choices=KINDS, action="append", help="default: all")
+    parser.add_argument("--lease", action="store_true", help="to the lease of gate_node")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     prepare_environment()
     results: dict[str, dict[str, dict[str, float]]] = {}
+    began_load = os.getloadavg()[0]
     print(f"foreign best-effort camera, {WIDTH}x{HEIGHT} at {RATE} Hz, {arguments.seconds:g} s each")
     cases = [(encoding, rectify) for encoding in arguments.encoding or KINDS for rectify in (False, True)]
     for encoding, rectify in cases:
         name = f"{encoding}{', rectified' if rectify else ''}"
-        results[name] = measure(encoding, arguments.seconds, rectify=rectify)
+        results[name] = measure(encoding, arguments.seconds, rectify=rectify, to_lease=arguments.lease)
         for who, numbers in results[name].items():
             print(
                 f"  {name:<24}{who:<14}" + "  ".join(f"{key} {value:.1f}" for key, value in numbers.items())
             )
+        ours, peer = results[name].values()
+        if ours.get("p99 [ms]") and peer.get("p99 [ms]"):
+            ours["p99 / peer"] = ours["p99 [ms]"] / peer["p99 [ms]"]
+            print(f"  {'':<24}{'p99 beside the peer':<20}{ours['p99 / peer']:.1f}")
+    load = {"before": began_load, "after": os.getloadavg()[0], "processors": float(os.cpu_count() or 1)}
+    print(f"load average {load['before']:.1f} to {load['after']:.1f} on {load['processors']:.0f} processors")
+    results["machine"] = {"load": load}
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
