@@ -249,3 +249,17 @@ def test_a_gap_is_longer_than_its_limit(more_ns: int, verdict: Verdict) -> None:
     results = run([PASS, PASS, HOLD], stamps_ns=[0, 1, 1 + gap_ns])
     assert results[-1][0].verdict is verdict
     assert GateState().good_in_a_row == 0
+
+
+@given(sequences, st.integers(1, 39))
+def test_a_gap_fails_closed(verdicts: list[Verdict], cut: int) -> None:
+    """What the gate forgets permits nothing: the arm has stood since long before the frame after a gap."""
+    config, cut = GateOptions(), min(cut, len(verdicts) - 1)
+    gap_ns = round(config.reset_gap_ms * MS) + 1
+    stamps_ns = [k * PERIOD_NS + (gap_ns if k >= cut else 0) for k in range(len(verdicts))]
+    results = run(verdicts, config, stamps_ns)
+    ended_ns = max((lease.expires_ns for _, lease in results[:cut]), default=0) + config.lease.overrun_ns
+    assert cut == 0 or ended_ns < stamps_ns[cut]
+    quality, lease = results[cut]
+    assert lease.verdict is verdicts[cut], "it stands for itself: a single bad one is enough"
+    assert quality.frame_verdict is verdicts[cut]
