@@ -48,7 +48,7 @@ class LiveWorld(threading.Thread):
             passing = self.passing.is_set()
             if passing and self.judging.is_set():
                 self.robot.wait()
-                self._ending.wait(0.004)
+                self.robot.listen(0.004)
                 continue
             self.robot.step(passing=passing)
             self._listen() if passing else self.robot.listen(0.004)
