@@ -31,13 +31,17 @@ class ServoStream:
     """
 
     def __init__(self, target_rad: Array, time_s: float) -> None:
-        self.set_target(target_rad, time_s)
+        self.target_rad, self.is_new = target_rad, True
+        self._left_s = _finite(time_s)
 
     def set_target(self, target_rad: Array, time_s: float) -> None:
-        """Set a new target, to be reached in a time."""
-        self.target_rad = target_rad
+        """Set a target, to be reached in a time.
+
+        The program executes its command again in each tick: only another target begins another time.
+        """
+        if not np.array_equal(target_rad, self.target_rad):
+            self.target_rad, self._left_s = target_rad, _finite(time_s)
         self.is_new = True
-        self._left_s = time_s if math.isfinite(time_s) else 0.0
 
     def tick(self, machine: Machine) -> Array:
         """Return the next joint target."""
@@ -46,6 +50,10 @@ class ServoStream:
         self._left_s -= machine.tick_s
         step: Array = np.clip((self.target_rad - q) / ticks, -limit, limit)
         return q + step
+
+
+def _finite(time_s: float) -> float:
+    return time_s if math.isfinite(time_s) else 0.0
 
 
 class SpeedStream:

@@ -94,6 +94,17 @@ def test_servo_target_is_reached_in_one_tick_but_never_faster_than_joints_turn(b
     assert not bench.plant.qd_radps.any()
 
 
+def test_servo_target_is_reached_evenly_in_the_time_of_its_command(bench: Bench) -> None:
+    """The command stays in its register: the program executes it again in each tick."""
+    start = bench.plant.q_rad
+    for number in range(1, 4):
+        before = bench.plant.q_rad
+        bench.write(SERVO_J, [*(start + 0.002 * number), 0.5, 0.5, 0.008])
+        for tick in range(1, 5):
+            bench.ticks(1)
+            assert bench.plant.q_rad == pytest.approx(before + 0.0005 * tick, abs=1e-9)
+
+
 def test_speed_is_approached_with_the_acceleration_and_stopped(bench: Bench) -> None:
     bench.write(SPEED_J, [*([0.5] * 6), 1.0, 0.0])
     bench.ticks(100)
