@@ -200,8 +200,8 @@ def test_state_of_a_moving_gripper_is_that_of_the_same_step(world: LiveWorld) ->
 
 
 @pytest.mark.parametrize("tick_ns", [4_000_000, 2_000_000])
-def test_rate_that_is_not_that_of_a_ur5_is_refused(tick_ns: int) -> None:
-    with pytest.raises(UsageError, match="state_rate_hz; expected 125"):
+def test_rate_that_is_not_that_of_the_cell_is_refused(tick_ns: int) -> None:
+    with pytest.raises(UsageError, match=r"cell has another sim_node.state_rate_hz; expected 125"):
         EmulatedRobot(World(make_scene(0)), IP, tick_ns, lambda: 0)
 
 

@@ -50,7 +50,7 @@ class EmulatedRobot:
     ) -> None:
         if tick_ns != _TICK_NS:
             raise UsageError(
-                "the controller of a UR5 has another state_rate_hz",
+                "the simulated cell has another sim_node.state_rate_hz",
                 expected=f"{CB3_RATE_HZ:g}",
                 got=SECOND_NS / tick_ns,
             )
