@@ -30,7 +30,8 @@ def overlaid(rgb: NDArray[np.uint8], quality: ImageQuality) -> NDArray[np.uint8]
     """
     scale = min(1.0, _LARGEST_PX / max(rgb.shape[:2]))
     if scale < 1.0:
-        rgb = cv2.resize(rgb, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+        size = [max(1, round(scale * side)) for side in rgb.shape[1::-1]]  # a line of pixels stays one
+        rgb = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA)
     height, width, _ = rgb.shape
     shown = np.empty((height + _BAR_PX, width, 3), np.uint8)
     shown[_BAR_PX:] = rgb

@@ -29,3 +29,9 @@ def test_a_large_image_is_made_smaller_and_a_reason_is_written() -> None:
     assert plain.shape[1] == 640
     assert np.array_equal(plain[-360:], said[-360:])
     assert not np.array_equal(plain, said)
+
+
+@pytest.mark.parametrize(("size", "shown"), [((2000, 1), (640, 1)), ((1, 2000), (1, 640))])
+def test_a_line_of_pixels_is_shown(size: tuple[int, int], shown: tuple[int, int]) -> None:
+    height, width, _ = overlaid(np.zeros((*size, 3), np.uint8), quality(Verdict.HOLD, "too narrow")).shape
+    assert (height - 44, width) == shown
