@@ -68,11 +68,15 @@ class DatasetOutput:
     ) -> None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise InputError(f"{out} is not empty", expected="a new or empty folder for the data set")
+        place = out.resolve()  # where a link leads: a folder cannot take the name of a link
+        if place.is_mount() or place == Path.cwd():
+            raise InputError(f"{out} is a mount point or the working directory", expected="a folder in it")
         odd = [camera for camera in cameras if codec and (camera.width_px % 2 or camera.height_px % 2)]
         if odd:
             got = f"{odd[0].key} of {odd[0].width_px}x{odd[0].height_px}"
             raise InputError("a video has even sizes", expected="images without --video", got=got)
-        self._out, self._root = out, out.with_name(f".{out.name}{_PARTIAL}")
+        self._out, self._place = out, place
+        self._root = place.with_name(f".{place.name}{_PARTIAL}")
         self._cameras, self._fps, self._codec = tuple(cameras), fps, codec
         self._images = {camera.key: ImageCounts() for camera in cameras}
         self._numbers: dict[str, list[NDArray[np.float64] | None]] = {}
@@ -95,7 +99,7 @@ class DatasetOutput:
             shutil.rmtree(self._root, ignore_errors=True)  # of one that was killed
             self._root.mkdir(parents=True)
             yield
-            self._root.rename(self._out)
+            self._root.rename(self._place)
         except BaseException as error:
             shutil.rmtree(self._root, ignore_errors=True)
             if isinstance(error, OSError | pa.ArrowException):

@@ -72,6 +72,31 @@ def test_a_copy_has_the_images_and_the_bits_of_all_numbers(tmp_path: Path, layou
         }
 
 
+def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    disk, out = tmp_path / "disk", tmp_path / "copy"
+    disk.mkdir()
+    out.symlink_to(disk)
+    DatasetCopy(LeRobotDataset(write_dataset(tmp_path / "set")), out, lambda image: image.rgb).write()
+    assert out.is_symlink()
+    assert is_lerobot(disk)
+
+
+def test_a_folder_that_cannot_be_replaced_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, out = LeRobotDataset(write_dataset(tmp_path / "set")), tmp_path / "out"
+    out.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "is_mount", lambda path: path == out)
+        with pytest.raises(InputError, match=r"out is a mount point .* expected a folder in it"):
+            DatasetCopy(dataset, out, lambda image: image.rgb)
+    monkeypatch.chdir(out)
+    with pytest.raises(InputError, match=r"^\. is a mount point or the working directory"):
+        DatasetCopy(dataset, Path(), lambda image: image.rgb)
+    DatasetCopy(dataset, Path("copy"), lambda image: image.rgb).write()
+    assert [one.name for one in out.iterdir()] == ["copy"]
+
+
 def test_a_copy_has_the_layout_of_version_3(tmp_path: Path) -> None:
     source, out = write_dataset(tmp_path / "set", Layout("v2.1", "libx264")), tmp_path / "copy"
     DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
