@@ -146,16 +146,19 @@ class _Export:
         try:
             states = RobotStates(path, _topics(path, self._names)) if self._names else None
             with TrialReader(path) as reader:
-                if _cameras(reader, self._views) != self._cameras:
-                    expected = ", ".join(f"{one.key} {one.width_px}x{one.height_px}" for one in self._cameras)
-                    raise RecordingReadError(path, "has other cameras", expected=expected)
+                self._check_cameras(reader)
                 for run in trial.runs:
                     try:
                         self._write_run(reader, states, trial.task, run)
                     except RecordingReadError as error:
                         self.report.left_out.append(f"run {run.index}: {error}")
-        except InputError as error:
+        except RecordingReadError as error:  # not one of writing, which leaves half an episode
             self.report.left_out.append(str(error))
+
+    def _check_cameras(self, reader: TrialReader) -> None:
+        if _cameras(reader, self._views) != self._cameras:
+            expected = ", ".join(f"{one.key} {one.width_px}x{one.height_px}" for one in self._cameras)
+            raise RecordingReadError(reader.path, "has other cameras", expected=expected)
 
     def _write_run(self, reader: TrialReader, states: RobotStates | None, task: str, run: RunRecord) -> None:
         """Write an episode, unless the run is left out: its steps are counted before anything is written."""

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot.video_output import VideoFile
 from embodied_iqa.imaging.images.frame import View
 from trial_recording import NOISE, TASK, VIEWS, Recorder, image, stamp_ns, start_ns
 
@@ -105,3 +107,21 @@ def test_what_is_no_trial_is_left_out_and_named(tmp_path: Path, capsys: pytest.C
     words = ["--lerobot", str(tmp_path / "good"), "--successful"]
     assert main(["recording", "export", str(bags / "a.mcap"), *words]) == 0
     assert len(LeRobotDataset(tmp_path / "good").episodes) == 1
+
+
+def test_a_video_that_cannot_be_written_is_no_run_that_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added, add = [], VideoFile.add
+
+    def fill(video: VideoFile, rgb: NDArray[np.uint8]) -> None:
+        added.append(rgb)
+        if len(added) > FRAMES * len(VIEWS):  # in the second episode
+            raise InputError("cannot write top.mp4: No space left on device")
+        add(video, rgb)
+
+    monkeypatch.setattr(VideoFile, "add", fill)
+    words = ["--lerobot", str(tmp_path / "set"), "--video", "h264"]
+    assert main(["recording", "export", str(write(tmp_path / "trial.mcap")), *words]) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["trial.mcap"]
