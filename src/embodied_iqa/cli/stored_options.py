@@ -65,6 +65,34 @@ def refuse_stored_options(arguments: argparse.Namespace, why: str) -> None:
         raise UsageError(f"--{given} {why}")
 
 
+def refuse_unused(arguments: argparse.Namespace, sampling: Sampling) -> None:
+    """Refuse options that do nothing where a list or the decisions of a trial name the moments.
+
+    Raises:
+        UsageError: One is given, or two places of tasks.
+    """
+    if arguments.tasks is not None and sampling.task:
+        raise UsageError("tasks come from one place", expected="--tasks or --task")
+    if arguments.every is not None and not sampling.task:
+        raise UsageError("--every needs --task")
+    if arguments.state and arguments.tasks is None and not sampling.task:
+        raise UsageError("--state needs --task or --tasks: decisions of a trial know where the tool was")
+
+
+def refuse_half_a_state(sampling: Sampling) -> None:
+    """Refuse states from which the pose of the tool and the gripper do not follow.
+
+    Raises:
+        UsageError: There are such.
+    """
+    if sampling.states.by_kind() and not sampling.states.has_pose:
+        raise UsageError(
+            "--state says too little",
+            expected="gripper=TOPIC with tool=TOPIC, or with joints=TOPIC and --arm",
+            got=" ".join(f"{kind}={topic}" for kind, topic in sampling.states.by_kind().items()),
+        )
+
+
 def _states(arguments: argparse.Namespace, source: Path) -> StateTopics:
     """Return where the recording says what of the robot."""
     words: Sequence[str] = arguments.state or ()
@@ -74,6 +102,8 @@ def _states(arguments: argparse.Namespace, source: Path) -> StateTopics:
         raise UsageError("wrong --state", expected=expected, got=" ".join(words))
     if arguments.arm and "joints" not in topics:
         raise UsageError("--arm needs the joints", expected="--state joints=TOPIC")
+    if arguments.arm and "tool" in topics:
+        raise UsageError("the pose of the tool comes from one place", expected="--arm or --state tool=TOPIC")
     if words and not (is_recording(source) or is_lerobot(source)):
         raise UsageError("--state is of a recording or data set", got=str(source))
     model, _, length_mm = (arguments.arm or f"{ArmModel.UNSET}:0").partition(":")

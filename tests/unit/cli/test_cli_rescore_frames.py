@@ -390,6 +390,13 @@ def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.Captu
             ),
             "wrong --state",
         ),
+        (
+            (
+                *("--vlm", "p", "--distortion", "19:5", "--state", "tool=/tcp"),
+                *("--state", "joints=/joint_states", "--arm", "ur5e:150"),
+            ),
+            "the pose of the tool comes from one place",
+        ),
         (("--vlm", "p", "--distortion", "19:5", "--playback"), "--playback is for recordings of trials"),
     ],
 )

@@ -11,7 +11,12 @@ from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import engine_of, read_plan
-from embodied_iqa.cli.stored_options import refuse_stored_options, sampling_of
+from embodied_iqa.cli.stored_options import (
+    refuse_half_a_state,
+    refuse_stored_options,
+    refuse_unused,
+    sampling_of,
+)
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
@@ -99,12 +104,12 @@ def _stored(arguments: argparse.Namespace) -> ReferenceSource:
     """Return the images of a recording, data set or video."""
     path = arguments.from_bag
     sampling = sampling_of(arguments, path)
-    if arguments.tasks is not None and sampling.task:
-        raise UsageError("tasks come from one place", expected="--tasks or --task")
+    refuse_half_a_state(sampling)
     if is_lerobot(path) or is_video(path):
         if arguments.tasks is not None:
             raise UsageError("--tasks is of recordings and photographs", expected="--task", got=str(path))
         return FramesSource(path, sampling)
+    refuse_unused(arguments, sampling)
     return RecordingSource(path, arguments.tasks, sampling)
 
 

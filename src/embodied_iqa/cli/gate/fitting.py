@@ -18,7 +18,12 @@ from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import add_plan_options, add_workers, read_plan
-from embodied_iqa.cli.stored_options import add_stored_options, refuse_stored_options, sampling_of
+from embodied_iqa.cli.stored_options import (
+    add_stored_options,
+    refuse_stored_options,
+    refuse_unused,
+    sampling_of,
+)
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
@@ -144,8 +149,9 @@ def _database(arguments: argparse.Namespace) -> Path:
 def _recordings(arguments: argparse.Namespace) -> ReferenceSource:
     """Return the frames of recordings, each of them a scene."""
     files = recording_files(arguments.sources)
-    _refuse_few(arguments, map(str, files))
     sampling = sampling_of(arguments, files[0])
+    refuse_unused(arguments, sampling)
+    _refuse_few(arguments, map(str, files))
     if arguments.tasks is not None or sampling.task:
         _require_states(arguments, sampling)
     return RecordingsSource(files, parse_view(arguments.camera), arguments.tasks, sampling)

@@ -166,6 +166,36 @@ def test_the_next_command_works(
     assert "what `embodied-iqa rescore`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--every", "2"), "--every needs --task"),
+        (("--tasks", "tasks.csv", "--every", "2"), "--every needs --task"),
+        (("--tasks", "tasks.csv", "--task", TASK), "tasks come from one place"),
+        (("--state", "tool=/tcp", "--state", "gripper=/grip"), "--state needs --task or --tasks"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    bag, out = str(write_bag(tmp_path / "bag.mcap")), str(tmp_path / "out")
+    fit = ["gate", "fit", bag, "--camera", "top", "--policy", "panel-vla-query", "--judge", "metric:niqe"]
+    for command in (["build", "--from-bag", bag], fit):
+        assert main([*command, "--out", out, *words]) == 2
+        assert message in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["bag.mcap"]
+
+
+@pytest.mark.parametrize("words", [("tool=/tcp",), ("gripper=/grip",), ("joints=/j", "gripper=/grip")])
+def test_states_that_say_too_little_for_a_database_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    states = [word for one in words for word in ("--state", one)]
+    build = ["build", "--from-bag", str(write_bag(tmp_path / "bag.mcap")), "--task", TASK, *states]
+    assert main([*build, "--out", str(tmp_path / "out")]) == 2
+    assert "--state says too little; expected gripper=TOPIC with tool=TOPIC" in capsys.readouterr().err
+
+
 def test_states_of_a_data_set_are_a_pose_where_the_user_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
