@@ -18,7 +18,7 @@ _MOST_FPS = 1000.0
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Write the data set; return the exit code: 1 if a recording or run was left out."""
+    """Write the data set; return the exit code: 1 if a recording or run that is wanted was left out."""
     fps = arguments.fps
     if fps is not None and not (math.isfinite(fps) and 0 < fps <= _MOST_FPS):
         raise UsageError("--fps", expected=f"above 0 Hz, up to {_MOST_FPS:g} Hz", got=fps)
@@ -35,6 +35,6 @@ def export(arguments: argparse.Namespace) -> int:
         if "gripper" not in report.state:
             print("note: the gripper is not recorded, and is no part of state and action")
         next_command("recording", "info", out)
-    for reason in report.left_out:
+    for reason in (*report.left_out, *report.unsuccessful):
         print(f"embodied-iqa: left out: {printable(reason)}", file=sys.stderr)
-    return 1 if report.left_out and not arguments.successful else 0
+    return int(bool(report.left_out))

@@ -60,6 +60,7 @@ class TrialsReport:
         fps: Steps a second.
         state: Names of the numbers of a state.
         left_out: Runs or recordings that were not, each with the reason.
+        unsuccessful: Runs that were not wanted, each with its outcome.
     """
 
     episodes: int = 0
@@ -67,6 +68,7 @@ class TrialsReport:
     fps: float = 0.0
     state: tuple[str, ...] = ()
     left_out: list[str] = field(default_factory=list)
+    unsuccessful: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +127,8 @@ class _Export:
                 self._write_trial(path, trial)
                 progress(done)
             if not self.report.episodes:
-                raise InputError("no run can be written", got="; ".join(self.report.left_out))
+                reasons = "; ".join((*self.report.left_out, *self.report.unsuccessful))
+                raise InputError("no run can be written", got=reasons)
             vector = {"dtype": "float32", "shape": [len(self._names)], "names": list(self._names)}
             whole = {"dtype": "int64", "shape": [1], "names": None}
             features: dict[str, Any] = {STATE: vector, ACTION: vector} if self._names else {}
@@ -164,7 +167,7 @@ class _Export:
         """Write an episode, unless the run is left out: its steps are counted before anything is written."""
         name = f"{reader.path}, run {run.index}"
         if self._plan.successful and run.outcome is not Outcome.SUCCESS:
-            self.report.left_out.append(f"{name}: {run.outcome or 'no outcome'}")
+            self.report.unsuccessful.append(f"{name}: {run.outcome or 'no outcome'}")
             return
         numbers = [one.state for one in self._steps(reader, states, run, decode=False)]
         known = next((k for k, state in enumerate(numbers) if state or not self._names), len(numbers))
@@ -315,5 +318,6 @@ def _rate_hz(path: Path, view: View, run: RunRecord) -> float:
             {one.image.stamp_ns for one in found if run.start_ns <= one.image.stamp_ns <= run.end_ns}
         )
     if len(stamps) < 2:
-        raise RecordingReadError(path, f"run {run.index} has no two images of the {view} camera")
+        fault = f"run {run.index} has no two images of the {view} camera, of which the rate is taken"
+        raise RecordingReadError(path, fault, expected="--fps")
     return max(1.0, float(round(SECOND_NS / float(np.median(np.diff(stamps))))))

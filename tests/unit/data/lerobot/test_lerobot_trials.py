@@ -107,6 +107,19 @@ def test_what_is_no_trial_is_left_out_and_named(tmp_path: Path, capsys: pytest.C
     words = ["--lerobot", str(tmp_path / "good"), "--successful"]
     assert main(["recording", "export", str(bags / "a.mcap"), *words]) == 0
     assert len(LeRobotDataset(tmp_path / "good").episodes) == 1
+    assert "run 1: " in capsys.readouterr().err
+    words = ["--lerobot", str(tmp_path / "again"), "--successful"]
+    assert main(["recording", "export", str(bags), *words]) == 1, "one cannot be read"
+
+
+def test_a_first_run_without_a_rate_asks_for_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag = write(tmp_path / "trial.mcap", lost=tuple(range(1, FRAMES)))
+    words = ["recording", "export", str(bag), "--lerobot", str(tmp_path / "set")]
+    assert main(words) == 1
+    assert "run 0 has no two images" in (error := capsys.readouterr().err)
+    assert "expected --fps" in error
+    assert main([*words, "--fps", "15"]) == 1, "that run is left out"
+    assert len(LeRobotDataset(tmp_path / "set").episodes) == 1
 
 
 def test_a_video_that_cannot_be_written_is_no_run_that_is_left_out(
