@@ -35,6 +35,8 @@ def _prepare() -> ExitStack:
         ROS_LOG_DIR=tempfile.mkdtemp(prefix="embodied-iqa-ros-log-"),
         MUJOCO_GL="egl",
     )
+    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE"):  # services for tests set them
+        os.environ.pop(name, None)
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a background job: processes inherit it
