@@ -29,10 +29,11 @@ hypothesis.settings.load_profile("any machine")
 def _prepare() -> ExitStack:
     held = ExitStack()
     domain = held.enter_context(own_domain())
+    logs = tempfile.TemporaryDirectory(prefix="embodied-iqa-ros-log-", ignore_cleanup_errors=True)
     os.environ.update(
         ROS_DOMAIN_ID=str(domain),
         ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
-        ROS_LOG_DIR=tempfile.mkdtemp(prefix="embodied-iqa-ros-log-"),
+        ROS_LOG_DIR=held.enter_context(logs),
         MUJOCO_GL="egl",
     )
     for name in ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE"):  # services for tests set them
@@ -44,7 +45,7 @@ def _prepare() -> ExitStack:
     return held
 
 
-_DOMAIN_LOCK = _prepare()
+_HELD = _prepare()
 
 from embodied_iqa.live.ros.environment import process_environment  # noqa: E402 - after the variables above
 
@@ -86,14 +87,9 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _ros_session() -> Iterator[None]:
-    """Give the domain back and remove ROS's logs."""
-    import shutil
-
-    yield
-    shutil.rmtree(os.environ["ROS_LOG_DIR"], ignore_errors=True)
-    _DOMAIN_LOCK.close()
+def pytest_unconfigure() -> None:
+    """Give the domain back and remove ROS's logs, also where no test has run, as beside `pytest -n 3`."""
+    _HELD.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from live_process import COMPLETION_S
 from suite_order import LISTS
 from suite_skips import Permitted, StrictSkips, permitted_here, read_permitted
 
@@ -99,3 +103,10 @@ def test_the_second_python_repeats_tests_that_exist_for_a_reason(line: str) -> N
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     assert not function or function in names
+
+
+def test_a_session_in_which_no_test_runs_leaves_nothing_of_ros(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", __file__]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    subprocess.run(words, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=COMPLETION_S)
+    assert list(tmp_path.glob("embodied-iqa-ros-log-*")) == []

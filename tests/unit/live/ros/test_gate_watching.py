@@ -17,8 +17,9 @@ from embodied_iqa.base.resources import shared_file
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.gate_watching import GateWatch
 from embodied_iqa.pages.studio.watch.gate_page import gate_of
+from embodied_iqa.runs.graph import gate_watching_process
 from embodied_iqa.runs.graph.gate_watching_process import GateWatchingProcess
-from manual_clock import ManualClock
+from manual_clock import PATIENCE_S, ManualClock
 
 OVERLAY = "/gate/overlay/top/image_raw"
 RED = np.full((20, 30, 3), (200, 0, 0), np.uint8)
@@ -76,7 +77,8 @@ def test_two_cameras_are_shown_with_the_worst_verdict_and_the_predicted_loss() -
     assert cameras["top"]["image"].startswith("data:image/png;base64,")
 
 
-def test_the_process_answers_and_says_why_it_does_not() -> None:
+def test_the_process_answers_and_says_why_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_watching_process, "_ANSWER_S", PATIENCE_S)  # a busy machine starts it late
     echo = "import sys\nfor line in sys.stdin: print('{\"silent\": \"' + sys.argv[1] + '\"}', flush=True)"
     asked = GateWatchingProcess("/cell1/gate", (sys.executable, "-c", echo))
     try:
