@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import cameras_of
+from embodied_iqa.data.recording.errors import OneImageError
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 
 class FramesCamera:
@@ -55,21 +56,24 @@ class FramesCamera:
         return self._view
 
     def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - stored images never wait
-        """Return the next image as a frame; one that cannot be read is passed over.
+        """Return the next image as a frame.
 
         Args:
             deadline_s: Not used.
 
         Raises:
             EndOfFramesError: All images were shown.
-            InputError: None can be read.
+            OneImageError: This image is damaged; the next call reads the next image.
+            InputError: The source is damaged.
         """
-        image = self._next(self._images)
+        image = next(self._images, None)
         if image is None and self._loop:
             self.rewind()
-            image = self._next(self._images)
+            image = next(self._images, None)
         if image is None:
             raise EndOfFramesError(f"all images of the {self._view} camera in {self._frames.path} were shown")
+        if isinstance(image, UnreadableImage):
+            raise OneImageError(self._frames.path, f"{image.what}: {image.error}", self._clock_ns())
         return Frame(self._view, self._clock_ns(), image.rgb, None, self._T_base_camera)
 
     def rewind(self) -> None:
@@ -79,6 +83,3 @@ class FramesCamera:
     def close(self) -> None:
         """Close the source; may be called twice."""
         self._images = iter(())
-
-    def _next(self, images: Iterator[StoredImage | UnreadableImage]) -> StoredImage | None:
-        return next((image for image in images if isinstance(image, StoredImage)), None)

@@ -12,7 +12,7 @@ import pytest
 
 from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.data.recording.errors import WrongPoseError
+from embodied_iqa.data.recording.errors import OneImageError, WrongPoseError
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import Frame, UnknownCameraError, View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
@@ -118,3 +118,15 @@ def test_videos_and_data_sets_are_cameras(tmp_path: Path) -> None:
     config = parameters(path=str(folder), views=["eye"], topic__image=TOP_KEY.replace(".", "_"))
     with pytest.raises(InputError, match="no image topic"):
         bag_camera(config, View("eye"), lambda: 7)
+
+
+def test_a_damaged_image_of_a_data_set_is_named_and_the_next_one_is_shown(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set", Layout("v2.1", beside=True))
+    sorted(folder.glob(f"images/{TOP_KEY}/*/*.png"))[1].write_bytes(b"no image")
+    with closing(bag_camera(parameters(path=str(folder), views=["top"]), View.TOP, lambda: 7)) as camera:
+        camera.read(0.0)
+        with pytest.raises(OneImageError, match="frame_000001"):
+            camera.read(0.0)
+        frame = camera.read(0.0)
+    assert frame is not None
+    assert frame.rgb.tobytes() == pixels(0, 2).tobytes()
