@@ -125,7 +125,7 @@ def test_a_first_run_without_a_rate_asks_for_one(tmp_path: Path, capsys: pytest.
 def test_a_video_that_cannot_be_written_is_no_run_that_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    added, add = [], VideoFile.add
+    added, add = list[NDArray[np.uint8]](), VideoFile.add
 
     def fill(video: VideoFile, rgb: NDArray[np.uint8]) -> None:
         added.append(rgb)
