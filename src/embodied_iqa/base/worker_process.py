@@ -66,7 +66,7 @@ class WorkerProcess:
     An answer whose ``bytes`` is a number is followed by so many bytes.
 
     Args:
-        command: Program and arguments; ``{socket}`` becomes the descriptor of its end of the socket.
+        command: Program and arguments; the word ``{socket}`` becomes the descriptor of its end of the socket.
         environment: Its variables.
         name: In error messages.
         start_s: Deadline of its first line, which describes it.
@@ -92,7 +92,7 @@ class WorkerProcess:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         ours, theirs = socket.socketpair()
         with theirs:
-            filled = [word.format(socket=theirs.fileno()) for word in command]
+            filled = [str(theirs.fileno()) if word == "{socket}" else word for word in command]
             self._process = subprocess.Popen(  # noqa: S603 - the user names the environment
                 filled,
                 env=dict(environment),
@@ -104,7 +104,11 @@ class WorkerProcess:
         self._socket = ours
         self._stream = ours.makefile("rwb")
         self._socket.settimeout(start_s)
-        self.about = self._answer(start_s)
+        try:
+            self.about = self._answer(start_s)
+        except BaseException:  # Ctrl-C too: nobody else can end it
+            self.close(at_once=True)
+            raise
         self._socket.settimeout(answer_s)
         self._answer_s = answer_s
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,6 +134,23 @@ def test_a_worker_that_hangs_is_killed(tmp_path: Path):
     script.write_text("import time\ntime.sleep(600)\n")
     with pytest.raises(InputError, match=r"did not answer within 0\.5 s"):
         WorkerProcess([sys.executable, str(script)], {}, "it", start_s=0.5)
+
+
+def test_a_worker_that_cannot_start_leaves_no_process(monkeypatch: pytest.MonkeyPatch):
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Kept(subprocess.Popen[bytes]):
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Kept)
+    tells = (
+        "import socket, sys, time; s = socket.socket(fileno=int(sys.argv[1])); s.sendall(%r); time.sleep(600)"
+    )
+    with pytest.raises(InputError, match="it: no such suite"):
+        WorkerProcess([sys.executable, "-c", tells % b'{"error": "no such suite"}\n', "{socket}"], {}, "it")
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
 def test_no_environment_is_a_missing_dependency(monkeypatch: pytest.MonkeyPatch):
