@@ -64,6 +64,7 @@ def test_gates_are_compared_and_an_experiment_is_resumed(
         (["--gate", "off,statistics"], "statistics knows no images of the camera agentview at 256x256"),
         (["--world", "libero_moon"], "unknown world"),
         (["--ros"], "--ros is of the simulated cell"),
+        (["--model", "ur5e"], "--model is of the simulated cell"),
         (["--task", "fly"], "libero_object has no such task"),
         (["--tasks", "11"], "libero_object has 10 tasks"),
         (["--scenes", "51"], "no such initial state"),

@@ -32,8 +32,9 @@ from embodied_iqa.runs.experiment.world_runs import (
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.world.libero.suites import AGENTVIEW, SIDE_PX, check_suite
 from embodied_iqa.world.protocols import close_subject
+from embodied_iqa.world.worlds import CELL
 
-_OF_THE_CELL: Final = ("ros", "bench", "peers", "robot", "robot_ip", "camera")
+_OF_THE_CELL: Final = ("ros", "bench", "peers", "robot", "model", "robot_ip", "camera")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def options_of(
     Raises:
         UsageError: An unknown world, an option that is of the cell only, or a gate that was not fitted here.
     """
-    check_suite(arguments.world)
+    check_suite(arguments.world, CELL)
     for option in _OF_THE_CELL:
         if getattr(arguments, option):
             name = f"--{option.replace('_', '-')}"

@@ -33,12 +33,16 @@ TASK_COUNTS: Final = MappingProxyType(dict.fromkeys(HORIZONS, 10) | {"libero_90"
 """Suite to its number of tasks."""
 
 
-def check_suite(name: str) -> str:
+def check_suite(name: str, *beside: str) -> str:
     """Return the name of a suite.
+
+    Args:
+        name: The name.
+        beside: Worlds that the user could name too.
 
     Raises:
         UsageError: There is none of this name.
     """
     if name not in HORIZONS:
-        raise UsageError("unknown world", got=name, available=("cell", *HORIZONS))
+        raise UsageError("unknown world", got=name, available=(*beside, *HORIZONS))
     return name

@@ -62,6 +62,8 @@ def test_a_database_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_what_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(UsageError, match="unknown world"):
         LiberoSource(("libero_moon",))
+    with pytest.raises(UsageError, match="available: libero_spatial, "):
+        LiberoSource(("cell",))
     with pytest.raises(UsageError, match="each suite once"):
         LiberoSource(("libero_10", "libero_10"))
     with pytest.raises(UsageError, match="LIBERO has no such camera"):
