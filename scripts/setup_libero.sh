@@ -10,6 +10,7 @@ wanted=$(sha256sum "$locked")
 if [[ -f $folder/installed.txt && $(<"$folder/installed.txt") == "$wanted" ]]; then
     exit 0
 fi
+rm -f "$folder/installed.txt"  # what is half renewed is not whole
 unset PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 [[ -x $folder/bin/python ]] || "${VENV:-.venv}/bin/python" -m venv "$folder"
 python=$folder/bin/python
