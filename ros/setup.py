@@ -10,6 +10,10 @@ ROOT = FOLDER.parent
 # colcon runs this file in its folder, which links to all that is named below, or in one with links to those.
 # pip runs it at the top of the working copy. That has no package.xml: colcon looks for none below another.
 MANIFEST = "package.xml" if Path("package.xml").exists() else f"{FOLDER.name}/package.xml"
+LINKED = ("config", "launch", "requirements", "resource", "src")
+if MANIFEST == "package.xml" and not all((FOLDER / name).is_dir() for name in LINKED):
+    wanted = "git with core.symlinks, tar and unzip make them"
+    raise SystemExit(f"{FOLDER} has no links to {', '.join(LINKED)}: {wanted}")
 
 
 def version() -> str:

@@ -96,6 +96,16 @@ def test_pip_and_colcon_install_the_same_files(monkeypatch: pytest.MonkeyPatch) 
     assert f"{PACKAGE.name}.live.nodes" in described[0]["packages"]
 
 
+def test_a_clone_without_links_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git with core.symlinks=false writes files with the paths: colcon would install an empty package."""
+    for file in (file for file in FOLDER.iterdir() if file.is_symlink() or file.is_file()):
+        text = str(file.readlink()) if file.is_symlink() else file.read_text(encoding="utf-8")
+        (tmp_path / file.name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="has no links to config, launch, requirements, resource, src"):
+        runpy.run_path(str(tmp_path / "setup.py"))
+
+
 def test_changelog_knows_the_version() -> None:
     assert f"## [{embodied_iqa.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
