@@ -187,7 +187,7 @@ def main() -> None:
     except BrokenPipeError:
         pass
     except Exception as error:  # noqa: BLE001 - as above
-        _send(stream, {"error": _text(error)})
+        _send(stream, {"error": f"{_text(error)} (in {sys.executable})"})
     os._exit(0)  # robosuite's graphics context raises while the interpreter ends
 
 
