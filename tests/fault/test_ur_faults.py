@@ -364,6 +364,27 @@ def test_program_that_another_client_left_does_not_pull_the_arm_back(
     time.close(arm)
 
 
+def test_last_target_of_a_program_that_has_ended_does_not_pull_the_arm(
+    robot: EmulatorProcess, time: SteppedTime, arm: UrArm
+) -> None:
+    """It stays in the registers, and the arm may have been moved by hand before it is armed again."""
+    q_rad = np.array(arm.state.q_rad)
+    while arm.state.q_rad[0] < q_rad[0] + 0.1:
+        arm.wait(0.01)
+        arm.read()
+        arm.stream(q_rad + 1.0)
+    robot.throw("stop-program")
+    while arm.is_armed:
+        arm.wait(0.01)
+        arm.read()
+    robot.step(round(0.4 * TICKS_PER_S))
+    stood = robot.state()["q_rad"]
+    arm.rearm("looked at it")
+    robot.step(round(0.2 * TICKS_PER_S))
+    assert robot.state()["playing"]
+    assert robot.state()["q_rad"] == stood
+
+
 def test_worker_ends_with_its_driver_even_if_the_controller_is_silent(
     robot: EmulatorProcess, time: SteppedTime, arm: UrArm
 ) -> None:

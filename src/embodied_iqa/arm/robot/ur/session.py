@@ -233,6 +233,10 @@ class UrSession:
             raise RuntimeError(f"the robot is not running (robot mode {mode}): power on, release the brakes")
 
     def _start_program(self) -> None:
+        if self._started:
+            # the last target is still in the registers: the new program would move the arm there. A kick of
+            # a program that has ended clears them
+            self._control.kickWatchdog()
         self._control.reuploadScript()
         deadline = self._clock.now_s() + _START_S
         while not (self._control.isProgramRunning() and self._playing):

@@ -25,12 +25,14 @@ class Library:
 
     Attributes:
         targets: Joint targets that the robot was sent.
+        target: The one in the registers, which a program that starts follows; empty for none.
         refuses: Whether it takes no more of them, because the program has ended.
     """
 
     def __init__(self) -> None:
         self.stamp_s, self.runtime, self.safety = 1.0, STOPPED, NORMAL
         self.targets: list[list[float]] = []
+        self.target: list[float] = []
         self.refuses = False
 
     def send(self, runtime: int, safety: int = NORMAL) -> None:
@@ -39,9 +41,15 @@ class Library:
 
     def servoJ(self, q_rad: list[float], *_: float) -> bool:
         self.targets.append(q_rad)
+        self.target = q_rad
         return not self.refuses
 
+    def kickWatchdog(self) -> bool:
+        self.target = []
+        return self.runtime == PLAYING
+
     def reuploadScript(self) -> None:
+        self.targets += [self.target] if self.target else []
         self.send(PLAYING)
 
     def __getattr__(self, name: str) -> Any:
@@ -172,3 +180,14 @@ def test_arming_while_a_state_is_read_is_not_undone_by_it(
     monkeypatch.setattr(library, "getSafetyStatusBits", bits, raising=False)
     session.state()
     assert session.armed
+
+
+def test_a_program_that_starts_again_does_not_follow_the_last_target(
+    library: Library, session: UrSession
+) -> None:
+    session.servo([1.0] * 6)
+    library.send(STOPPED)
+    assert session.state().flags is UrFlags(0)
+    session.execute(Request(2, Command.REARM, (0,)))
+    assert session.armed
+    assert library.targets == [[1.0] * 6]
