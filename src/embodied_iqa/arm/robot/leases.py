@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateLease, Verdict
@@ -92,13 +93,10 @@ class LeaseBook:
     def permission(self, view: View, now_ns: int) -> Permission:
         """Return whether the arm may move on the newest judged frame of ``view``."""
         stops = [stop.lease for stop in self.ahead if stop.lease.view == view and stop.counts(now_ns)]
-        stop = max(stops, key=lambda lease: lease.frame_stamp_ns, default=None)
-        for lease in reversed(self.leases):
-            if lease.view == view and lease.decision is None:
-                is_newest = stop is None or lease.frame_stamp_ns > stop.frame_stamp_ns
-                return judge_lease(lease if stop is None or is_newest else stop, now_ns)
-        if stop is not None:
-            return judge_lease(stop, now_ns)
+        latest = (one for one in reversed(self.leases) if one.view == view and one.decision is None)
+        found = max((*stops, *islice(latest, 1)), key=_order, default=None)
+        if found is not None:
+            return judge_lease(found, now_ns)
         return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
 
     def of_frame(self, view: View, frame_stamp_ns: int, decision: int | None = None) -> GateLease | None:
@@ -108,6 +106,11 @@ class LeaseBook:
             if (lease.view, lease.frame_stamp_ns, lease.decision) == wanted:
                 return lease
         return None
+
+
+def _order(lease: GateLease) -> tuple[int, Verdict]:
+    """Of several leases the one on the newest frame counts, and of one frame the most severe."""
+    return lease.frame_stamp_ns, lease.verdict
 
 
 def counts(lease: GateLease, now_ns: int) -> bool:

@@ -52,6 +52,14 @@ def test_leases_from_the_future_and_forgotten_ones_do_not_count():
     assert book.of_frame(View.WRIST, 500 * MS) is None
 
 
+@pytest.mark.parametrize("later_ms", [130, 140])
+def test_of_one_frame_ahead_of_the_clock_the_most_severe_verdict_counts(later_ms: int):
+    """A HOLD may end with the next frame; a REJECT ends the goal."""
+    book = LeaseBook().with_leases([_lease(135, Verdict.HOLD, 335)], 130 * MS, TIMES)
+    book = book.with_leases([_lease(135, Verdict.REJECT, 335)], later_ms * MS, TIMES)
+    assert book.permission(View.WRIST, later_ms * MS).verdict is Verdict.REJECT
+
+
 @pytest.mark.parametrize("verdict", [Verdict.HOLD, Verdict.REJECT])
 def test_a_verdict_to_stop_that_is_ahead_of_the_clock_counts_at_once(verdict: Verdict):
     book = LeaseBook().with_leases([_lease(100, Verdict.PASS, 300)], 110 * MS, TIMES)
