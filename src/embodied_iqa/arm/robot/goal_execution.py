@@ -22,7 +22,9 @@ def advance_run(options: ControllerOptions, state: ControllerState, run: Run, no
     permission = state.book.permission(run.goal.view, now_ns)
     held_ns = 0 if run.held_since_ns is None else now_ns - run.held_since_ns
     if permission.verdict is Verdict.REJECT:
-        oldest_frame_ns = max(state.oldest_frame_ns, permission.frame_stamp_ns + 1)
+        # a frame by a clock that is far ahead refuses goals no longer than its verdict counts
+        rejected_ns = min(permission.frame_stamp_ns, now_ns + options.lease.remember_ns)
+        oldest_frame_ns = max(state.oldest_frame_ns, rejected_ns + 1)
         state = replace(
             state, oldest_frame_ns=oldest_frame_ns, oldest_frame_event="the gate rejected what it shows"
         )

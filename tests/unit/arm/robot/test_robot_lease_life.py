@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
-from embodied_iqa.arm.robot.messages import ArmMode
+from embodied_iqa.arm.robot.messages import ArmMode, GoalOutcome
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import View
 
@@ -159,3 +159,16 @@ def test_a_state_that_comes_late_is_made_up_for_by_the_next() -> None:
         bench.now_ns += late_ns
         bench.tick()
     assert bench.state.pace == pytest.approx(1.0)
+
+
+def test_a_frame_that_is_rejected_by_a_clock_an_hour_ahead_refuses_goals_while_its_verdict_counts() -> None:
+    bench = Bench().armed()
+    bench.send(straight(dx=0.05, count=2))
+    bench.run(10)
+    rejected_ns = bench.now_ns + TICK_NS
+    bench.tick(leases=(bench.lease(Verdict.REJECT, stamp_ns=rejected_ns + 3_600_000 * MS),))
+    while bench.now_ns < rejected_ns + bench.controller.options.lease.remember_ns - TICK_NS:
+        bench.tick()
+    assert "before the gate rejected" in bench.send(straight(dx=0.01), 2).reports[-1].reason
+    bench.tick()
+    assert bench.send(straight(dx=0.01), 3).reports[-1].outcome is GoalOutcome.ACCEPTED
