@@ -105,7 +105,7 @@ def check_policy(world: World, info: SubjectInfo) -> None:
         raise UsageError(f"{info.name} needs a camera {missing[0]}", expected=cameras, available=world.views)
     if world.rate_hz is not None and info.rate_hz != world.rate_hz:
         raise UsageError(
-            f"{info.name} is no policy for {world.name}",
+            f"{info.name} is not a policy for {world.name}",
             expected=f"actions at {world.rate_hz:g} Hz, such as of the conventions pi0-libero, "
             "openvla-libero, openvla-oft-libero",
             got="waypoints, or an unknown rate" if info.rate_hz is None else f"{info.rate_hz:g} Hz",

@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_refused():
     slow, other = Walker(), Walker()
     slow.info = replace(slow.info, rate_hz=5.0)
     other.info = replace(other.info, views=(View.SIDE,))
-    with pytest.raises(UsageError, match=r"walker is no policy for line.*got '5 Hz'"):
+    with pytest.raises(UsageError, match=r"walker is not a policy for line.*got '5 Hz'"):
         EpisodeRun(episode(vla=slow))
     with pytest.raises(UsageError, match="walker needs a camera side"):
         EpisodeRun(episode(vla=other))
