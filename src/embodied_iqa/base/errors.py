@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import PurePath
 
 
 class EmbodiedIqaError(Exception):
@@ -34,7 +35,8 @@ class UserError(EmbodiedIqaError):
         if expected is not None:
             parts.append(f"expected {expected}")
         if got is not None:
-            parts.append(f"got {got!r}")
+            shown = str(got) if isinstance(got, PurePath) else got
+            parts.append(f"got {shown!r}")
         if available is not None:
             items = [str(item) for item in available]
             close = nearest(got, items) if isinstance(got, str) else None

@@ -148,6 +148,8 @@ def _database(arguments: argparse.Namespace) -> Path:
 
 def _recordings(arguments: argparse.Namespace) -> ReferenceSource:
     """Return the frames of recordings, each of them a scene."""
+    if any(map(is_lerobot, arguments.sources)) or any(map(is_database, arguments.sources)):
+        raise UsageError("several sources are recordings", expected="one database or data set alone")
     files = recording_files(arguments.sources)
     sampling = sampling_of(arguments, files[0])
     refuse_unused(arguments, sampling)

@@ -220,6 +220,8 @@ def test_states_of_a_data_set_are_a_pose_where_the_user_says_so(
     fit += ["--judge", "metric:niqe", "--out", str(tmp_path / "gate.yaml")]
     assert main([*fit, "--risk", "0.25"]) == 1
     assert "too few scenes" in capsys.readouterr().err
+    assert main([*fit[:2], str(folder), *fit[2:]]) == 2
+    assert "expected one database or data set alone" in capsys.readouterr().err
     wrong = ["--state", "tool=observation.state:3", "--state", "gripper=observation.state:6"]
     words = ["--vlm", "x", "--distortion", "10:3", "--out", str(tmp_path / "out"), "--topic", f"top={TOP}"]
     assert main(["rescore", str(folder), *words, *wrong]) == 1

@@ -131,7 +131,7 @@ def test_statistics_cannot_be_fitted(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_only_recordings_are_read(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(UsageError, match="no recording"):
+    with pytest.raises(UsageError, match=f"no recording; .*; got {str(tmp_path / 'a')!r}"):
         recording_files([tmp_path / "a"])
     with pytest.raises(UsageError, match="no recording"):
         recording_files([tmp_path / "b.mcap"])

@@ -108,5 +108,5 @@ def routes(studio: Studio) -> list[Route]:
 
 def _place(studio: Studio) -> GatePlace | GateWatchingProcess:
     if not isinstance(studio.gate, GatePlace | GateWatchingProcess):
-        raise NotFoundError("no gate is shown here; expected embodied-iqa studio --gate http://HOST:PORT")
+        raise NotFoundError("no gate is shown here; expected `studio --gate`, with http://HOST:PORT or /gate")
     return studio.gate

@@ -34,9 +34,8 @@ def recording_files(sources: Iterable[Path]) -> tuple[Path, ...]:
     for source in sources:
         files = _below(source) if source.is_dir() else [source]
         if not files or any(not is_recording(file) or not file.exists() for file in files):
-            raise UsageError(
-                "no recording", expected="a database, .mcap files or folders of them", got=source
-            )
+            expected = "recordings (.mcap, .db3) or folders of them"
+            raise UsageError("no recording", expected=expected, got=source)
         found.update(dict.fromkeys(files))
     return tuple(found)
 
