@@ -84,6 +84,7 @@ def main() -> None:
         )
     show(records, options.size)
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps({"size": options.size, "distortions": records}, indent=1))
 
 

@@ -111,6 +111,7 @@ def main() -> None:
     Console(width=100).print(table)
     print("target: 60 images/s, or the encoder's own limit where that is lower")
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(record, indent=1))
 
 

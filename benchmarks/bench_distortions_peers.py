@@ -187,6 +187,7 @@ def main() -> None:
         )
     show(records, options.size)
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps({"size": options.size, "types": records}, indent=1))
 
 

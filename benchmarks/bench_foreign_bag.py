@@ -186,6 +186,7 @@ def main() -> None:
     for name, value in numbers.items():
         print(f"{name:<26}{value:10.3f}")
     if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(numbers, indent=2))
 
 

@@ -244,6 +244,7 @@ def main() -> int:
     if arguments.json:
         tree = {"limit_s": arguments.limit, "seed": arguments.seed, "interrupts": list(map(asdict, found))}
         text = json.dumps(tree, indent=2)
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(text, encoding="utf-8")
     return 0 if all(one.is_clean for one in found) else 1
 

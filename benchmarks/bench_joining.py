@@ -193,6 +193,7 @@ def main() -> None:
     print(f"a spline through 61 samples: {ours_us:.0f} us, scipy.interpolate.CubicSpline {theirs_us:.0f} us")
     if arguments.json:
         result = {"ticks": rows, "even": even_rows, "spline_us": ours_us, "scipy_us": theirs_us}
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 

@@ -76,6 +76,7 @@ def main() -> None:
         table.add_row(name, f"{value:.2f}")
     Console().print(table)
     if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 

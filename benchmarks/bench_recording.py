@@ -261,6 +261,7 @@ def main() -> None:
     speed = numbers["recover"]["720p"]
     print(f"recover: {speed['mb_per_s']:.0f} MB/s, {speed['copies']:.1f} times the time of a plain copy")
     if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(numbers, indent=2))
 
 

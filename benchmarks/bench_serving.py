@@ -134,6 +134,7 @@ def main() -> None:
             f"{row['to_peer']:8.2f}"
         )
     if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
 
 
