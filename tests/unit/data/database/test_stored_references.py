@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.schema import Reference
 from embodied_iqa.data.database.sources.framed import FramesSource, scene_of_name
@@ -66,6 +67,15 @@ def test_a_recording_gives_an_image_every_second_with_what_is_recorded_of_the_ro
     assert tools == pytest.approx([0.0, 0.4, 0.5]), "the newest that is not older than half a second"
     assert [one.gripper for one in found] == [0.5, 0.5, 0.5]
     assert RecordingSource(bag, None, Sampling(task=TASK, every_s=0.4)).read(0).T_base_tool is None
+
+
+def test_a_database_of_another_arm_is_another_one() -> None:
+    words = [
+        Sampling(states=StateTopics(gripper="/grip", joints="/j", arm=ArmModel.UR5E, tool_m=tool_m)).words
+        for tool_m in (0.15, 0.2)
+    ]
+    assert words[0] == ("gripper /grip", "joints /j", "ur5e with a tool of 150 mm")
+    assert words[0] != words[1]
 
 
 def test_a_damaged_image_costs_itself_alone(tmp_path: Path) -> None:
@@ -143,6 +153,7 @@ def test_a_task_file_is_checked_against_the_recording(
     assert f"next: embodied-iqa build --from-bag {tmp_path}/bag.mcap" in capsys.readouterr().err
     assert main(["tasks", "check", str(file), "--topic", "top=/nose"]) == 1
     assert "/nose" in capsys.readouterr().err
+    assert main(["tasks", "check", str(file), "--topic", "top=/nose", "--no-files"]) == 2
 
 
 def test_the_next_command_works(

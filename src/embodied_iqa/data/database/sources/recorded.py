@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate, fingerprint_of, short_id
@@ -80,7 +81,10 @@ class Sampling:
         """What differs from taking everything, for descriptions."""
         taken = (f"{self.task!r} every {self.every_s:g} s",) if self.task else ()
         topics = (f"{view} on {topic}" for view, topic in self.topics.items())
-        return (*topics, *taken, *(f"{kind} {topic}" for kind, topic in self.states.by_kind().items()))
+        states = [f"{kind} {topic}" for kind, topic in self.states.by_kind().items()]
+        if self.states.arm is not ArmModel.UNSET:
+            states.append(f"{self.states.arm} with a tool of {1000 * self.states.tool_m:g} mm")
+        return (*topics, *taken, *states)
 
 
 @dataclass(frozen=True, slots=True)
