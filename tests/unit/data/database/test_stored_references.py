@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ from embodied_iqa.data.database.sources.framed import FramesSource, scene_of_nam
 from embodied_iqa.data.database.sources.recorded import RecordingSource, Sampling
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
+from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 from embodied_iqa.quality.gate.fitting.frames import scene_of
 from lerobot_samples import LENGTHS, TASKS, TOP, Layout, edit_info, pixels, write_dataset
 from trial_recording import image, type_store
@@ -67,6 +70,29 @@ def test_a_recording_gives_an_image_every_second_with_what_is_recorded_of_the_ro
     assert tools == pytest.approx([0.0, 0.4, 0.5]), "the newest that is not older than half a second"
     assert [one.gripper for one in found] == [0.5, 0.5, 0.5]
     assert RecordingSource(bag, None, Sampling(task=TASK, every_s=0.4)).read(0).T_base_tool is None
+
+
+def test_lost_images_of_a_data_set_cost_one_pass_over_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, images = write_dataset(tmp_path / "set", Layout("v2.1", beside=True)), DatasetFrames.images
+    passes = list[Sequence[str]]()
+    files = sorted(folder.glob(f"images/{TOP}/*/*.png"))
+    for file in files[1:4]:
+        file.unlink()
+
+    def counted(frames: DatasetFrames, topics: Sequence[str]) -> Iterator[StoredImage | UnreadableImage]:
+        passes.append(topics)
+        return images(frames, topics)
+
+    monkeypatch.setattr(DatasetFrames, "images", counted)
+    source = FramesSource(folder, Sampling({View.TOP: TOP}, every_s=0))
+    for index in range(1, 4):
+        with pytest.raises(InputError, match="is missing"):
+            source.read(index)
+    for index in (0, 4, len(files) - 1):
+        source.read(index)
+    assert len(passes) == 2
 
 
 def test_a_database_of_another_arm_is_another_one() -> None:

@@ -159,6 +159,8 @@ class _Reading:
         self._frames = open_frames(path)
         self._topics = tuple(_cameras_of(self._frames, topics))
         self._images: Iterator[StoredImage | UnreadableImage] = iter(())
+        self._names: set[str] | None = None  # of all that can be read, once all were passed
+        self._reason = f"{self._frames.path} has it no longer"
 
     def find(self, name: str) -> NDArray[np.uint8]:
         """Return the pixels of an image.
@@ -166,16 +168,20 @@ class _Reading:
         Raises:
             InputError: It is damaged, or no longer there.
         """
-        reason = f"{self._frames.path} has it no longer"
-        for again in (False, True):
-            if again:
-                self._images = self._frames.images(self._topics)
-            while (image := next(self._images, None)) is not None:
-                if isinstance(image, StoredImage) and image.name == name:
-                    return image.rgb
-                if isinstance(image, UnreadableImage):
-                    reason = str(image.error)
-        raise InputError(f"no image: {name}: {reason}")
+        if self._names is None or name in self._names:
+            passed = set()
+            for again in (False, True):
+                if again:
+                    self._images = self._frames.images(self._topics)
+                while (image := next(self._images, None)) is not None:
+                    if isinstance(image, UnreadableImage):
+                        self._reason = str(image.error)
+                        continue
+                    if image.name == name:
+                        return image.rgb
+                    passed.add(image.name)
+            self._names = passed  # so that others that are lost cost no pass of their own
+        raise InputError(f"no image: {name}: {self._reason}")
 
 
 @lru_cache(maxsize=_OPEN)
