@@ -160,6 +160,8 @@ def _tasks(file: Path, recording: Path, views: Sequence[View]) -> tuple[tuple[in
 def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
     if not (arguments.vlm or arguments.vla or arguments.calibration):
         raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
+    if arguments.state and arguments.vla is None:
+        raise UsageError("--state is for a policy", expected="--vla")
     graph = resolve(tuple(arguments.config), {})
     states = _states(arguments, frames)
     judge = None

@@ -380,7 +380,8 @@ def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.Captu
         (("--vla", "p", "--distortion", "19:5", "--topic", f"eye={EYE}"), "pixel-vla sees the top view"),
         (("--vlm", "p", "--distortion", "19:5", "--state", "nose=/tcp"), "wrong --state"),
         (("--vlm", "p", "--distortion", "19:5", "--arm", "ur5e:9"), "--arm needs the joints"),
-        (("--vlm", "p", "--distortion", "19:5", "--state", f"tool={EYE}"), "topic /eye/image is of another"),
+        (("--vla", "p", "--distortion", "19:5", "--state", f"tool={EYE}"), "topic /eye/image is of another"),
+        (("--vlm", "p", "--distortion", "19:5", "--state", "tool=/tcp"), "--state is for a policy"),
         (("--vlm", "p", "--distortion", "19:5", "--topic", "top=usb_cam"), "no image topic of usb_cam"),
         (("--vlm", "p", "--distortion", "19:5", "--task-topic", "/told"), "tasks come from one place"),
         (

@@ -260,7 +260,7 @@ def test_states_of_a_data_set_are_a_pose_where_the_user_says_so(
     assert main([*fit[:2], str(folder), *fit[2:]]) == 2
     assert "expected one database or data set alone" in capsys.readouterr().err
     wrong = ["--state", "tool=observation.state:3", "--state", "gripper=observation.state:6"]
-    words = ["--vlm", "x", "--distortion", "10:3", "--out", str(tmp_path / "out"), "--topic", f"top={TOP}"]
+    words = ["--vla", "x", "--distortion", "10:3", "--out", str(tmp_path / "out"), "--topic", f"top={TOP}"]
     assert main(["rescore", str(folder), *words, *wrong]) == 1
     assert "has no tool there; expected 6 numbers from number 3" in capsys.readouterr().err
     assert main(["rescore", str(folder), *words, "--state", "tool=state", "--state", "gripper=x"]) == 2
