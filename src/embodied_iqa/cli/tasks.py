@@ -83,8 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> int:
     """Check a task file; return the exit code."""
-    if arguments.topic and arguments.no_files:
-        raise UsageError("--topic is of recordings, which --no-files does not open")
+    if arguments.no_files and arguments.topic:
+        raise UsageError("--topic is of recordings that are read", expected="it without --no-files")
     found, errors = check_task_file(arguments.file, files_exist=not arguments.no_files)
     if not arguments.no_files:
         topics = parse_topics(arguments.topic or ())

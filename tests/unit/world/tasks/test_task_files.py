@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,9 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.base.user_files.yaml_files import MOST_YAML_BYTES
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.world.tasks.task import TaskSource, task_from_row, task_row
 from embodied_iqa.world.tasks.task_files import ImageLabels, check_task_file, load_task_file
 from embodied_iqa.world.tasks.vocabulary import Verb
@@ -248,6 +251,11 @@ def test_documented_examples_are_right(folder: Path, kind: str, name: str) -> No
 
 
 def test_the_command_checks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stamp_ns, topic = 1731000000000000000, "/camera/wrist/image_raw"
+    (folder / "runs" / "trial.mcap").unlink()
+    with TrialWriter(folder / "runs" / "trial.mcap") as writer:
+        writer.add_channel(topic, IMAGE_TYPE)
+        writer.write(topic, image_to_cdr(np.zeros((2, 2, 3), np.uint8), stamp_ns, "wrist"), stamp_ns)
     assert main(["tasks", "check", str(written(folder, GOOD))]) == 0
     assert "2 images, 3 tasks" in capsys.readouterr().out
     bad = written(folder, GOOD.replace("mug.png", "jug.png").replace("rank: 2", "rank: 7"))
@@ -256,3 +264,6 @@ def test_the_command_checks(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (
         main(["tasks", "check", str(written(folder, GOOD.replace("mug.png", "jug.png"))), "--no-files"]) == 0
     )
+    words = ["tasks", "check", str(bad), "--no-files", "--topic", "top=/camera/image"]
+    assert main(words) == 2, "an option that would do nothing"
+    assert "expected it without --no-files" in capsys.readouterr().err
