@@ -246,6 +246,19 @@ def write_lab(path: Path) -> Path:
     return path
 
 
+def test_transforms_of_another_type_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    types, bag = type_store(), tmp_path / "bag.mcap"
+    with TrialWriter(bag, types=types) as writer:
+        writer.add_channel(COLOUR, IMAGE_TYPE)
+        writer.write(COLOUR, image_to_cdr(image(View.TOP, 0), START_NS, "eye"), START_NS)
+        writer.add_channel("/tf_static", "std_msgs/msg/String")
+        text = types.serialise(types.new("std_msgs/msg/String", data="of somebody else"))
+        writer.write("/tf_static", text, START_NS)
+    words = ("--task", TASK, "--vlm", "p", "--distortion", "10:3")
+    assert rescore(bag, tmp_path / "out", *words) == 1
+    assert "topic /tf_static is of another type; expected tf2_msgs" in capsys.readouterr().err
+
+
 def test_what_a_recording_says_of_tasks_arm_and_camera_reaches_the_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

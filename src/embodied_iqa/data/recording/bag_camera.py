@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.recording.camera_models import INFO_TYPE, TF_TYPE
 from embodied_iqa.data.recording.errors import OneImageError, RecordingReadError, WrongPoseError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage
+from embodied_iqa.data.recording.robot_states import POSE_TYPE, check_type
 from embodied_iqa.data.recording.transforms import TransformTree
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, topic_of_view
@@ -171,14 +173,16 @@ class BagCamera:
     def _beside(self, name: str) -> str:
         return f"{self._topic.removesuffix('/compressed').rpartition('/')[0]}/{name}"
 
-    def _decoded(self, *topics: str) -> Iterator[Any]:
+    def _decoded(self, kind: str, *topics: str) -> Iterator[Any]:
         present = [topic for topic in topics if topic in self._reader.topics]
+        for topic in present:
+            check_type(self._reader, topic, (kind,))
         if present:
             yield from (self._reader.decode(message) for message in self._reader.messages(present))
 
     def _recorded_intrinsics(self) -> Intrinsics | None:
         topic = self._beside("camera_info")
-        info = next(self._decoded(topic), None)
+        info = next(self._decoded(INFO_TYPE, topic), None)
         if self._options.geometry_optional and (info is None or is_uncalibrated(info)):
             return None
         if info is None:
@@ -199,7 +203,7 @@ class BagCamera:
         """Return the camera's poses by stamp; they are small compared to the images."""
         return {
             _stamp_ns(pose): _matrix_or_fault(pose.pose)
-            for pose in self._decoded(self._beside("pose"))
+            for pose in self._decoded(POSE_TYPE, self._beside("pose"))
             if not is_unknown_pose(pose.pose)
         }
 
@@ -207,7 +211,7 @@ class BagCamera:
         tree = TransformTree()
         if self._poses:
             return tree
-        for message in self._decoded(*_TRANSFORM_TOPICS):
+        for message in self._decoded(TF_TYPE, *_TRANSFORM_TOPICS):
             for entry in message.transforms:
                 parent, child = entry.header.frame_id, entry.child_frame_id
                 transform = entry.transform

@@ -24,7 +24,8 @@ from embodied_iqa.imaging.images.message_geometry import (
 )
 
 BASE_FRAME: Final = "base"
-_INFO_TYPE: Final = "sensor_msgs/msg/CameraInfo"
+INFO_TYPE: Final = "sensor_msgs/msg/CameraInfo"
+TF_TYPE: Final = "tf2_msgs/msg/TFMessage"
 _STATIC: Final = "/tf_static"
 
 
@@ -45,7 +46,7 @@ def recorded_intrinsics(path: Path, cameras: Mapping[str, View]) -> dict[View, I
             beside = f"{topic.removesuffix('/compressed').rpartition('/')[0]}/camera_info"
             if beside not in reader.topics:
                 continue
-            check_type(reader, beside, (_INFO_TYPE,))
+            check_type(reader, beside, (INFO_TYPE,))
             message = next(reader.messages([beside]), None)
             info = None if message is None else reader.decode(message)
             if info is not None and not is_uncalibrated(info):
@@ -90,7 +91,10 @@ def recorded_poses(
 def _static_tree(reader: TrialReader) -> TransformTree:
     """Return the transforms of /tf_static, wrong ones with their fault."""
     tree = TransformTree()
-    for message in reader.messages([_STATIC]) if _STATIC in reader.topics else ():
+    if _STATIC not in reader.topics:
+        return tree
+    check_type(reader, _STATIC, (TF_TYPE,))
+    for message in reader.messages([_STATIC]):
         for entry in reader.decode(message).transforms:
             tree.add(entry.header.frame_id, entry.child_frame_id, 0, _matrix_or_fault(entry.transform))
     return tree

@@ -268,6 +268,15 @@ def test_wrong_transform_is_named_with_its_frames(path: Path, bag: Bag) -> None:
             camera.read(0.0)
 
 
+@pytest.mark.parametrize("topic", ["/camera/top/camera_info", "/camera/top/pose", "/tf_static", "/tf"])
+def test_a_topic_of_another_type_is_named(path: Path, bag: Bag, topic: str) -> None:
+    bag.images()
+    bag.put(topic, "std_msgs/msg/String", 1_001, data="of somebody else")
+    bag.writer.close()
+    with pytest.raises(RecordingReadError, match=rf"topic {topic} is of another type.*got 'std_msgs/msg/Str"):
+        BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=True))
+
+
 @pytest.mark.parametrize("said", [True, False])
 def test_what_is_not_known_stays_unknown_or_is_refused(path: Path, bag: Bag, *, said: bool) -> None:
     bag.images()
