@@ -87,6 +87,9 @@ class TrialStreams:
             _sort_in(self, topic, message)
         except (ValueError, KeyError) as error:
             raise InputError(f"{path}: a message on {topic} is invalid: {error}") from None
+        except AttributeError:  # a topic of somebody else with the same name
+            kind = getattr(message, "__msgtype__", None)
+            raise InputError(f"{path}: topic {topic} is of another type or version", got=kind) from None
 
     def run(self, place: int, until_ns: int = 0) -> RunRecord:
         """Return a run by its place in ``starts``.

@@ -15,12 +15,13 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.definitions import MessageDefinitions
 from embodied_iqa.data.recording.messages import TypeStore
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
+from embodied_iqa.data.recording.trial_reading import TOPICS, NoRunError, read_trial
+from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
-from trial_recording import NOISE, OURS, TASK, Recorder
+from trial_recording import NOISE, OURS, TASK, Recorder, type_store
 
 START, OTHER, END = 1, 2, 3
 ADDED = (["schedule"], ["origin"], ["level_now"])
@@ -202,3 +203,15 @@ def test_a_recording_of_a_version_without_schedules_is_read(
     run = read_trial(recording).runs[1]
     assert run.distortion == NOISE
     assert run.level_at(run.end_ns) == 3
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_of_somebody_else_is_named(tmp_path: Path, topic: str) -> None:
+    types, path = type_store(), tmp_path / "bag.mcap"
+    with TrialWriter(path, types=types) as writer:
+        writer.add_channel(topic, "std_msgs/msg/String")
+        writer.write(topic, types.serialise(types.new("std_msgs/msg/String", data="x")), 5)
+    with pytest.raises(
+        InputError, match=rf"bag\.mcap: topic {topic} is of another type or version; got 'std_"
+    ):
+        read_trial(path)
