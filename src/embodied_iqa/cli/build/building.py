@@ -79,6 +79,10 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     if arguments.cell_cameras and arguments.from_folder is None:
         raise UsageError("--cell-cameras needs --from-folder")
     if arguments.from_bag is not None:
+        if views:
+            raise UsageError(
+                "--views is not of recordings", expected="--topic VIEW=TOPIC", got=arguments.views
+            )
         return _stored(arguments)
     refuse_stored_options(arguments, "needs --from-bag")
     if arguments.world is not None:

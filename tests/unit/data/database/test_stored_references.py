@@ -220,6 +220,8 @@ def test_an_option_that_would_do_nothing_is_refused(
     for command in (["build", "--from-bag", bag], fit):
         assert main([*command, "--out", out, *words]) == 2
         assert message in capsys.readouterr().err
+    assert main(["build", "--from-bag", bag, "--out", out, "--task", TASK, "--views", "top"]) == 2
+    assert "expected --topic VIEW=TOPIC" in capsys.readouterr().err
     assert [one.name for one in tmp_path.iterdir()] == ["bag.mcap"]
 
 
