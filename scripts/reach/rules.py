@@ -35,7 +35,8 @@ RULES: Sequence[Rule] = (
         (
             "tests/unit/test_examples.py",
             "tests/unit/test_gate_examples.py",
-            "tests/unit/live/ros/test_lease_follower",
+            "tests/unit/live/ros/test_lease_follower.py",
+            "tests/unit/live/ros/test_lease_follower_cpp.py",
         ),
         "examples are run",
     ),

@@ -96,7 +96,7 @@ def test_the_pose_is_turned_with_the_image() -> None:
     [
         ({"model": "kannala"}, "a lens cannot be rectified.*available: plumb_bob, rational_polynomial"),
         ({"d": (0.1, 0.2)}, "a plumb_bob lens has other coefficients; expected 4 or 5"),
-        ({"r": (2.0, *EYE[1:])}, "R of a CameraInfo is no rotation"),
+        ({"r": (2.0, *EYE[1:])}, "R of a CameraInfo is not a rotation"),
         ({"p": (0.0, 1.0, *P[2:])}, "P of a CameraInfo projects nothing"),
         ({"p": (*P[:10], 0.0, 0.0)}, "P of a CameraInfo projects nothing"),
     ],

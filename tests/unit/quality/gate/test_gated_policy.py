@@ -78,14 +78,14 @@ def test_a_covered_image_is_held_and_the_policy_is_not_asked():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({KEY: None}, "no image"),
-        ({KEY: b"jpeg"}, "no image"),
-        ({KEY: scene_image(1).astype(np.float32)}, "no image"),
-        ({KEY: scene_image(1)[:, :, 0]}, "no image"),
-        ({KEY: np.zeros((0, 0, 3), np.uint8)}, "no image"),
+        ({KEY: None}, "not an image"),
+        ({KEY: b"jpeg"}, "not an image"),
+        ({KEY: scene_image(1).astype(np.float32)}, "not an image"),
+        ({KEY: scene_image(1)[:, :, 0]}, "not an image"),
+        ({KEY: np.zeros((0, 0, 3), np.uint8)}, "not an image"),
         ({KEY: np.zeros((2, 2, 3), np.uint8)}, "cannot be measured"),
         ({KEY: scene_image(1, 96)}, "not calibrated at 96x96"),
-        ({KEY: scene_image(1)[None]}, "no image"),
+        ({KEY: scene_image(1)[None]}, "not an image"),
         ({"observation": {"exterior_image_1_left": scene_image(1)}}, "ambiguous"),
         ({"observation/extra": scene_image(1)}, "observation/extra has no --camera"),
         ({"videos": [scene_image(1)]}, "videos/0 has no --camera"),
@@ -185,7 +185,7 @@ def test_the_state_is_repeated_in_the_shape_of_the_policy():
     answer = session.respond(bad())
     assert np.array_equal(answer["actions"], np.tile([*np.arange(7.0), 0.5], (4, 1)))
     assert answer[GATE]["answer"] == "repeat"
-    for state, words in ((np.full(7, np.nan), "finite"), (np.zeros(3), "not as wide"), (b"x", "no state")):
+    for state, words in ((np.full(7, np.nan), "finite"), (np.zeros(3), "not as wide"), (b"x", "not a state")):
         with pytest.raises(HeldError, match=words):
             session.respond({**bad(), keys[0]: state})
 
