@@ -64,12 +64,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Order, skips and cost of the suite."""
-    gc.disable()  # until all is collected: to look for garbage in it takes two fifths of the collection
     config.pluginmanager.register(Order(), "suite-order")
     if config.getoption("strict_skips"):
         config.pluginmanager.register(StrictSkips(permitted_here()), "suite-skips")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Cost(), "suite-cost")
+
+
+def pytest_collectstart() -> None:
+    """Collect no garbage until all tests are collected: to look for it takes two fifths of that time."""
+    gc.disable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
