@@ -247,14 +247,9 @@ def test_a_wrong_command_line_is_told(
     refused(arguments, USAGE, [arguments[0]], tmp_path, capsys)
 
 
-def test_simulated_cell_is_not_played_with_another_arm(
+def test_simulated_cell_is_not_played_with_an_arm_that_does_not_reach_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused(
-        ["emulator", "--model", "ur5e", "--plant", "mujoco"],
-        USAGE,
-        ["UR5", "--plant kinematic"],
-        tmp_path,
-        capsys,
-    )
+    arguments = ["emulator", "--model", "ur3e", "--plant", "mujoco"]
+    refused(arguments, USAGE, ["UR3e does not reach", "ur16e"], tmp_path, capsys)
     refused(["emulator", "--model", "ur4"], USAGE, ["ur4", "ur16e"], tmp_path, capsys)
