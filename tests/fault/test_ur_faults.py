@@ -74,10 +74,10 @@ def _timed(time: SteppedTime, call: Callable[[], object]) -> float:
     return seconds
 
 
-def _stream_until(time: SteppedTime, arm: UrArm, wanted: Callable[[], bool], most: int = 2000) -> None:
-    """Stream the present position, in stepped time, until something happens."""
-    q_rad = np.array(arm.state.q_rad) if arm.state else np.zeros(6)
-    for _ in range(most):
+def _stream_until(time: SteppedTime, arm: UrArm, wanted: Callable[[], bool], ahead_rad: float = 0.0) -> None:
+    """Stream the present position, or one so far ahead, in stepped time until something happens."""
+    q_rad = np.array(arm.state.q_rad) + ahead_rad if arm.state else np.zeros(6)
+    for _ in range(2000):
         if wanted():
             return
         arm.wait(0.01)
@@ -368,15 +368,10 @@ def test_last_target_of_a_program_that_has_ended_does_not_pull_the_arm(
     robot: EmulatorProcess, time: SteppedTime, arm: UrArm
 ) -> None:
     """It stays in the registers, and the arm may have been moved by hand before it is armed again."""
-    q_rad = np.array(arm.state.q_rad)
-    while arm.state.q_rad[0] < q_rad[0] + 0.1:
-        arm.wait(0.01)
-        arm.read()
-        arm.stream(q_rad + 1.0)
+    away_rad = arm.state.q_rad[0] + 0.1
+    _stream_until(time, arm, lambda: arm.state.q_rad[0] > away_rad, ahead_rad=1.0)
     robot.throw("stop-program")
-    while arm.is_armed:
-        arm.wait(0.01)
-        arm.read()
+    _stream_until(time, arm, lambda: not arm.is_armed, ahead_rad=1.0)
     robot.step(round(0.4 * TICKS_PER_S))
     stood = robot.state()["q_rad"]
     arm.rearm("looked at it")
