@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,6 @@ HOME = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 TOOL = tool_along_z(0.2)
 OPTIONS = Ros2ControlOptions(joint_prefix="ur_")
 NAMES = ["finger_joint", *reversed(OPTIONS.joints)]
-_ATTEMPTS = 10
 PARAMETERS = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5e",
@@ -170,24 +168,11 @@ class Cell:
         last = self.statuses.last
         return last is not None and all(getattr(last, name) == value for name, value in wanted.items())
 
-    def height_m(self) -> float:
-        return float(flange_pose(ArmModel.UR5E.geometry, self.controller.q)[2, 3])
-
-    def reach(self, height_m: float) -> None:
-        """Move the flange to a height by a chunk of four equal steps.
-
-        A busy machine may hold the driver up for more than `state_age_s`, of which no more than 0.5 s is
-        allowed: the arm stops, and what is left is a chunk after it is armed again.
-        """
-        for _ in range(_ATTEMPTS):
-            self.send((self.height_m() - height_m) / 4)
-            done = partial(self.has, has_completed=True, completed_sequence=self._sequence)
-            self._graph.wait(done, "the end of a chunk")
-            if self.statuses.last.completed_whole:
-                break
-            assert "no joint state for" in self.statuses.last.reason, self.statuses.last.reason
-            self.arm()
-        self._graph.wait(lambda: abs(self.height_m() - height_m) < 0.001, f"the flange at {height_m} m")
+    def finish(self, step_m: float) -> None:
+        self.send(step_m)
+        done = {"has_completed": True, "completed_sequence": self._sequence}
+        self._graph.wait(lambda: self.has(**done), "the end of a chunk")
+        assert self.statuses.last.completed_whole, self.statuses.last.reason
 
 
 def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> None:
@@ -196,9 +181,15 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
         controller, gate, statuses, has = cell.controller, cell.gate, cell.statuses, cell.has
 
         cell.arm()
-        height_m = cell.height_m()
-        for below_m in (0.04, 0.08, 0.04):
-            cell.reach(height_m - below_m)
+        height_m = flange_pose(ArmModel.UR5E.geometry, HOME)[2, 3]
+        for expected_m, step_m in ((-0.04, 0.01), (-0.08, 0.01), (-0.04, -0.01)):
+            cell.finish(step_m)
+
+            def is_there(expected_m: float = expected_m) -> bool:
+                here_m = flange_pose(ArmModel.UR5E.geometry, controller.q)[2, 3]
+                return abs(here_m - height_m - expected_m) < 0.001
+
+            graph.wait(is_there, f"the tool at {expected_m} m")
         assert all(controller.ends_at_rest)
 
         cell.send(0.03)
@@ -206,7 +197,7 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
         gate.is_open = False
         graph.wait(lambda: has(state=ArmStatus.STATE_HOLDING, held_by_gate=True), "a held arm")
         graph.wait(lambda: not controller.qd.any(), "an arm at rest")
-        assert cell.height_m() > height_m - 0.15, "not at the end"
+        assert flange_pose(ArmModel.UR5E.geometry, controller.q)[2, 3] > height_m - 0.15, "not at the end"
 
         controller.silent = True
         graph.wait(lambda: has(state=ArmStatus.STATE_STOPPED), "a stopped arm")
