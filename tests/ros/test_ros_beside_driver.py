@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ HOME = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 TOOL = tool_along_z(0.2)
 OPTIONS = Ros2ControlOptions(joint_prefix="ur_")
 NAMES = ["finger_joint", *reversed(OPTIONS.joints)]
+_ATTEMPTS = 10
+_NO_VELOCITY = 1e-9
+"""Below it (rad/s) a joint stands still."""
 PARAMETERS = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5e",
@@ -86,6 +90,8 @@ class Controller:
         now_ns = self.now_ns()
         with self._lock:
             self._follow(now_ns)
+            # Each command to stand still, 30 ms ahead, finds a third less of it: no motor has so little.
+            self.qd[np.abs(self.qd) < _NO_VELOCITY] = 0.0
         if self.silent:
             return
         stamp = header_of(now_ns, "ur_base")
@@ -168,11 +174,43 @@ class Cell:
         last = self.statuses.last
         return last is not None and all(getattr(last, name) == value for name, value in wanted.items())
 
-    def finish(self, step_m: float) -> None:
-        self.send(step_m)
-        done = {"has_completed": True, "completed_sequence": self._sequence}
-        self._graph.wait(lambda: self.has(**done), "the end of a chunk")
-        assert self.statuses.last.completed_whole, self.statuses.last.reason
+    def height_m(self) -> float:
+        return float(flange_pose(ArmModel.UR5E.geometry, self.controller.q)[2, 3])
+
+    def reach(self, height_m: float) -> None:
+        """Move the flange to a height by a chunk of four equal steps.
+
+        A busy machine may hold the driver up for more than `state_age_s`, of which no more than 0.5 s is
+        allowed: the arm stops, and what is left is a chunk after it is armed again.
+        """
+        for _ in range(_ATTEMPTS):
+            self._graph.wait(lambda: not self.controller.qd.any(), "an arm at rest")  # ends where it stands
+            self.send((self.height_m() - height_m) / 4)
+            done = partial(self.has, has_completed=True, completed_sequence=self._sequence)
+            self._graph.wait(done, "the end of a chunk")
+            if self.statuses.last.completed_whole:
+                break
+            assert "no joint state for" in self.statuses.last.reason, self.statuses.last.reason
+            self.arm()
+        self._graph.wait(lambda: abs(self.height_m() - height_m) < 0.001, f"the flange at {height_m} m")
+
+    def hold_half_way(self, height_m: float) -> None:
+        """Close the gate while the arm goes down from a height; once more after what `reach` tells."""
+        wait, stopped = self._graph.wait, partial(self.has, state=ArmStatus.STATE_STOPPED)
+        for _ in range(_ATTEMPTS):
+            self.gate.is_open = True
+            self.reach(height_m)
+            self.send(0.03)
+            wait(lambda: self.has(state=ArmStatus.STATE_EXECUTING) or stopped(), "a moving arm")
+            self.gate.is_open = False
+            held = partial(self.has, state=ArmStatus.STATE_HOLDING, held_by_gate=True)
+            wait(lambda held=held: held() or stopped(), "a held arm")
+            if held():
+                break
+            assert "no joint state for" in self.statuses.last.reason, self.statuses.last.reason
+            self.arm()
+        wait(lambda: not self.controller.qd.any(), "an arm at rest")
+        assert self.height_m() > height_m - 0.11, "not at the end"
 
 
 def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> None:
@@ -181,23 +219,12 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
         controller, gate, statuses, has = cell.controller, cell.gate, cell.statuses, cell.has
 
         cell.arm()
-        height_m = flange_pose(ArmModel.UR5E.geometry, HOME)[2, 3]
-        for expected_m, step_m in ((-0.04, 0.01), (-0.08, 0.01), (-0.04, -0.01)):
-            cell.finish(step_m)
-
-            def is_there(expected_m: float = expected_m) -> bool:
-                here_m = flange_pose(ArmModel.UR5E.geometry, controller.q)[2, 3]
-                return abs(here_m - height_m - expected_m) < 0.001
-
-            graph.wait(is_there, f"the tool at {expected_m} m")
+        height_m = cell.height_m()
+        for below_m in (0.04, 0.08, 0.04):
+            cell.reach(height_m - below_m)
         assert all(controller.ends_at_rest)
 
-        cell.send(0.03)
-        graph.wait(lambda: has(state=ArmStatus.STATE_EXECUTING), "a moving arm")
-        gate.is_open = False
-        graph.wait(lambda: has(state=ArmStatus.STATE_HOLDING, held_by_gate=True), "a held arm")
-        graph.wait(lambda: not controller.qd.any(), "an arm at rest")
-        assert flange_pose(ArmModel.UR5E.geometry, controller.q)[2, 3] > height_m - 0.15, "not at the end"
+        cell.hold_half_way(height_m - 0.04)
 
         controller.silent = True
         graph.wait(lambda: has(state=ArmStatus.STATE_STOPPED), "a stopped arm")
