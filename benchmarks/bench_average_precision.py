@@ -30,6 +30,7 @@ from bench_distortions_peers import FOLDER, install_peers
 from rich.console import Console
 from rich.table import Table
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.models.vision.average_precision import average_precision
 from embodied_iqa.models.vision.predictions import Instances
 
@@ -170,8 +171,7 @@ def main() -> None:
         table.add_row(*map(str, cells), *numbers, f"{row['difference']:.0e}")
     Console().print(table)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(rows, indent=1))
+        write_text_whole(arguments.json, json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from rich.console import Console
 from rich.table import Table
 from sensor_msgs.msg import Image
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr, stamp_from_cdr
 from embodied_iqa.live.ros.conversion import ns_of, time_of
 from embodied_iqa.live.ros.environment import prepare_environment
@@ -265,8 +266,7 @@ def main() -> None:
     print(f"load before: {load:.1f} on {os.cpu_count()} cores")
     if arguments.json:
         tree = results | {"load_before": load, "cores": os.cpu_count()}
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(tree, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(tree, indent=2) + "\n")
 
 
 if __name__ == "__main__":

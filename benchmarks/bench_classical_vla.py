@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.backends.classical.vla import ClassicalVla
 from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
@@ -65,8 +66,7 @@ def main() -> None:
         print(f"{verb:<6} " + "; ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
     print(f"act {numbers['act_ms_median']:.1f} ms, answer {numbers['answer_ms_median']:.1f} ms")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n")
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from typing import Any
 import cv2
 from database_builds import Wanted, run_build, sizes_of
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.cli.build.building import panel_of
@@ -129,8 +130,7 @@ def main() -> None:
     for name, value in found.items():
         print(f"{name:32} {value:.3f}" if isinstance(value, float) else f"{name:32} {value}")
     if arguments.json is not None:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

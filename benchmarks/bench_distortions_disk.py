@@ -19,6 +19,7 @@ import cv2
 from rich.console import Console
 from rich.table import Table
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.distortions import DistortionSpec, catalogue
 from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
@@ -111,8 +112,7 @@ def main() -> None:
     Console(width=100).print(table)
     print("target: 60 images/s, or the encoder's own limit where that is lower")
     if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(record, indent=1))
+        write_text_whole(options.json, json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from PIL import Image as Pillow
 from rich.console import Console
 from rich.table import Table
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.imaging.distortions.image import Image
 from embodied_iqa.imaging.distortions.references import scikit_photographs
@@ -187,8 +188,7 @@ def main() -> None:
         )
     show(records, options.size)
     if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps({"size": options.size, "types": records}, indent=1))
+        write_text_whole(options.json, json.dumps({"size": options.size, "types": records}, indent=1))
 
 
 def show(records: list[dict[str, Any]], size: str) -> None:

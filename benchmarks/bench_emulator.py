@@ -31,6 +31,7 @@ from rich.table import Table
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel
 
@@ -232,8 +233,7 @@ def main() -> None:
         table.add_row(name, f"{value:.3f}")
     Console().print(table)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import cv2
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.reference import parse_vla
@@ -109,8 +110,7 @@ def main() -> None:
         for row, value in rows.items():
             print(f"  {row:<45}{value:10.2f}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.models.scoring.proportions import wilson
 from embodied_iqa.world.scenes.scene import draw_instruction, make_scene
@@ -67,8 +68,7 @@ def main() -> None:
         for failure in row["failures"]:
             print(f"    {failure}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n")
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from mcap.writer import CompressionType, Writer
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.cli.main import main as embodied_iqa_main
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.recording.messages import TypeStore
@@ -186,8 +187,7 @@ def main() -> None:
     for name, value in numbers.items():
         print(f"{name:<26}{value:10.3f}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2))
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from skimage import data
 from skimage.measure import blur_effect
 
 from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.distortions.catalogue import catalogue, distort
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
@@ -195,8 +196,7 @@ def main() -> None:
         results["detection"] = detection(arguments.detection, CameraModel(arguments.camera_model))
         _show("Share of frames not passed", results["detection"], ".3f")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
 from embodied_iqa.live.ros.conversion import header_of, ns_of
@@ -138,8 +139,7 @@ def main() -> None:
     text = json.dumps(results, indent=2)
     print(text)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, text + "\n")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from openpi_client import msgpack_numpy
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 from websockets.asyncio.client import connect
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration import calibrate
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
@@ -213,8 +214,7 @@ def main() -> None:
         results["many clients"] = crowd(224, arguments.clients)
     print(json.dumps(results, indent=2))
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from rich.table import Table
 from skimage import data
 
 from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.imaging.distortions.catalogue import catalogue, distort
 from embodied_iqa.imaging.images.assembler import Source
@@ -213,8 +214,7 @@ def main() -> None:
         show(results)
         found = [asdict(result) for result in results]
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from rich.progress import track
 from rich.table import Table
 
 from embodied_iqa.base.errors import EmbodiedIqaError
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.live.ros.environment import process_environment
@@ -244,8 +245,7 @@ def main() -> int:
     if arguments.json:
         tree = {"limit_s": arguments.limit, "seed": arguments.seed, "interrupts": list(map(asdict, found))}
         text = json.dumps(tree, indent=2)
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(text, encoding="utf-8")
+        write_text_whole(arguments.json, text)
     return 0 if all(one.is_clean for one in found) else 1
 
 

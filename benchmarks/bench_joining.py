@@ -29,6 +29,7 @@ from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmState, GoalOutcome, GripperState
 from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 
@@ -193,8 +194,7 @@ def main() -> None:
     print(f"a spline through 61 samples: {ours_us:.0f} us, scipy.interpolate.CubicSpline {theirs_us:.0f} us")
     if arguments.json:
         result = {"ticks": rows, "even": even_rows, "spline_us": ours_us, "scipy_us": theirs_us}
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

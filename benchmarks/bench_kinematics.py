@@ -19,6 +19,7 @@ import ur_analytic_ik
 from rich.console import Console
 from rich.table import Table
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.kinematics import Kinematics
 
 BATCH = 10_000
@@ -76,8 +77,7 @@ def main() -> None:
         table.add_row(name, f"{value:.2f}")
     Console().print(table)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

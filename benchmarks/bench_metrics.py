@@ -31,6 +31,7 @@ from rich.table import Table
 from skimage import data
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.quality.metrics import BUILT_IN
 
@@ -122,8 +123,7 @@ def main() -> None:
         table.add_row(row["metric"], f"{row['ours_ms']:.1f}", row["peer"] or "-", *shown)
     Console().print(table)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+        write_text_whole(arguments.json, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import embodied_iqa
-from embodied_iqa.base.files import sha256_of
+from embodied_iqa.base.files import sha256_of, write_text_whole
 from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, save_metric_card
 from embodied_iqa.quality.metrics.training.loop import LabelledInputs, Network, make_network
 from embodied_iqa.quality.metrics.training.metric_training import export_network
@@ -150,8 +150,7 @@ def main() -> None:
     Console().print(table)
     print(f"goal: p99 of ra-miqa-small under {GOAL_MS:g} ms: {rows[0]['ours_p99_ms'] < GOAL_MS}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

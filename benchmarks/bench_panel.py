@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.panel.panel_members import members_in
 from embodied_iqa.models.subjects.backends.classical.vla import ClassicalVla
@@ -68,9 +69,8 @@ def main() -> None:
         peer = table["classical-vla" if "-vla" in name else "classical-vlm"]
         print(f"{name:<18} {spent_ms:6.2f} ms   {spent_ms / peer:5.2f} of the classical one")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         record = {"load_s": load_s, "size_mb": size_mb, "median_ms": table}
-        arguments.json.write_text(json.dumps(record, indent=2) + "\n")
+        write_text_whole(arguments.json, json.dumps(record, indent=2) + "\n")
 
 
 def asking(member: Vla | Vlm, observation: VlaObservation, frame: Frame) -> Callable[[], object]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.models.panel.criterion import TOLERANCE_MM
 from embodied_iqa.models.panel.evaluation.clean_scenes import HOME_POSE, succeeds
 from embodied_iqa.models.panel.samples.draw_samples import sample_scene
@@ -43,9 +44,10 @@ def main() -> None:
         shares = "".join(f"{wilson(count, arguments.scenes).value:>10.2f}" for count in counts.values())
         print(f"{verb:<8}{TOLERANCE_MM[verb]:>6.0f} mm  {shares}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         rows = {str(verb): {str(shift): count for shift, count in row.items()} for verb, row in done.items()}
-        arguments.json.write_text(json.dumps({"scenes": arguments.scenes, "done": rows}, indent=2) + "\n")
+        write_text_whole(
+            arguments.json, json.dumps({"scenes": arguments.scenes, "done": rows}, indent=2) + "\n"
+        )
 
 
 if __name__ == "__main__":

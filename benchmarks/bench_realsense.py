@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import Intrinsics, View
 from embodied_iqa.imaging.images.realsense import RealSenseCamera, RealSenseOptions
 
@@ -118,8 +119,7 @@ def main() -> None:
     for name, value in numbers.items():
         print(f"  {name:<36}{value:10.2f}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2) + "\n")
 
 
 if __name__ == "__main__":

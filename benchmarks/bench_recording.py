@@ -35,6 +35,7 @@ from rosbags.rosbag2 import Writer as RosbagsWriter
 from rosbags.typesys import Stores, get_typestore
 
 from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.data.recording.compression import Compression
 from embodied_iqa.data.recording.messages import TypeStore
 from embodied_iqa.data.recording.reader import TrialReader
@@ -261,8 +262,7 @@ def main() -> None:
     speed = numbers["recover"]["720p"]
     print(f"recover: {speed['mb_per_s']:.0f} MB/s, {speed['copies']:.1f} times the time of a plain copy")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2))
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2))
 
 
 if __name__ == "__main__":

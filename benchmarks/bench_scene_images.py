@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.scene import Scene, draw_instruction, make_scene
 from embodied_iqa.world.scenes.snapshot import nominal_snapshot
@@ -63,8 +64,7 @@ def main() -> None:
     for name, number in numbers.items():
         print(f"{name:<52} {number:8.1f}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n")
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.actions.observation import observation_for
 from embodied_iqa.models.subjects.actions.table import convention_of
@@ -134,8 +135,7 @@ def main() -> None:
             f"{row['to_peer']:8.2f}"
         )
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(table, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
@@ -86,8 +87,7 @@ def main() -> None:
     for name, value in least.items():
         print(f"camera model {name}: {value:.1f} ms beside rendering")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n")
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2) + "\n")
 
 
 if __name__ == "__main__":

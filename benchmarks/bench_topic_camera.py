@@ -26,6 +26,7 @@ from embodied_iqa_msgs.msg import GateLease
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.encodings import RawImage, rgb_of
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
 from embodied_iqa.live.ros.conversion import header_of, ns_of
@@ -152,8 +153,7 @@ def main() -> None:
     print(f"load average {load['before']:.1f} to {load['after']:.1f} on {load['processors']:.0f} processors")
     results["machine"] = {"load": load}
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from PIL import Image
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.models.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.models.subjects.inference import InferenceQueue
@@ -48,8 +49,7 @@ def main() -> None:
     for name, value in numbers.items():
         print(f"{name:<34} {value:9.3f}")
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(numbers, indent=2))
+        write_text_whole(arguments.json, json.dumps(numbers, indent=2))
 
 
 def measure(folder: Path, kind: str, rounds: int) -> dict[str, float]:
