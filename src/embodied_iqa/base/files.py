@@ -103,14 +103,23 @@ def is_pipe(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
+def refuse_pipe(path: Path) -> None:
+    """Refuse a pipe or a device, see `is_pipe`.
+
+    Raises:
+        InputError: It is one.
+    """
+    if is_pipe(path):
+        raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
+
+
 def sha256_of(path: Path) -> str:
     """Return the hash of a file's bytes, 64 hexadecimal digits.
 
     Raises:
         InputError: The file cannot be read.
     """
-    if is_pipe(path):
-        raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
+    refuse_pipe(path)
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

@@ -44,7 +44,7 @@ def sampling_of(arguments: argparse.Namespace, source: Path) -> Sampling:
     """Return what is taken of the images.
 
     Raises:
-        UsageError: An option is of another form, given twice, or for something that is no recording.
+        UsageError: An option has another form, is given twice, or needs a recording and got something else.
     """
     every_s = _DEFAULT_EVERY_S if arguments.every is None else arguments.every
     if not (math.isfinite(every_s) and every_s >= 0):

@@ -92,7 +92,7 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
 
 
 def _skipped(path: Path) -> list[tuple[str, str]]:
-    """Return origin and reason of each candidate that is no reference."""
+    """Return origin and reason of each candidate that was left out."""
     file = path / "skipped.csv"
     if not file.is_file():
         return []

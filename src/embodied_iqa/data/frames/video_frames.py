@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError, first_line
-from embodied_iqa.base.files import is_pipe
+from embodied_iqa.base.files import refuse_pipe
 from embodied_iqa.base.lazy import INSTALL_ALL, load
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
@@ -51,8 +51,7 @@ class VideoFrames:
     note = ""
 
     def __init__(self, path: Path) -> None:
-        if is_pipe(path):
-            raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
+        refuse_pipe(path)
         self.path = path
         self._av: Any = load("av", INSTALL_ALL)
         with self._opened() as (container, stream):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.files import IMAGE_PART_SUFFIX, is_pipe
+from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
 from embodied_iqa.base.lazy import INSTALL_ALL, Later
 from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
 
@@ -76,8 +76,7 @@ def decode_file(path: Path, flags: int) -> NDArray[Any]:
 
 
 def _content(path: Path) -> bytes:
-    if is_pipe(path):
-        raise InputError(f"{str(path)!r} is no file, but a pipe or a device")
+    refuse_pipe(path)
     try:
         return path.read_bytes()
     except OSError as error:
