@@ -176,9 +176,14 @@ def test_the_world_never_runs_ahead_of_the_arm(chain: Chain) -> None:
 
 
 def _next_stamp(arm: UrArm, after_ns: int) -> int:
-    """Wait for a state of a later time, without answering."""
+    """Wait for a state of a later time, without answering it.
+
+    States of a time that stands still are answered: the world may wait for the answer to the last of them,
+    which arrives after an older one where the driver is late.
+    """
     until = time.monotonic() + COMPLETION_S
     while (state := arm.read()) is None or state.stamp_ns <= after_ns:
         assert time.monotonic() < until, "no further state"
+        arm.idle()
         select.select([arm.fileno()], [], [], 0.05)
     return state.stamp_ns
