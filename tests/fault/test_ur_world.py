@@ -144,6 +144,21 @@ def test_world_waits_for_every_answer_and_every_state_is_seen(world: LiveWorld, 
     assert apart < 0.005
 
 
+def test_an_arm_that_was_stopped_is_armed_again_while_the_world_runs(world: LiveWorld, arm: UrArm) -> None:
+    """The program takes the commands of arming in steps of the world, which waits for an answer in each."""
+    arm.rearm("test")
+    world.passing.set()
+    _each_state(arm, 5, lambda _: arm.idle())
+    for _ in range(5):
+        arm.stop("a hostile action")
+        _each_state(arm, 5, lambda _: arm.idle())
+        arm.rearm("again")
+        held = np.array(arm.state.q_rad)
+        arm.stream(held)
+        _each_state(arm, 5, lambda _, held=held: arm.stream(held))
+        assert arm.is_armed
+
+
 def test_an_arm_that_was_stopped_is_armed_again_while_the_world_waits_for_a_verdict(
     world: LiveWorld, arm: UrArm
 ) -> None:

@@ -170,6 +170,8 @@ class UrLink:
     def wait_armed(self) -> None:
         """Wait for a state in which the worker accepts joint targets, after its reply that it does.
 
+        States are answered meanwhile: a simulated world sends the next one only then.
+
         Raises:
             InputError: The robot has stopped again, or no such state arrives within ``reply_s``.
         """
@@ -181,6 +183,7 @@ class UrLink:
             if self._clock.now_s() > deadline:
                 raise InputError("the arm was armed, but no state confirms it")
             self.wait(_HEARTBEAT_S)
+            self._beat()
 
     def _send(self, message: bytes) -> None:
         if self.process is None:

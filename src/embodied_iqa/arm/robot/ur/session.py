@@ -171,7 +171,12 @@ class UrSession:
         Raises:
             RuntimeError: It failed; gives the reason.
         """
-        return self._commands[request.command](request)
+        continues = self._commands[request.command](request)
+        if self.options.lockstep and self.armed:
+            # the program takes the next target one step of the world after the request, and the world makes
+            # that step once its state is answered: waiting for it here, the next answer finds it done
+            self._control.kickWatchdog()
+        return continues
 
     def why_move_ended(self) -> str:
         """Return why a finished move failed; empty for success."""

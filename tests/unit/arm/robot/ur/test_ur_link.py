@@ -7,7 +7,7 @@ import pytest
 
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.link import UrLink
-from embodied_iqa.arm.robot.ur.messages import REQUEST, Command, Reply, Request, UrFlags, UrState
+from embodied_iqa.arm.robot.ur.messages import ANSWER, REQUEST, Command, Reply, Request, UrFlags, UrState
 from embodied_iqa.arm.robot.ur.options import SessionOptions, UrOptions
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics.models import ArmModel
@@ -80,6 +80,7 @@ def test_a_state_from_before_the_reply_does_not_count() -> None:
     link.ask(Command.REARM)
     link.wait_armed()
     assert worker.messages == []
+    assert ANSWER in {message[:1] for message in worker.sent}, "a simulated world waits for it"
 
 
 class Silent:
