@@ -106,12 +106,13 @@ def proxying(
     policy_port: int,
     *,
     answer_s: float = PATIENCE_S,
+    connect_s: float = PATIENCE_S,
     asks_once: bool = False,
     threads: int = 8,
     **limits: Any,
 ) -> Iterator[int]:
     """Run a proxy in a thread, with further ones that connect to the policy, in a block; gives its port."""
-    wire = WireLimits(connect_s=1.0, answer_s=answer_s, asks_once=asks_once)
+    wire = WireLimits(connect_s=connect_s, answer_s=answer_s, asks_once=asks_once)
     place = PolicyPlace(Address("127.0.0.1", policy_port), wire)
     proxy = GateProxy(made, place, ServingOptions(port=0, most_waiting=1, **limits))
     with in_thread(proxy.listening, threads) as port:

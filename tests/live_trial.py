@@ -21,12 +21,11 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.codecs import write_image
-from embodied_iqa.live.ros.qos import STATE
 from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from live_process import TRIAL_S, Program, running_program
-from ros_graph import RosGraph
+from ros_graph import EVERY, RosGraph
 
 TASK, SCENE_SEED = "pick the red cube", 7
 VLA, VLM = "classical-vla", "classical-vlm"
@@ -186,7 +185,7 @@ def complete_session(domain: int, folder: Path) -> Session:
     spoilt = [word for spec in (NOISE, PALE) for word in ("--distortion", f"{spec.id}:{spec.level}")]
     words = [*spoilt, "--gate", "shadow", "--json", "--vla", VLA, "--vlm", VLM]
     with RosGraph(domain, folder / "listener", []) as listener:
-        targets = listener.subscribe(JointState, "/sim/joint_targets", STATE)
+        targets = listener.subscribe(JointState, "/sim/joint_targets", EVERY)
         with begin(domain, folder / "run", folder, *words, *words_of(parameters)) as trial:
             assert trial.program.wait(TRIAL_S) == 0
             assert trial.nodes() == {}

@@ -32,7 +32,12 @@ class Bench:
     Args:
         graph: With vla_node in it, active.
         views: That its subject looks at.
+
+    Attributes:
+        listeners: Nodes that look at the raw and at the distorted images.
     """
+
+    listeners = 1, 1
 
     def __init__(self, graph: RosGraph, views: tuple[View, ...] = (View.TOP,)) -> None:
         self.graph, self.views = graph, views
@@ -41,9 +46,9 @@ class Bench:
         self.references = graph.subscribe(ActionChunk, "/vla/reference_actions", EVENT)
         self.diagnostics = graph.subscribe(DiagnosticArray, "/diagnostics", 10)
         self.images = {
-            (view, topic): graph.publisher(Image, topic.format(view), IMAGE)
+            (view, topic): graph.publisher(Image, topic.format(view), IMAGE, listeners=count)
             for view in views
-            for topic in TOPICS
+            for topic, count in zip(TOPICS, self.listeners, strict=True)
         }
         self.infos = {
             view: graph.publisher(CameraInfo, f"/camera/{view}/camera_info", IMAGE) for view in views

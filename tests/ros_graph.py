@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -14,10 +15,13 @@ from typing import Any, Self, TypeVar
 import rclpy
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import GetParameters
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
-from rclpy.node import Node
+from rclpy.node import Node, NodeNameNonExistentError
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 
 from embodied_iqa.live.ros.calls import begin_call
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
@@ -26,8 +30,11 @@ from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write
 from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
 from live_process import COMPLETION_S
 
+EVERY = QoSProfile(depth=1000)
+"""Of subscriptions whose every message counts: a queue of the product overflows while a busy machine holds a
+test up for half a second."""
 _POLL_S = 0.01
-_DISCOVERY_S = 0.5
+_AGAIN_S = 0.2
 Answer = TypeVar("Answer")
 
 
@@ -138,9 +145,38 @@ class RosGraph:
         if name not in self._clients:
             client = self.node.create_client(kind, name, callback_group=ReentrantCallbackGroup())
             self.wait(client.service_is_ready, f"the service {name}")
-            time.sleep(_DISCOVERY_S)
+            self.meet(self.wait(lambda: self._server_of(name), f"the node that serves {name}"))
             self._clients[name] = client
         return self._clients[name]
+
+    def _server_of(self, service: str) -> str:
+        for name, namespace in self.node.get_node_names_and_namespaces():
+            with suppress(NodeNameNonExistentError):  # it has gone meanwhile
+                served = self.node.get_service_names_and_types_by_node(name, namespace)
+                if service in dict(served):
+                    return f"{namespace.rstrip('/')}/{name}"
+        return ""
+
+    def meet(self, name: str) -> None:
+        """Return once a node knows all subscriptions and clients that this one has by now.
+
+        It learns of them in the order in which they are made, and has answered one that is made last. What
+        it publishes or answers from now on arrives.
+        """
+        group = ReentrantCallbackGroup()
+        last = self.node.create_client(GetParameters, f"{name}/get_parameters", callback_group=group)
+        futures: list[Future[Any]] = []
+        due_s = time.monotonic()
+
+        def answered() -> bool:
+            nonlocal due_s
+            if time.monotonic() >= due_s:  # an answer before that was dropped
+                due_s = time.monotonic() + _AGAIN_S
+                futures.append(begin_call(last, GetParameters.Request(), lambda _future: self._wake()))
+            return any(future.done() for future in futures)
+
+        self.wait(last.service_is_ready, f"the parameters of {name}")
+        self.wait(answered, f"an answer of {name}")
 
     def ask(self, client: Any, request: Any) -> Any:
         """Call a service; the end of the node that serves it is told at once."""

@@ -17,10 +17,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from embodied_iqa.live.ros.conversion import ns_of, time_of
-from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from gate_files import calibration
-from ros_graph import RosGraph
+from ros_graph import EVERY, RosGraph
 
 MS_NS = 1_000_000
 SECOND_NS = 1_000_000_000
@@ -55,10 +55,10 @@ class Cell:
     def __enter__(self) -> Self:
         with ExitStack() as stack:  # a node that does not start leaves no other behind
             graph = stack.enter_context(self.graph)
-            self.status = graph.subscribe(ArmStatus, "/arm/status", EVENT)
-            self.leases = graph.subscribe(GateLease, "/gate/lease", STATE)
-            self.targets = graph.subscribe(JointState, "/sim/joint_targets", STATE)
-            self.joints = graph.subscribe(JointState, "/sim/joint_states", STATE)
+            self.status = graph.subscribe(ArmStatus, "/arm/status", EVERY)
+            self.leases = graph.subscribe(GateLease, "/gate/lease", EVERY)
+            self.targets = graph.subscribe(JointState, "/sim/joint_targets", EVERY)
+            self.joints = graph.subscribe(JointState, "/sim/joint_states", EVERY)
             self.actions = graph.publisher(ActionChunk, "/vla/actions", EVENT)
             graph.activate("gate_node", "arm_node")
             stack.pop_all()

@@ -27,7 +27,7 @@ from embodied_iqa.base.kinematics import UR5, Kinematics, home_q_rad, pose_to_tr
 from embodied_iqa.base.kinematics.geometry import UrGeometry
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, UR_MODELS, ArmModel
 from manual_clock import ManualClock
-from ur_emulator import emulator, served
+from ur_emulator import HOSTS, emulator, served
 
 LIMIT_S = 60.0
 _MANY_STATES = 5000
@@ -194,7 +194,7 @@ def test_controller_without_tcp_offset_is_read(monkeypatch: pytest.MonkeyPatch) 
 @contextmanager
 def _peer(*replies: bytes) -> Iterator[str]:
     """A server on the RTDE port that sends fixed bytes and then stays silent."""
-    host = "127.0.0.77"
+    host = next(HOSTS)
     with socket.create_server((host, RTDE_PORT)) as server:
         ended = threading.Event()
 

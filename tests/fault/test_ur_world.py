@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 
@@ -21,8 +20,9 @@ from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.emulated_robot import EmulatedRobot
 from embodied_iqa.world.simulation.world import World
 from manual_clock import PATIENCE_S
+from ur_emulator import HOSTS
 
-IP = f"127.{64 + os.getpid() % 128}.251.2"
+IP = next(HOSTS)
 TICK_NS = 8_000_000
 EPOCH_NS = 100_000_000_000
 _SLICE_S = 0.05

@@ -23,13 +23,13 @@ from sensor_msgs.msg import Image
 from embodied_iqa.cli.gate.running import command_of
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.conversion import header_of, ns_of
-from embodied_iqa.live.ros.qos import EVENT, IMAGE, SENSOR, STATE
+from embodied_iqa.live.ros.qos import EVENT, SENSOR, STATE
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 from embodied_iqa.runs.graph.processes import ProcessSpec
 from gate_files import HEIGHT_PX, WIDTH_PX, calibration
-from ros_graph import Inbox, RosGraph
+from ros_graph import EVERY, Inbox, RosGraph
 
 FOREIGN = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 PERIOD_S = 1 / 30
@@ -44,11 +44,12 @@ class Stack:
         self.leases: Inbox = graph.subscribe(GateLease, f"{GATE}/lease", STATE)
         self.qualities: Inbox = graph.subscribe(ImageQuality, f"{GATE}/quality", STATE)
         self.passed = {
-            view: graph.subscribe(Image, f"{GATE}/passed/{view}/image_raw", IMAGE)
+            view: graph.subscribe(Image, f"{GATE}/passed/{view}/image_raw", EVERY)
             for view in ("top", "wrist")
         }
         self.overlays: Inbox = graph.subscribe(Image, f"{GATE}/overlay/wrist/image_raw", SENSOR)
         self.reports: Inbox = graph.subscribe(DiagnosticArray, "/diagnostics", EVENT)
+        graph.meet(GATE)
         self.level = {"top": 200, "wrist": 200}
         topics = {"top": "/camera/color/image_raw", "wrist": "/usb_cam/image_raw"}
         for view, topic in topics.items():
@@ -78,6 +79,11 @@ class Stack:
             return next((one for one in new if (one.view, one.judged) == (view, judged)), None)
 
         return self.graph.wait(found, f"a lease of the {view} camera with {judged}")
+
+    def after(self, lease: GateLease, view: str) -> list[Image]:
+        """Return the images of a camera that were passed on with the stamp of a lease or later."""
+        stamp_ns = ns_of(lease.header.stamp)
+        return [one for one in self.passed[view].messages if ns_of(one.header.stamp) >= stamp_ns]
 
     def set(self, name: str, **value: Any) -> Any:
         parameter = Parameter(name=name, value=ParameterValue(**value))
@@ -124,10 +130,10 @@ def test_an_unchanged_policy_gets_the_good_images_and_starves_of_the_bad_ones(st
     held = stack.lease("wrist", GateLease.VERDICT_REJECT)
     assert held.verdict == GateLease.VERDICT_REJECT
     assert held.reason.startswith("exposure")
-    last_ns = ns_of(stack.passed["wrist"].last.header.stamp)
     assert stack.lease("top", GateLease.VERDICT_PASS).verdict == GateLease.VERDICT_PASS
-    assert ns_of(stack.lease("wrist", GateLease.VERDICT_REJECT).header.stamp) > last_ns
-    assert ns_of(stack.passed["wrist"].last.header.stamp) == last_ns, "nothing of it comes through"
+    stack.graph.wait(lambda: stack.after(held, "top"), "a later image of the other camera")
+    assert ns_of(stack.lease("wrist", GateLease.VERDICT_REJECT).header.stamp) > ns_of(held.header.stamp)
+    assert not stack.after(held, "wrist"), "nothing of it comes through"
     quality = stack.graph.wait(
         lambda: next((one for one in stack.qualities.messages if one.header == held.header), None),
         "its quality",

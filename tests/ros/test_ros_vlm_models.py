@@ -127,6 +127,7 @@ def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
     shared.load_again("vlm_node")
     camera = request.getfixturevalue("shared_camera")
     answers = shared.subscribe(VlmAnswer, "/vlm/answer", EVENT)
+    shared.meet("vlm_node")
     response = camera.ask()
     assert response.success, response.message
     options = VlmOptions(cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=TOKENS))

@@ -21,7 +21,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, ns_of, pose_of
-from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
@@ -31,7 +31,7 @@ from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from gate_files import HEIGHT_PX, WIDTH_PX, write_gate
-from ros_graph import RosGraph
+from ros_graph import EVERY, RosGraph
 from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, ideal_cameras
 
 POLICY = "panel-vla-query"
@@ -75,7 +75,7 @@ def _none(name: str) -> NoReturn:
 
 
 def leases_live(graph: RosGraph) -> list[GateLease]:
-    leases = graph.subscribe(GateLease, "/gate/lease", STATE)
+    leases = graph.subscribe(GateLease, "/gate/lease", EVERY)
     images = graph.publisher(Image, "/distorted/top/image_raw", IMAGE)
     actions = graph.publisher(ChunkMessage, "/vla/actions", EVENT)
 

@@ -20,7 +20,6 @@ from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.conversion import ns_of
-from embodied_iqa.live.ros.qos import STATE
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.quality.gate.bounds import Bounds
@@ -39,7 +38,7 @@ from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.world.protocols import Vla
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
-from ros_graph import RosGraph
+from ros_graph import EVERY, RosGraph
 from runtime_tape import SNAPSHOT, Tape, ideal_cameras
 from trial_recording import VIEWS
 from wire_servers import serving
@@ -53,7 +52,25 @@ def image(view: View, stamp_ns: int) -> NDArray[np.uint8]:
 
 
 class DarkBench(Bench):
-    """Shows another image in each frame and view, distorted as in a run."""
+    """Shows another image in each frame and view, distorted as in a run, once the last has its verdicts.
+
+    Of frames that come in a hurry a gate that is late drops some.
+    """
+
+    listeners = 1, 2
+
+    def __init__(self, graph: RosGraph, views: tuple[View, ...]) -> None:
+        super().__init__(graph, views)
+        self._qualities = graph.subscribe(ImageQuality, "/gate/quality", EVERY)
+        graph.wait(lambda: bool(self._qualities) or self.show(), "a gate that sees images")
+
+    def show(self) -> None:
+        if not self._qualities or len(self.verdicts(self.stamp_ns)) == len(self.views):
+            super().show()
+
+    def verdicts(self, stamp_ns: int) -> dict[str, ImageQuality]:
+        """What the gate has said of a frame, by view."""
+        return {m.view: m for m in self._qualities.messages if ns_of(m.header.stamp) == stamp_ns}
 
     def image(self, view: View, topic: str) -> NDArray[np.uint8]:
         rgb = image(view, self.stamp_ns)
@@ -100,12 +117,13 @@ def test_verdicts_and_decisions_are_the_same(
         nodes = ["gate_node", "vla_node"]
         with RosGraph(ros_domain, tmp_path / "graph", nodes, overrides) as graph:
             graph.activate(*nodes)
-            qualities, bench = graph.subscribe(ImageQuality, "/gate/quality", STATE), DarkBench(graph, VIEWS)
+            bench = DarkBench(graph, VIEWS)
             distorted, raw = bench.decision(bench.begin())
             stamp_ns = ns_of(raw.header.stamp)
-            of_stamp = lambda: {m.view: m for m in qualities.messages if ns_of(m.header.stamp) == stamp_ns}  # noqa: E731 - polled
-            graph.wait(lambda: len(of_stamp()) == len(VIEWS), "verdicts")
-            live_verdicts = {view: (Verdict(m.verdict), m.reason) for view, m in of_stamp().items()}
+            graph.wait(lambda: len(bench.verdicts(stamp_ns)) == len(VIEWS), "verdicts")
+            live_verdicts = {
+                view: (Verdict(m.verdict), m.reason) for view, m in bench.verdicts(stamp_ns).items()
+            }
         vla = make_vla(parse_vla(reference))
         options = GateOptions(repair=RepairOptions(enabled=repairs))
         judge = load_judge(JudgeChoice(), calibration)

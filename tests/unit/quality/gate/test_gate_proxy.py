@@ -154,7 +154,7 @@ def test_a_policy_that_is_gone_is_an_error_and_never_an_action():
     with ExitStack() as stack:
         with reference_server(METADATA, policy) as policy_port:
             port = stack.enter_context(
-                proxying(setting(hold=HoldOptions(HoldKind.LAST, last_s=60.0)), policy_port, answer_s=2.0)
+                proxying(setting(hold=HoldOptions(HoldKind.LAST, last_s=60.0)), policy_port, connect_s=1.0)
             )
             client = WebsocketClientPolicy("127.0.0.1", port)
             client.infer(observation())
@@ -175,7 +175,8 @@ def test_clients_that_left_are_not_connected_to_a_policy_that_hangs():
             greet(connection, METADATA)
         stop.wait()
 
-    with raw_server(hang) as policy_port, proxying(setting(), policy_port, threads=2) as port:
+    hanging = raw_server(hang)
+    with hanging as policy_port, proxying(setting(), policy_port, connect_s=1.0, threads=2) as port:
         address = f"ws://127.0.0.1:{port}"
         for _ in range(clients):
             websockets.sync.client.connect(address, compression=None).close()

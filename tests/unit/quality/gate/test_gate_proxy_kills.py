@@ -109,7 +109,7 @@ def stack() -> Iterator[tuple[Policy, dict[str, Relay]]]:
     with ExitStack() as open_ones:
         relays["policy"].port = open_ones.enter_context(reference_server({"name": "pi0"}, policy))
         behind = open_ones.enter_context(raw_server(relays["policy"].script))
-        relays["proxy"].port = open_ones.enter_context(proxying(setting(), behind))
+        relays["proxy"].port = open_ones.enter_context(proxying(setting(), behind, connect_s=1.0))
         relays["client"] = Relay(open_ones.enter_context(raw_server(relays["proxy"].script)))
         yield policy, relays
 
