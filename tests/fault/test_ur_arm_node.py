@@ -49,6 +49,7 @@ class Cell:
         for parameter in (
             "robot:=ur5",
             f"model:={model}",
+            "limits.workspace_min_m:=[-0.8, -0.45, -0.01]",
             f"ur.ip:='{robot.host}'",
             "controller.state_timeout_ns:=5000000000",
         ):

@@ -43,6 +43,7 @@ _NO_VELOCITY = 1e-9
 PARAMETERS = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5e",
+    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
     "arm_node.driver": "ros2_control",
     "arm_node.gripper": "none",
     "arm_node.ros2_control.joint_prefix": "ur_",

@@ -32,6 +32,7 @@ _READ_S: Final = 5.0
 _PORT_S: Final = 1.0
 _TYPED: Final = "as given"
 _NO_ROBOT: Final = "none"
+_SLOW: Final = {"tool_speed_mps": 0.1, "joint_speed_radps": 0.6, "increment_m": 0.1}
 _ARM_NUMBERS: Final = ("--tool-length", "--workspace-min", "--workspace-max", "--table-z")
 
 
@@ -200,9 +201,11 @@ def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Q
         if value is None:
             value = questions.ask(f"{question} in the base [m]", parse)
         if value is None:
-            file.left_out.append(f"arm_node.limits.{parameter} (default: that of the simulated cell)")
+            file.left_out.append(f"arm_node.limits.{parameter}: without the workspace the arm is not moved")
         else:
             file.set(f"arm_node.limits.{parameter}", value, _TYPED)
+    for parameter, slow in _SLOW.items():
+        file.set(f"arm_node.limits.{parameter}", slow, "slow and near to begin with; raise it later")
 
 
 # --- the cameras --------------------------------------------------------------------------------------------

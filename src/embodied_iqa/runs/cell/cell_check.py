@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.limits import (
-    ArmLimits,
     check_configurations,
     check_positions,
 )
@@ -80,7 +79,7 @@ def arm_checks(seen: SeenArm, config: ArmParameters) -> Iterator[CellCheck]:
     limits = config.limits
     found = seen.model_problem or seen.model_text
     yield CellCheck("arm: model", found, "pose within 5 mm and 0.5 deg", not seen.model_problem)
-    yield from _workspace_checks(limits)
+    yield _workspace_check(config)
     if config.model is ArmModel.UNSET:
         return
     fastest = config.model.joint_speed_radps
@@ -118,15 +117,11 @@ def tool_pose(q_rad: tuple[float, ...], config: ArmParameters) -> Array:
     return flange_pose(config.model.geometry, q_rad) @ tool_along_z(config.tool_length_m)
 
 
-def _workspace_checks(limits: ArmLimits) -> Iterator[CellCheck]:
-    usual = ArmLimits()
-    is_measured = (limits.workspace_min_m, limits.workspace_max_m) != (
-        usual.workspace_min_m,
-        usual.workspace_max_m,
-    )
+def _workspace_check(config: ArmParameters) -> CellCheck:
+    limits, is_measured = config.limits, config.has_own_workspace
     box = f"{list(limits.workspace_min_m)} to {list(limits.workspace_max_m)} m"
     found = box if is_measured else f"{box}, that of the simulated cell"
-    yield CellCheck("arm: workspace", found, "the box that you measured", is_measured)
+    return CellCheck("arm: workspace", found, "the box that you measured", is_measured)
 
 
 def camera_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:

@@ -132,12 +132,19 @@ class ArmParameters:
         is_named = self.robot.is_simulated and self.model is not ArmModel.UNSET
         return self.model if is_named else ArmModel.UR5
 
-    def check_model(self) -> ArmModel:
-        """Return the model of the arm that moves.
+    @property
+    def has_own_workspace(self) -> bool:
+        """Whether the limits name another workspace than that of the simulated cell, the default."""
+        own, usual = self.limits, ArmLimits()
+        return (own.workspace_min_m, own.workspace_max_m) != (usual.workspace_min_m, usual.workspace_max_m)
+
+    def check_model(self, *, only_reads: bool = False) -> ArmModel:
+        """Return the model of the arm that moves, or with `only_reads` of one that is only looked at.
 
         Raises:
-            UsageError: That of a real arm is unset, the simulated arm does not reach the table of the cell
-                or has an address at which a real one could answer, or the limits do not go with the model.
+            UsageError: That of a real arm is unset, or its workspace is still that of the simulated cell; the
+                simulated arm does not reach the table of the cell or has an address at which a real one could
+                answer; or the limits do not go with the model.
         """
         if self.robot.is_real and self.model is ArmModel.UNSET:
             raise UsageError(
@@ -156,7 +163,18 @@ class ArmParameters:
             )
         self.limits.check_model(model)
         self._check_driver()
+        if self.robot.is_real and not only_reads:
+            self._check_measured()
         return model
+
+    def _check_measured(self) -> None:
+        """Refuse to move a real arm in the workspace of the simulated cell."""
+        if not self.has_own_workspace:
+            raise UsageError(
+                "arm_node.limits has the workspace of the simulated cell, and a real arm is in another one",
+                expected="workspace_min_m and workspace_max_m as measured in the frame Base of the pendant",
+                got="their defaults",
+            )
 
     def _check_driver(self) -> None:
         """Refuse another driver or gripper for the simulated arm, which speaks the robot's protocols."""

@@ -193,7 +193,7 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     _check_camera(graph.camera_node, robot)
     has_arm = robot is not RobotKind.NONE
     if has_arm:
-        graph.arm_node.timed_controller(graph.arm_node.check_model())
+        graph.arm_node.timed_controller(graph.arm_node.check_model(only_reads=only_reads))
     in_cell, controller = graph.arm_node.in_cell, replace(graph.arm_node.controller, horizon=vla.horizon)
     trial = replace(
         graph.trial_node,

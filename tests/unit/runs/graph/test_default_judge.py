@@ -13,6 +13,7 @@ from embodied_iqa.runs.graph.session_plan import check_graph
 
 REAL: dict[str, Scalar] = {
     "arm_node.robot": "ur5", "arm_node.model": "ur5", "arm_node.ur.ip": "192.0.2.1",
+    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
     "camera_node.source": "realsense", "vla_node.subject": "classical-vla",
 }  # fmt: skip
 

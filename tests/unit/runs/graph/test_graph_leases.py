@@ -22,6 +22,7 @@ REAL = {
     "camera_node.source": "realsense",
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5",
+    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
     "arm_node.ur.ip": "192.0.2.1",
 }
 REAL_POLICY = {"vla_node.subject": "classical-vla"}

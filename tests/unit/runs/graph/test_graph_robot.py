@@ -31,6 +31,7 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
     overrides = {
         "arm_node.robot": "ur5",
         "arm_node.model": "ur5",
+        "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
         "arm_node.ur.ip": "192.168.1.10",
         "camera_node.source": "realsense",
         "vla_node.subject": "classical-vla",
@@ -122,6 +123,7 @@ def test_unknown_robot_lists_the_known() -> None:
 REAL = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5",
+    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
     "arm_node.ur.ip": "192.168.1.10",
     "camera_node.source": "realsense",
     "vla_node.subject": "classical-vla",
@@ -176,6 +178,14 @@ def test_the_shipped_learned_judge_knows_the_images_of_a_ur5_only() -> None:
     other = resolve(overrides={"arm_node.model": "ur5e"}).gate_node
     assert other.judge.kind.kind is JudgeKind.STATISTICS
     assert other.judge_note.endswith("640x480, d455, a ur5e, not a ur5")
+
+
+def test_a_real_arm_is_not_moved_in_the_workspace_of_the_simulated_cell() -> None:
+    unmeasured = {name: value for name, value in REAL.items() if not name.startswith("arm_node.limits")}
+    with pytest.raises(UsageError, match=r"simulated cell.*expected workspace_min_m and workspace_max_m"):
+        resolve(overrides=unmeasured)
+    assert resolve(overrides=unmeasured, only_reads=True).arm_node.robot.is_real
+    assert resolve(overrides=unmeasured | {"arm_node.limits.workspace_min_m": [-0.7, -0.4, 0.0]})
 
 
 def test_limits_beyond_the_model_are_refused() -> None:

@@ -235,6 +235,7 @@ def test_no_task_is_made_up_outside_the_simulated_cell(
 ) -> None:
     monkeypatch.setattr(trial, "check_graph", lambda graph: graph)
     words = ["--robot", robot, "--camera", "realsense", "--set", "arm_node.model=ur5e"]
+    words += ["--set", "arm_node.limits.workspace_min_m=[-0.8, -0.45, -0.01]"]
     words += [
         "--robot-ip",
         "192.168.1.10",
