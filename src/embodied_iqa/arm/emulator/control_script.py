@@ -50,6 +50,7 @@ class ControlScript:
         self.registers = registers
         self.path = path
         self.stream: ServoStream | SpeedStream | None = None
+        self._foreground: Ticks | None = None
         self._background: Ticks | None = None
         self._writes = self._operations = 0
         self._main = self._run()
@@ -70,8 +71,9 @@ class ControlScript:
         return self.stream is not None or self._background is not None
 
     def clear_motion(self) -> None:
-        """Drop all motions; the program continues."""
-        self.stream = self._background = None
+        """Drop all motions; the program continues, and its client learns that they are over."""
+        self.stream = self._foreground = None
+        self.stop_background()
 
     def follow(self, targets: Iterator[NDArray[np.float64]]) -> Ticks:
         """Let the arm follow targets, one per tick."""
@@ -131,7 +133,8 @@ class ControlScript:
         handler = self._commands.get(command)
         if handler is None:
             raise ScriptError(f"command {command} of the control script is not emulated")
-        ticks = handler(self)
-        if ticks is not None:
-            yield from ticks
+        self._foreground = handler(self)
+        while self._foreground is not None and next(self._foreground, self) is not self:
+            yield
+        self._foreground = None
         self.registers.write_integer(0, _DONE)

@@ -106,16 +106,17 @@ class Controller:
 
         Args:
             passing: Whether time passes for the arm. Otherwise the program only handles commands, as between
-                two runs of a simulated world.
+                two runs of a simulated world: moves wait for the time that they take, streams end.
         """
         self.time_ns += self.firmware.tick_ns
+        self.machine.is_passing = passing
         self._check_watchdog(passing=passing)
         self._run_program()
         self._is_held_up = not passing and not self.is_resting
         if passing:
             self._move()
         elif self._program is not None:
-            self._program.clear_motion()
+            self._program.stream = None
             self.machine.reference.restart(self.machine.reference.q_rad)
         self.gripper.tick(self.machine.tick_s)
         if self.world_clock_ns is not None:

@@ -78,6 +78,7 @@ class Machine:
         payload_kg: Set by the program.
         payload_centre_m: ``(x, y, z)``, set by the program.
         watchdog_s: The program stops if its command register is not written for longer; None disables it.
+        is_passing: Whether time passes in this tick; otherwise motions wait.
     """
 
     def __init__(self, plant: Plant, tick_s: float, geometry: UrGeometry = UR5) -> None:
@@ -89,6 +90,7 @@ class Machine:
         self.payload_kg = 0.0
         self.payload_centre_m = (0.0, 0.0, 0.0)
         self.watchdog_s: float | None = None
+        self.is_passing = True
 
     def warm_up(self) -> None:
         """Load the compiled kinematics, which takes seconds the first time."""
@@ -138,8 +140,11 @@ class Machine:
         return self.is_steady and away < _ARRIVED_RAD
 
     def _motion_step_s(self) -> float:
-        return self.tick_s * self.speed_fraction
+        return self._passed_s() * self.speed_fraction
+
+    def _passed_s(self) -> float:
+        return self.tick_s if self.is_passing else 0.0
 
     def _brake(self, duration_s: float) -> Iterator[Array]:
         reference = self.reference
-        return brake(reference.q_rad, reference.qd_radps, min(duration_s, _LONGEST_STOP_S), self.tick_s)
+        return brake(reference.q_rad, reference.qd_radps, min(duration_s, _LONGEST_STOP_S), self._passed_s)

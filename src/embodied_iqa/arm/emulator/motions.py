@@ -118,16 +118,16 @@ def move_line(
         yield q
 
 
-def brake(q_rad: Array, qd_radps: Array, duration_s: float, tick_s: float) -> Iterator[Array]:
+def brake(q_rad: Array, qd_radps: Array, duration_s: float, step_s: Callable[[], float]) -> Iterator[Array]:
     """Bring the arm to rest with constant deceleration, every joint in the same time.
 
     Args:
         q_rad: ``(6,)``.
         qd_radps: ``(6,)``.
         duration_s: Time to standstill.
-        tick_s: Period of the control loop.
+        step_s: Returns the time that passes in the next tick.
     """
     time_s = 0.0
     while time_s < duration_s and qd_radps.any():
-        time_s = min(time_s + tick_s, duration_s)
+        time_s = min(time_s + step_s(), duration_s)
         yield q_rad + qd_radps * (time_s - 0.5 * time_s * time_s / duration_s)

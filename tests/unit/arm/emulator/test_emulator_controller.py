@@ -15,7 +15,7 @@ from embodied_iqa.arm.emulator.safety import RobotMode
 from embodied_iqa.arm.emulator.uploaded_script import UploadedScript, split_scripts
 
 SCRIPT = "def rtde_control():\n    global reg_offset_int = # int register offset\n0\nend\n"
-MOVE_J, SERVO_J, SPEED_J, SPEED_STOP, SERVO_STOP, PROTECTIVE, WATCHDOG = 1, 11, 9, 15, 16, 31, 35
+MOVE_J, SERVO_J, SPEED_J, SPEED_STOP, SERVO_STOP, PROTECTIVE, STOP_J, WATCHDOG = 1, 11, 9, 15, 16, 31, 34, 35
 
 
 class Bench:
@@ -216,6 +216,45 @@ def test_standing_time_handles_commands_but_moves_nothing(bench: Bench) -> None:
     bench.ticks(50)
     assert np.array_equal(bench.plant.q_rad, start)
     assert bench.controller.is_playing
+
+
+@pytest.mark.parametrize("background", [0, 1])
+def test_a_move_begun_while_time_stands_still_waits_for_it(bench: Bench, background: int) -> None:
+    state, start = bench.controller.outputs.integers, bench.plant.q_rad.copy()
+    bench.write(MOVE_J, [*(start + 0.3), 1.0, 2.0], integer_1=background)
+    for _ in range(500):
+        bench.controller.step(passing=False)
+    assert state[0] == 1 + background
+    assert np.array_equal(bench.plant.q_rad, start)
+    bench.until(lambda: state[0] == 2 and not state[2] & 0x8000)
+    assert np.abs(bench.plant.q_rad - start - 0.3).max() < 1e-12
+    assert bench.fastest_radps <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("background", [0, 1])
+def test_a_restart_ends_a_move_and_its_client_learns_it(bench: Bench, background: int) -> None:
+    state = bench.controller.outputs.integers
+    bench.write(MOVE_J, [*(bench.plant.q_rad + 0.3), 1.0, 2.0], integer_1=background)
+    bench.ticks(50)
+    assert (state[0], bool(state[2] & 0x8000)) == (1 + background, bool(background))
+    bench.controller.restart()
+    stood = bench.plant.q_rad.copy()
+    bench.ticks(50)
+    assert (state[0], bool(state[2] & 0x8000)) == (2, False)
+    assert np.array_equal(bench.plant.q_rad, stood)
+
+
+def test_a_stop_ends_a_move_that_waits_for_time(bench: Bench) -> None:
+    state, start = bench.controller.outputs.integers, bench.plant.q_rad.copy()
+    for command, doubles in ((MOVE_J, [*(start + 0.3), 1.0, 2.0]), (STOP_J, [2.0])):
+        bench.write(command, doubles, integer_1=1)
+        for next_command in (command, 0):
+            bench.controller.write({"input_int_register_0": next_command})
+            for _ in range(3):
+                bench.controller.step(passing=False)
+    assert not state[2] & 0x8000
+    bench.ticks(50)
+    assert np.array_equal(bench.plant.q_rad, start)
 
 
 def test_restart_forgets_stops_and_motion_but_keeps_the_program(bench: Bench) -> None:

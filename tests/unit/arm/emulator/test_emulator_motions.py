@@ -85,8 +85,8 @@ def test_line_out_of_reach_is_impossible() -> None:
 
 def test_braking_ends_at_rest_after_half_the_way_of_full_speed() -> None:
     qd = np.array([1.0, -0.5, 0.0, 0.2, 0.0, 0.1])
-    path = np.array(list(brake(HOME, qd, 0.4, TICK_S)))
+    path = np.array(list(brake(HOME, qd, 0.4, lambda: TICK_S)))
     assert path[-1] == pytest.approx(HOME + qd * 0.2)
     steps = np.diff(path[:, 0])
     assert np.all(np.diff(steps) < 0.0)
-    assert list(brake(HOME, np.zeros(6), 0.4, TICK_S)) == []
+    assert list(brake(HOME, np.zeros(6), 0.4, lambda: TICK_S)) == []
