@@ -34,7 +34,7 @@ from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.quality.gate.waiting_decisions import WaitingDecisions
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk
-from embodied_iqa.runs.trial.decision_timing import Decider
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider
 from embodied_iqa.runs.trial.distortion_changes import DistortionChanges
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
@@ -186,17 +186,10 @@ class Policy(Actor):
         self._consider()
 
     def take_report(self, report: ArmReport) -> None:
-        stamp_ns, ended = report.measured.stamp_ns, report.ended
         if report.T_base_tool is not None:
-            self._tools.add(stamp_ns, (report.T_base_tool, report.measured.gripper.position))
-        self.desk.arm_seen(
-            ready=report.is_ready,
-            completed=None if ended is None else ended.sequence,
-            whole=report.is_completed,
-            stamp_ns=stamp_ns,
-            held=report.status.held_by_gate,
-            refused=report.refused,
-        )
+            measured = report.measured
+            self._tools.add(measured.stamp_ns, (report.T_base_tool, measured.gripper.position))
+        self.desk.arm_seen(ArmProgress.of(report))
         self._consider()
 
     def take_lease(self, lease: GateLease) -> None:

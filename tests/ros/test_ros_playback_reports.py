@@ -7,7 +7,7 @@ from embodied_iqa_msgs.msg import ArmStatus
 
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.live.nodes.playback_node import renumbered
-from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider, DeciderState
 
 DECIDER = Decider(again_ns=SECOND_NS, max_decisions=3)
 HELD = ArmStatus.STATE_HOLDING
@@ -26,14 +26,9 @@ def report(sequence: int, *, has_goal: bool = False, whole: bool = False, held: 
 
 
 def seen(state: DeciderState, status: ArmStatus, stamp_ns: int) -> DeciderState:
-    return DECIDER.arm_seen(
-        state,
-        ready=not status.has_goal,
-        completed=status.completed_sequence if status.has_completed else None,
-        whole=status.completed_whole,
-        stamp_ns=stamp_ns,
-        held=status.held_by_gate,
-    )
+    completed = status.completed_sequence if status.has_completed else None
+    arm = ArmProgress(stamp_ns, not status.has_goal, completed, status.completed_whole, status.held_by_gate)
+    return DECIDER.arm_seen(state, arm)
 
 
 @pytest.mark.parametrize("first", [1, 8])

@@ -34,7 +34,7 @@ from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk
-from embodied_iqa.runs.trial.decision_timing import Decider
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import SubjectInfo, Vla, close_subject
 
@@ -153,15 +153,15 @@ class VlaNode(ManagedNode[VlaParameters]):
             self._consider()
 
     def _take_status(self, message: ArmStatus) -> None:
-        completed = message.completed_sequence if message.has_completed else None
-        self._desk.arm_seen(
-            ready=message.state in {ArmStatus.STATE_IDLE, ArmStatus.STATE_HOLDING} and not message.has_goal,
-            completed=completed,
-            whole=message.completed_whole,
+        arm = ArmProgress(
             stamp_ns=ns_of(message.header.stamp),
+            ready=message.state in {ArmStatus.STATE_IDLE, ArmStatus.STATE_HOLDING} and not message.has_goal,
+            completed=message.completed_sequence if message.has_completed else None,
+            whole=message.completed_whole,
             held=message.held_by_gate,
             refused=message.refused,
         )
+        self._desk.arm_seen(arm)
         self._consider()
 
     def _take_lease(self, lease: GateLease) -> None:

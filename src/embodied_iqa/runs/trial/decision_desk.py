@@ -12,7 +12,7 @@ from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.trial.deciding import DecisionRequest
-from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider, DeciderState
 
 _BOTH: Final = (Source.DISTORTED, Source.RAW)
 """The arm waits for the first."""
@@ -60,26 +60,9 @@ class DecisionDesk:
         """Drop the answers that are still to come."""
         self._open.clear()
 
-    def arm_seen(
-        self,
-        *,
-        ready: bool,
-        completed: int | None,
-        whole: bool,
-        stamp_ns: int,
-        held: bool = False,
-        refused: int = 0,
-    ) -> None:
+    def arm_seen(self, arm: ArmProgress) -> None:
         """Note a report of the arm; see `Decider.arm_seen`."""
-        self.state = self._decider.arm_seen(
-            self.state,
-            ready=ready,
-            completed=completed,
-            whole=whole,
-            stamp_ns=stamp_ns,
-            held=held,
-            refused=refused,
-        )
+        self.state = self._decider.arm_seen(self.state, arm)
 
     def came_to(self, record: ChunkRecord) -> None:
         """Note an answer that counts; see `Decider.came_to`."""

@@ -4,16 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.arm.horizon_options import HorizonOptions
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.protocols import ChunkStatus
 
+if TYPE_CHECKING:
+    from embodied_iqa.arm.robot.arm_runner import ArmReport  # plans with ruckig and SciPy
+
 _WHOLE_CHUNKS: Final = HorizonOptions()
 _REJECTED_KEPT: Final = 32
 """Rejected frames that are kept because a decision may still be made on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmProgress:
+    """What a report of the arm says about the decisions.
+
+    Attributes:
+        stamp_ns: Of the report.
+        ready: The arm is armed and has nothing to execute.
+        completed: Sequence of the last goal that ended; None before the first.
+        whole: That goal was executed to its end.
+        held: The arm does not move because the gate does not let it.
+        refused: Goals that the arm has refused.
+    """
+
+    stamp_ns: int
+    ready: bool
+    completed: int | None = None
+    whole: bool = False
+    held: bool = False
+    refused: int = 0
+
+    @classmethod
+    def of(cls, report: ArmReport) -> ArmProgress:
+        """Return what a report of this process's arm says."""
+        completed = None if report.ended is None else report.ended.sequence
+        held, refused = report.status.held_by_gate, report.refused
+        return cls(report.measured.stamp_ns, report.is_ready, completed, report.is_completed, held, refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +132,7 @@ class Decider:
             reported_ns=state.reported_ns,
         )
 
-    def arm_seen(
-        self,
-        state: DeciderState,
-        *,
-        ready: bool,
-        completed: int | None,
-        whole: bool,
-        stamp_ns: int,
-        held: bool = False,
-        refused: int = 0,
-    ) -> DeciderState:
+    def arm_seen(self, state: DeciderState, arm: ArmProgress) -> DeciderState:
         """Note a report of the arm; a goal that has ended makes room for the next decision.
 
         A decision that the gate keeps from being executed does not count towards those of the run, so that
@@ -121,14 +142,16 @@ class Decider:
         decision before. A report that a newer one has overtaken, by less than a second, changes nothing; an
         older one shows that the clock was set back.
         """
-        if 0 < state.reported_ns - stamp_ns < SECOND_NS:
+        if 0 < state.reported_ns - arm.stamp_ns < SECOND_NS:
             return state
-        refuses = refused not in {0, state.refused}
-        state = replace(state, reported_ns=stamp_ns, ready=ready, held=held, refused=refused)
-        if completed is not None and completed != state.last_completed:
-            state = self._ended(state, completed, stamp_ns, whole=whole)
-        is_last = completed == state.sequence and state.uncounted != state.sequence and state.decisions > 0
-        if is_last and held and ready:
+        refuses = arm.refused not in {0, state.refused}
+        state = replace(state, reported_ns=arm.stamp_ns, ready=arm.ready, held=arm.held, refused=arm.refused)
+        if arm.completed is not None and arm.completed != state.last_completed:
+            state = self._ended(state, arm.completed, arm.stamp_ns, whole=arm.whole)
+        is_last = (
+            arm.completed == state.sequence and state.uncounted != state.sequence and state.decisions > 0
+        )
+        if is_last and arm.held and arm.ready:
             return replace(
                 state, decisions=state.decisions - 1, uncounted=state.sequence, turn=state.turn + 1
             )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider, DeciderState
 from embodied_iqa.world.protocols import ChunkStatus
 
 AGAIN_NS = 500
@@ -19,7 +19,7 @@ STARTED = DECIDER.set_task(DeciderState(), "pick the red cube", 1_000)
 
 
 def idle(state: DeciderState, completed: int | None, stamp_ns: int, *, whole: bool = True) -> DeciderState:
-    return DECIDER.arm_seen(state, ready=True, completed=completed, whole=whole, stamp_ns=stamp_ns)
+    return DECIDER.arm_seen(state, ArmProgress(stamp_ns, True, completed, whole))
 
 
 def test_nothing_is_decided_without_a_task() -> None:
@@ -93,7 +93,7 @@ def test_a_choice_is_always_one_of_the_frames_and_newer_than_the_last(
 ) -> None:
     state = STARTED
     for ready, completed, stamp_ns in news:
-        state = DECIDER.arm_seen(state, ready=ready, completed=completed, whole=True, stamp_ns=stamp_ns)
+        state = DECIDER.arm_seen(state, ArmProgress(stamp_ns, ready, completed, whole=True))
         chosen = DECIDER.choose(state, stamps_ns)
         if chosen is None:
             continue
@@ -124,9 +124,7 @@ def test_decisions_that_the_gate_holds_do_not_use_up_those_of_the_run() -> None:
     for k in range(1, 20):
         state = DECIDER.decided(state, 1_000 * k)
         for _ in range(3):  # the arm reports more often than it is asked
-            state = DECIDER.arm_seen(
-                state, ready=True, completed=k, whole=False, stamp_ns=1_000 * k, held=True
-            )
+            state = DECIDER.arm_seen(state, ArmProgress(1_000 * k, True, k, held=True))
         assert (state.decisions, state.turn) == (0, k)
         assert DECIDER.choose(state, [1_000 * k + AGAIN_NS + 1]) is not None
     for k in range(20, 23):
@@ -173,7 +171,7 @@ def test_a_decision_that_moves_the_arm_counts_until_the_arm_reports_that_it_is_h
 ) -> None:
     state = decide(STARTED, 1_000, status, rejects=True)
     assert state.decisions == 1
-    state = DECIDER.arm_seen(state, ready=True, completed=1, whole=False, stamp_ns=1_002, held=True)
+    state = DECIDER.arm_seen(state, ArmProgress(1_002, True, 1, held=True))
     assert state.decisions == 0, "once, not twice"
 
 
@@ -209,10 +207,10 @@ def test_a_run_begins_without_the_verdicts_of_the_one_before() -> None:
 
 def test_a_report_about_the_decision_before_says_nothing_about_the_next_one() -> None:
     state = DECIDER.decided(STARTED, 1_000)
-    state = DECIDER.arm_seen(state, ready=True, completed=1, whole=False, stamp_ns=1_001, held=True)
+    state = DECIDER.arm_seen(state, ArmProgress(1_001, True, 1, held=True))
     state = DECIDER.decided(state, 9_000)
     for _ in range(3):  # the arm holds still, and has not taken up the second goal
-        state = DECIDER.arm_seen(state, ready=True, completed=1, whole=False, stamp_ns=9_001, held=True)
+        state = DECIDER.arm_seen(state, ArmProgress(9_001, True, 1, held=True))
     assert (state.decisions, state.turn) == (1, 1)
     state = idle(state, 2, 9_002)
     assert (state.decisions, state.step, state.turn) == (1, 1, 1)

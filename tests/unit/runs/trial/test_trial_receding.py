@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.inference import Outcome, OutcomeKind
 from embodied_iqa.runs.trial.deciding import DecisionRequest, chunk_record
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk
-from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider, DeciderState
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo
 
 MS = 1_000_000
@@ -40,15 +40,8 @@ def seen(
     held: bool = False,
     refused: int = 0,
 ) -> DeciderState:
-    return DECIDER.arm_seen(
-        state,
-        ready=ready,
-        completed=completed,
-        whole=whole,
-        stamp_ns=stamp_ms * MS,
-        held=held,
-        refused=refused,
-    )
+    arm = ArmProgress(stamp_ms * MS, ready, completed, whole, held, refused)
+    return DECIDER.arm_seen(state, arm)
 
 
 def chosen(state: DeciderState, *stamps_ms: int) -> int | None:
@@ -124,7 +117,7 @@ def test_chunks_that_the_arm_refuses_do_not_use_up_those_of_the_run() -> None:
 def test_of_whole_chunks_those_that_the_arm_refuses_count() -> None:
     whole = Decider(500 * MS, 0)
     state = whole.decided(whole.set_task(DeciderState(), "open the microwave", 1000 * MS), 1000 * MS)
-    state = whole.arm_seen(state, ready=True, completed=1, whole=False, stamp_ns=1100 * MS, refused=1)
+    state = whole.arm_seen(state, ArmProgress(1100 * MS, ready=True, completed=1, refused=1))
     assert state.decisions == 1
 
 

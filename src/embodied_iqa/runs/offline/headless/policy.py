@@ -20,7 +20,7 @@ from embodied_iqa.imaging.images.state_history import StateHistory
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
 from embodied_iqa.runs.trial.deciding import DecisionRequest, decide
-from embodied_iqa.runs.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider, DeciderState
 from embodied_iqa.world.protocols import ChunkStatus, Vla
 
 
@@ -56,15 +56,7 @@ class HeadlessPolicy:
             measured = report.measured
             tool = as_sent(report.T_base_tool), measured.gripper.position, measured.q_rad
             self._tools.add(report.measured.stamp_ns, tool)
-        self._state = self._decider.arm_seen(
-            self._state,
-            ready=report.is_ready,
-            completed=None if report.ended is None else report.ended.sequence,
-            whole=report.is_completed,
-            stamp_ns=report.measured.stamp_ns,
-            held=report.status.held_by_gate,
-            refused=report.refused,
-        )
+        self._state = self._decider.arm_seen(self._state, ArmProgress.of(report))
 
     def take_lease(self, lease: GateLease) -> None:
         """Note the gate's lease on a frame."""

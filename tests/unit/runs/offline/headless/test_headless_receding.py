@@ -24,7 +24,7 @@ from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.headless.run import Cell, HeadlessRun
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk
-from embodied_iqa.runs.trial.decision_timing import Decider
+from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, Vla, VlaObservation
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import SceneRenderer
@@ -69,14 +69,7 @@ class WithDesk(HeadlessPolicy):
 
     def take_report(self, report: ArmReport) -> None:
         super().take_report(report)
-        self.desk.arm_seen(
-            ready=report.is_ready,
-            completed=None if report.ended is None else report.ended.sequence,
-            whole=report.is_completed,
-            stamp_ns=report.measured.stamp_ns,
-            held=report.status.held_by_gate,
-            refused=report.refused,
-        )
+        self.desk.arm_seen(ArmProgress.of(report))
 
     def take_lease(self, lease: GateLease) -> None:
         super().take_lease(lease)
