@@ -33,7 +33,7 @@ from embodied_iqa.live.cell.arm_reading import ArmReader, open_arm
 from embodied_iqa.live.ros.conversion import frame_to_msgs, joints_to_msg, pose_of
 from embodied_iqa.live.ros.node import Health
 from embodied_iqa.live.ros.recorded_topics import arm_topics, camera_topics
-from embodied_iqa.runs.graph.arm_parameters import ArmParameters, RobotKind
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.parameters import GraphParameters
 
@@ -100,7 +100,7 @@ class CleanRecorder:
 
     def __init__(self, plan: CleanRecordingPlan, clock: Clock = MONOTONIC) -> None:
         graph, self._plan, self._clock = plan.graph, plan, clock
-        self._has_arm = graph.arm_node.robot is RobotKind.UR5
+        self._has_arm = graph.arm_node.robot.is_real
         arm = [topic for topic in arm_topics() if topic.name != _STATUS] if self._has_arm else []
         writer = TrialWriter(plan.path, options=WriterOptions(compression=graph.recorder_node.compression))
         try:
@@ -287,7 +287,7 @@ def cell_node(name: str, namespace: str) -> Iterator[Node]:
 
 
 def _open_arm(config: ArmParameters, node: Node, recorder: CleanRecorder) -> ArmReader | None:
-    return open_arm(config, node, recorder.take_joints) if config.robot is RobotKind.UR5 else None
+    return open_arm(config, node, recorder.take_joints) if config.robot.is_real else None
 
 
 def _open_feed(config: CameraParameters, node: Node, recorder: CleanRecorder) -> CameraFeed:

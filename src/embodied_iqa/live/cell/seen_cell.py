@@ -23,7 +23,7 @@ from embodied_iqa.live.ros.conversion import ns_of
 from embodied_iqa.live.ros.qos import NEWEST_STATE
 from embodied_iqa.runs.cell.cell_check import SeenArm, tool_pose
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
-from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters, RobotKind
+from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.parameters import GraphParameters
 
@@ -47,7 +47,7 @@ def look_at_cell(graph: GraphParameters, seconds: float, namespace: str = "") ->
     """Read the arm and see the cameras for some seconds; what cannot be opened is said in the result."""
     with ExitStack() as stack:
         node = stack.enter_context(cell_node("cell_check", namespace))
-        arm = _ArmLook(graph.arm_node, node) if graph.arm_node.robot is RobotKind.UR5 else None
+        arm = _ArmLook(graph.arm_node, node) if graph.arm_node.robot.is_real else None
         if arm is not None:
             stack.callback(arm.close)
         cameras = _cameras(graph, node, arm.tool_poses if arm else PoseHistory(), seconds)
