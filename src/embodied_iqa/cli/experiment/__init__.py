@@ -69,7 +69,11 @@ def _add_ros(parser: argparse.ArgumentParser) -> None:
     """Add the options of runs through the ROS graph."""
     add = parser.add_argument
     add("--ros", action="store_true", help="through the ROS graph in real time, recorded")
-    add("--robot", choices=["sim", "ur5"], help="with --ros: arm to move (default sim)")
+    add(
+        "--robot",
+        choices=["sim", "ur5"],
+        help="with --ros: arm to move; ur5 is a UR of any model (default sim)",
+    )
     models = [str(model) for model in NAMED_MODELS]
     add("--model", choices=models, help="model of the UR arm (default in simulation: ur5)")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")

@@ -30,7 +30,7 @@ _SHARED = (
 TRIAL_ARGUMENTS = (
     LaunchArgument("camera", "", ", ".join(CameraSource), "camera_node.source"),
     LaunchArgument("camera_path", "", "folder of images, recording, or module:factory", "camera_node.path"),
-    LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
+    LaunchArgument("robot", "", "which arm moves: sim, ur5 (a UR of any model) or none", "arm_node.robot"),
     LaunchArgument("model", "", "model of the UR arm, such as ur5e", "arm_node.model"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
