@@ -120,6 +120,20 @@ def test_a_graph_in_a_namespace_is_the_one_that_is_used(
     ]
 
 
+@pytest.mark.parametrize("words", [[], ["--tasks", "3"], ["--bench", "bench"]])
+def test_no_task_is_made_up_for_a_real_arm(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from embodied_iqa.cli.main import main
+
+    arm = ["arm_node.model=ur5e", "arm_node.limits.workspace_min_m=[-0.7, -0.4, 0.0]"]
+    words = [*words, "--subjects", "classical-vla", "--ros", "--gate", "on", "--out", str(tmp_path / "out")]
+    words += ["--robot", "ur5", "--robot-ip", "192.0.2.1", "--camera", "topic"]
+    assert main(["experiment", *words, "--set", arm[0], "--set", arm[1]]) == 2
+    assert "no task for robot ur5; expected --task TEXT, any sentence" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_earlier_recording_of_a_task_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from embodied_iqa.live.ros import experiment_session
 

@@ -11,6 +11,7 @@ from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.plan_options import add_engine_options
 from embodied_iqa.runs.experiment.experiment_plan import EMBEDDED
+from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.world.worlds import CELL
 
 __all__ = ["configure", "run"]
@@ -77,7 +78,8 @@ def _add_ros(parser: argparse.ArgumentParser) -> None:
     models = [str(model) for model in NAMED_MODELS]
     add("--model", choices=models, help="model of the UR arm (default in simulation: ur5)")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
-    add("--camera", choices=["simulated", "realsense"], help="source of the images")
+    live = [str(source) for source in CameraSource if source.kind is not CameraKind.STORED]
+    add("--camera", choices=live, help="source of the images")
     add("--attach", action="store_true", help="with --ros: use a running graph (ros2 launch)")
     add("--namespace", default="", metavar="NAME", help="with --ros: namespace of the graph, such as cell1")
 

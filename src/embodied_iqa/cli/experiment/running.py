@@ -196,6 +196,9 @@ def _tasks(
 ) -> tuple[ExperimentTask, ...]:
     from embodied_iqa.suites.static_benchmark.vla import trajectories
 
+    robot = graph.arm_node.robot
+    if arguments.ros and not (robot.is_simulated or arguments.task):
+        raise UsageError(f"no task for robot {robot}", expected="--task TEXT, any sentence")
     if arguments.bench is None:
         seed = _SCENE_SEED if arguments.scene_seed is None else arguments.scene_seed
         wanted = arguments.tasks, arguments.task, seed, arguments.scenes
