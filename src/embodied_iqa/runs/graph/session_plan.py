@@ -14,6 +14,7 @@ from embodied_iqa.models.subjects.actions.real_arm import check_real_arm
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import check_backend
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
 from embodied_iqa.runs.graph.camera_sources import CameraKind
@@ -181,12 +182,21 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
     Raises:
         UserError: Otherwise.
     """
-    if graph.gate_node.judge.mode is not GateMode.OFF:
-        shared_judge(graph.gate_node.judge.kind, graph.gate_node.calibration, graph.gate_node.policy)
+    gate = graph.gate_node
+    if gate.judge.mode is not GateMode.OFF:
+        shared_judge(gate.judge.kind, gate.calibration, gate.policy)
     camera = graph.camera_node
     if camera.source.kind is CameraKind.STORED and not Path(camera.path).exists():
         raise InputError("the images of --camera-path do not exist", got=camera.path)
-    return check_subjects(graph)
+    check_subjects(graph)
+    is_shipped = gate.calibration == SHIPPED_CALIBRATION
+    if graph.arm_node.robot.is_real and gate.judge.mode is GateMode.ON and is_shipped:
+        raise UsageError(
+            "the gate's shipped calibration is for simulated cameras and does not let a real arm move",
+            expected="gate_node.calibration: a file of `gate calibrate` for your cameras",
+            got=gate.calibration,
+        )
+    return graph
 
 
 def check_subjects(graph: GraphParameters) -> GraphParameters:

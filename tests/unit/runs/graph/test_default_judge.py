@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.config import Scalar
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.resources import shared_file
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.session_plan import check_graph
@@ -23,6 +26,16 @@ def test_a_simulated_trial_has_the_learned_judge_that_is_shipped() -> None:
     assert (str(gate.judge.kind), gate.judge_note) == ("learned", "")
     assert str(resolve((), {"gate_node.judge.kind": "statistics"}).gate_node.judge.kind) == "statistics"
     assert str(resolve(judge="statistics").gate_node.judge.kind) == "statistics"
+
+
+def test_a_gate_for_simulated_cameras_moves_no_real_arm() -> None:
+    graph = resolve(overrides=REAL)
+    with pytest.raises(UsageError, match=r"for simulated cameras .*expected gate_node\.calibration"):
+        check_graph(graph)
+    off = check_graph(resolve(overrides=REAL | {"gate_node.judge.mode": "off"}))
+    assert off.arm_node.robot.is_real
+    own = str(shared_file(SHIPPED_CALIBRATION))
+    assert check_graph(resolve(overrides=REAL | {"gate_node.calibration": own})).gate_node.calibration == own
 
 
 @pytest.mark.parametrize(
