@@ -94,6 +94,23 @@ def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
     assert "\n    model:" not in out.read_text()
 
 
+def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() -> None:
+    file = CellFile()
+    init._describe_limits(
+        file, Namespace(workspace_min=None, workspace_max=[-0.2, 0.4, 0.6], table_z=None), Questions(None)
+    )
+    assert file.values() == {
+        "arm_node.limits.workspace_max_m": [-0.2, 0.4, 0.6],
+        "arm_node.limits.tool_speed_mps": 0.1,
+        "arm_node.limits.joint_speed_radps": 0.6,
+        "arm_node.limits.increment_m": 0.1,
+    }
+    assert [line.partition(":")[0] for line in file.left_out] == [
+        "arm_node.limits.workspace_min_m",
+        "arm_node.limits.table_z_m",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

@@ -32,6 +32,8 @@ _READ_S: Final = 5.0
 _PORT_S: Final = 1.0
 _TYPED: Final = "as given"
 _NO_ROBOT: Final = "none"
+_BOX: Final = "without the workspace a trial refuses the arm"
+_WITHOUT: Final = {"workspace_min": _BOX, "workspace_max": _BOX, "table_z": "0 m, the height of the base"}
 _SLOW: Final = {"tool_speed_mps": 0.1, "joint_speed_radps": 0.6, "increment_m": 0.1}
 _ARM_NUMBERS: Final = ("--tool-length", "--workspace-min", "--workspace-max", "--table-z")
 
@@ -201,7 +203,7 @@ def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Q
         if value is None:
             value = questions.ask(f"{question} in the base [m]", parse)
         if value is None:
-            file.left_out.append(f"arm_node.limits.{parameter}: without the workspace the arm is not moved")
+            file.left_out.append(f"arm_node.limits.{parameter}: {_WITHOUT[name]}")
         else:
             file.set(f"arm_node.limits.{parameter}", value, _TYPED)
     for parameter, slow in _SLOW.items():
