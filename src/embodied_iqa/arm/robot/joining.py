@@ -41,6 +41,9 @@ _FEWEST: Final = 9
 _BLENDS_S: Final = (0.15, 0.3, 0.6, 1.2)
 """Times to get from the motion under way onto the chunk, tried in this order."""
 _STRETCHES: Final = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
+_SEAM_S: Final = 0.004
+"""Where a joining begins, the acceleration steps by at most what the largest jerk changes in so long: the
+spline through the samples has the speed of the motion under way there, and its acceleration only nearly."""
 _STILL: Final = np.zeros(6)
 _NOT_A_KNOT: Final = np.empty(0)
 _OTHER_BRANCH_RAD: Final = 0.5
@@ -223,6 +226,9 @@ def _timed(planner: Planner, u: Array, q: Array, first: Array, under_way: UnderW
     if is_surely_too_fast(u, q, planner.limits, timing):
         return None
     c = joining_kernels().spline(u, q, first)
+    step = (2.0 * c[1, 0] - under_way.second) * progress.speed**2
+    if np.abs(step).max() > _SEAM_S * planner.limits.joint_acceleration_radps2 / timing.jerk_s:
+        return None
     most = acceleration_left(u, c, planner.kinematics, planner.limits, timing)
     if not abs(progress.acceleration) <= most or most == 0.0:
         return None
