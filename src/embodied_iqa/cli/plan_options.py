@@ -77,23 +77,26 @@ def engine_of(arguments: argparse.Namespace) -> EngineOptions:
 def add_plan_options(parser: argparse.ArgumentParser, plan: Any, *names: str, **metavars: str) -> None:
     """Add an option for each of some fields of a dataclass: `--field-name`, with the field's default.
 
-    A switch that is off has no value, one that is on has a `--no-` form; a tuple is given by commas. The help
-    is the field's description in the docstring.
+    A switch that is off has no value, one that is on has a `--no-` form; a tuple is given by commas; a field
+    without a default is required. The help is the field's description in the docstring.
 
     Args:
         parser: Of the command.
         plan: The dataclass; `read_plan` makes it of the parsed arguments.
-        names: Of its fields, in the order of the help.
+        names: Of its fields, in the order of the help; ``"most_at_once as batch"`` is the option `--batch`,
+            and further words are further names of it.
         metavars: Of fields, where the usual one of the type says too little.
     """
     hints, texts = typing.get_type_hints(plan), descriptions_of(plan)
     fields = {field.name: field for field in dataclasses.fields(plan)}
-    for name in names:
-        option, field = f"--{name.replace('_', '-')}", fields[name]
-        form = _form(option, hints[name], field)
+    for words in names:
+        name, _, others = words.partition(" as ")
+        options = [f"--{word.replace('_', '-')}" for word in others.split() or [name]]
+        form = _form(options[0], hints[name], fields[name])
         if "action" not in form:
             form["metavar"] = metavars.get(name, form.get("metavar"))
-        parser.add_argument(option, help=_help(texts[name], hints[name], form["default"]), **form)
+        text = _help(texts[name], hints[name], form["default"])
+        parser.add_argument(*options, dest=name, help=text, **form)
 
 
 def read_plan(plan: Callable[..., Plan], arguments: argparse.Namespace, **given: object) -> Plan:
@@ -137,7 +140,9 @@ def words_of(
 
 def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
     """Return the arguments of `add_argument` for a field of this type."""
-    default = None if field.default is dataclasses.MISSING else field.default
+    if field.default is dataclasses.MISSING:
+        return {"type": hint, "required": True, "default": None, "metavar": _METAVARS.get(hint, "PATH")}
+    default = field.default
     kind = next(part for part in (*_parts(hint), hint) if part is not type(None))
     if kind is bool:
         action: object = argparse.BooleanOptionalAction if default else "store_true"
@@ -150,7 +155,7 @@ def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, An
         # an unknown word is left to the choices, which list the known ones
         return {"type": lambda text: known.get(text, text), "choices": list(known), "default": str(default)}
     limits = range_of(field)
-    check = kind if limits is None else _within(option, kind, *limits)
+    check = kind if limits is None else within(option, kind, *limits)
     return {"type": check, "default": default, "metavar": _METAVARS.get(kind, "PATH")}
 
 
@@ -158,8 +163,15 @@ def _parts(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if isinstance(hint, types.UnionType) else ()
 
 
-def _within(option: str, kind: type, low: float, high: float) -> Callable[[str], Any]:
-    """Return a type of numbers that refuses what is out of range."""
+def within(option: str, kind: type, low: float, high: float) -> Callable[[str], Any]:
+    """Return the type of an option with a number that refuses what is out of range.
+
+    Args:
+        option: Its name, for the message of the `UsageError`.
+        kind: int or float.
+        low: Least number.
+        high: Greatest number.
+    """
     expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
 
     def parse(text: str) -> Any:

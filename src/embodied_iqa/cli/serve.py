@@ -9,7 +9,7 @@ import sys
 from embodied_iqa.base.config import build
 from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
+from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
@@ -25,12 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("subject", metavar="SUBJECT", help="name of the catalogue or reference, see docs/subjects.md")
     is_vla = "SUBJECT is a VLA, if its form leaves that open (transformers:PATH)"
     add("--vla", action="store_true", help=is_vla)
-    add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
-    add_plan_options(parser, ServingOptions, "port")
+    options = ("host", "port", "most_waiting", "most_at_once as batch")
+    add_plan_options(parser, ServingOptions, *options, host="HOST")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
-    count, queue = at_least(1), "most questions in the queue (default 16)"
-    add("--most-waiting", type=count, default=16, metavar="N", help=queue)
-    add("--batch", type=count, default=8, metavar="N", help="most questions answered at once (default 8)")
     example = "option of the subject, such as loading.device=cuda or policy.convention=pi0-libero"
     add("--set", action="append", default=[], metavar="OPTION=VALUE", help=example)
     add_consent(parser)
@@ -40,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
     token = token_from(arguments.token_env)
-    settings = read_plan(ServingOptions, arguments, token=token, most_at_once=arguments.batch)
+    settings = read_plan(ServingOptions, arguments, token=token)
     subject = _subject(arguments)
 
     def ready(port: int) -> None:

@@ -50,12 +50,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = make.add_mutually_exclusive_group(required=True)
     which.add_argument("--scene-seed", type=int, metavar="N", help="seed of one scene")
     which.add_argument("--scenes", type=int, metavar="N", help="all scenes with seeds 0 to N - 1")
-    make.add_argument("--seed", type=int, default=0, help="seed of wording and choice (default: 0)")
+    make.add_argument("--seed", type=int, default=0, help="seed of wording and choice (default 0)")
     make.add_argument(
         "--view",
         choices=[str(view) for view in CELL_VIEWS],
         default="top",
-        help="camera that defines left and right (default: top)",
+        help="camera that defines left and right (default top)",
     )
     make.add_argument("--verb", choices=[str(verb) for verb in Verb], help="verb of the easiest task")
     exporting = actions.add_parser("export", help="write the edited tasks of a database to a task file")
@@ -70,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=_CONFLICTS,
         default=_CONFLICTS[0],
         help="references that somebody has edited since the export: refuse the file, keep them, or replace "
-        "what the file changes (default: refuse)",
+        "what the file changes (default refuse)",
     )
     for action in (check, make, exporting, importing):
         action.add_argument("--json", action="store_true", help="print the result as JSON")

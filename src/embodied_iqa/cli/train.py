@@ -9,10 +9,12 @@ from typing import Any
 
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
-from embodied_iqa.cli.plan_options import at_least, read_plan
+from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.cli.training_checks import require_torch
-from embodied_iqa.models.panel.panel_members import RECIPES, adapted, recipe_of
+from embodied_iqa.models.panel.panel_members import RECIPES, PanelPlan, adapted, recipe_of
+from embodied_iqa.models.vision.training.vision_members import VisionPlan, recipes_of
 
+_OPTIONS = ("out", "quick", "seed", "workers")
 _SHOWN = ("geometric_success", "median_position_mm", "bleu", "exact")
 
 
@@ -20,24 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     what = "the embedded panel of learned VLAs and VLMs, on simulated scenes"
-    add = actions.add_parser("panel", help=what).add_argument
-    quick = "fewer scenes and epochs: within 15 minutes; scores are worse"
-    add("--quick", action="store_true", help=quick)
-    add("--scenes", type=int, help="number of training scenes (default: as in each member's recipe)")
-    epochs = "epochs with plain tasks; the number of those with harder tasks changes in proportion"
-    add("--epochs", type=int, help=epochs)
+    panel = actions.add_parser("panel", help=what)
+    add_plan_options(panel, PanelPlan, *_OPTIONS, "scenes", "epochs", out="DIR")
     what = "the embedded panel of classifiers, detectors and segmenters, on scenes"
-    add = actions.add_parser("vision-panel", help=what).add_argument
-    quick = "few images and two epochs, to try it out; predicts poorly"
-    add("--quick", action="store_true", help=quick)
-    add("--samples", type=int, help="number of training images (default: as in each member's recipe)")
+    vision = actions.add_parser("vision-panel", help=what)
+    add_plan_options(vision, VisionPlan, *_OPTIONS, "images as samples", out="DIR")
     for training in actions.choices.values():
         add = training.add_argument
-        kept = "folder of samples, checkpoints, curves and models"
-        add("--out", type=Path, required=True, metavar="DIR", help=kept)
-        add("--members", metavar="A,B", help="members by name (default: all)")
-        add("--seed", type=at_least(0), default=1, help="seed of scenes and weights (default: 1)")
-        add("--workers", type=at_least(1), default=2, help="number of processes (default: 2)")
+        add("--members", metavar="A,B", help="members by name (default all)")
         add("--json", action="store_true", help="print the results as JSON")
 
 
@@ -57,7 +49,7 @@ def _train_panel(arguments: argparse.Namespace, names: Sequence[str]) -> None:
     from embodied_iqa.models.panel.training import train_panel as training
 
     recipes = [adapted(recipe_of(name), arguments.scenes, arguments.epochs) for name in names or RECIPES]
-    plan = read_plan(training.PanelPlan, arguments, members=tuple(recipe.name for recipe in recipes))
+    plan = read_plan(PanelPlan, arguments, members=tuple(recipe.name for recipe in recipes))
     with ProgressBars(transient=False) as bars:
         cards = training.train_panel(plan, bars)
     rows = [{"name": card.name, "role": card.role, **card.results} for card in cards]
@@ -74,10 +66,9 @@ def _train_panel(arguments: argparse.Namespace, names: Sequence[str]) -> None:
 
 def _train_vision_panel(arguments: argparse.Namespace, names: Sequence[str]) -> None:
     from embodied_iqa.models.vision.training import train_vision as training
-    from embodied_iqa.models.vision.training.vision_members import recipes_of
 
-    recipes_of(tuple(names), images=arguments.samples)
-    plan = read_plan(training.VisionPlan, arguments, members=tuple(names), images=arguments.samples)
+    recipes_of(tuple(names), images=arguments.images)
+    plan = read_plan(VisionPlan, arguments, members=tuple(names))
     with ProgressBars(transient=False) as bars:
         cards = training.train_vision_panel(plan, bars)
     rows = [{"name": card.name, "task": card.task, **card.performance} for card in cards]

@@ -103,6 +103,15 @@ def test_help_is_the_description_with_words_and_default() -> None:
     assert "--retry query again" in text
 
 
+def test_an_option_may_have_other_names_than_its_field() -> None:
+    parser = Parser(prog="command")
+    add_plan_options(parser, Plan, "source", "most_steps as steps n")
+    assert read_plan(Plan, parser.parse_args(["--source", "there", "--n", "4"])) == Plan("there", 4)
+    assert parser.parse_args(["--source", "there", "--steps", "5"]).most_steps == 5
+    with pytest.raises(UsageError, match="required: --source"):
+        parser.parse_args([])
+
+
 def test_the_options_of_the_engine_make_an_engine() -> None:
     parser = Parser(prog="command")
     add_engine_options(parser)

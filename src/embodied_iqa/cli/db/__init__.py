@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     judge.add_argument("database", type=Path, metavar="DB")
     file = "file of `gate calibrate` or `gate fit`; its verdicts replace those of an earlier gate"
     judge.add_argument("--calibration", type=Path, required=True, metavar="FILE", help=file)
-    kinds = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
+    kinds = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
     judge.add_argument("--judge", default="statistics", metavar="NAME", help=kinds)
     for action in (check, show, health, sql, judge):
         action.add_argument("--json", action="store_true", help="print the result as JSON")

@@ -9,7 +9,7 @@ from typing import Final
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import print_json, print_report_table
-from embodied_iqa.cli.plan_options import add_workers, at_least, words_of
+from embodied_iqa.cli.plan_options import add_plan_options, add_workers, read_plan, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "models", nargs="+", metavar="MODEL", help="folders of `embodied-iqa miqa train`, or names of metrics"
     )
     add("database", type=Path, metavar="MDB", help="database of `miqa build`; nothing is written to it")
-    add("--out", type=Path, metavar="DIR", help="measured values and the report (default: MODEL-evaluation)")
+    add("--out", type=Path, metavar="DIR", help="measured values and the report (default MODEL-evaluation)")
     labels = f"{', '.join(Label)} (default: that of MODEL)"
     add("--label", choices=list(map(str, Label)), default="", metavar="NAME", help=labels)
     tasks = words_of("--task", VisionTask)
@@ -36,10 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--metrics", default=baselines, metavar="A,B", help=f"metrics beside (default: {baselines}; none: '')"
     )
-    draws = "draws of references for intervals (default: 500)"
-    add("--draws", type=at_least(1), default=500, metavar="N", help=draws)
-    drawn = "held-out images of each reference, drawn with seed 0 (default: all)"
-    add("--images", "--pictures", type=at_least(0), default=0, metavar="N", help=drawn)
+    add_plan_options(parser, EvaluationPlan, "draws", "images_each as images pictures")
     add_workers(parser)
     add("--json", action="store_true", help="print the result as JSON")
 
@@ -74,13 +71,9 @@ def _plan(arguments: argparse.Namespace, database: MiqaDatabase, names: list[str
     chosen = arguments.task or ((task,) if task else ())
     tasks = database.tasks if arguments.cross or not chosen else chosen
     others = [word for word in arguments.metrics.split(",") if word]
-    return EvaluationPlan(
-        tuple(dict.fromkeys([*names, *others])),
-        tasks,
-        Label(arguments.label or label),
-        arguments.draws,
-        arguments.images,
-    )
+    metrics = tuple(dict.fromkeys([*names, *others]))
+    label = Label(arguments.label or label)
+    return read_plan(EvaluationPlan, arguments, metrics=metrics, tasks=tasks, label=label)
 
 
 def _print(result: MiqaEvaluation) -> None:

@@ -12,31 +12,26 @@ import numpy as np
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
-from embodied_iqa.cli.plan_options import at_least, read_plan
+from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
 from embodied_iqa.imaging.distortions.catalogue import catalogue, entry
-from embodied_iqa.models.panel.panel_members import VLA_NAMES, VLM_NAMES, members_in
+from embodied_iqa.models.panel.panel_members import VLA_NAMES, VLM_NAMES, EvaluationPlan, members_in
 from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 
 if TYPE_CHECKING:
-    from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
-
-_SEED = 4_000_037
+    from embodied_iqa.models.panel.evaluation.evaluate import PanelEvaluation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("--scenes", type=at_least(1), default=100, help="number of unseen scenes (default: 100)")
-    grid = "how many of them are also distorted (default: all)"
+    add_plan_options(parser, EvaluationPlan, "scenes", "seed", "workers")
+    grid = "how many of the scenes are also distorted (default all)"
     add("--grid-scenes", type=at_least(0), metavar="N", help=grid)
     names = "distortions by number or name; all (default) or none"
     add("--distortions", default="all", metavar="A,B", help=names)
-    add("--members", metavar="A,B", help="members by name (default: all)")
-    models = "folder of another panel (default: that of the package)"
+    add("--members", metavar="A,B", help="members by name (default all)")
+    models = "folder of another panel (default that of the package)"
     add("--models", type=Path, metavar="DIR", help=models)
-    add("--seed", type=at_least(0), default=_SEED, help=f"seed of the scenes (default: {_SEED})")
-    workers = at_least(1)
-    add("--workers", type=workers, default=2, help="number of processes (default: 2)")
     page = "write a Markdown page here, with its images in a folder beside it"
     add("--out", type=Path, metavar="FILE", help=page)
     add("--cards", action="store_true", help="write the results into the cards in --models")
@@ -69,8 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
-    from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan
-
     grid = arguments.scenes if arguments.grid_scenes is None else arguments.grid_scenes
     if grid > arguments.scenes:
         raise UsageError("wrong --grid-scenes", expected=f"up to {arguments.scenes}, the scenes", got=grid)

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--subjects", "--vla", dest="subjects", default=EMBEDDED, metavar="NAMES", help=vlas)
     worlds = f"{CELL} (default), or a suite of LIBERO: libero_spatial, libero_object, ... (docs/libero.md)"
     add("--world", default=CELL, metavar="NAME", help=worlds)
-    add("--tasks", type=int, metavar="N", help="the first N of the world's tasks (default: all)")
+    add("--tasks", type=int, metavar="N", help="the first N of the world's tasks (default all)")
     add("--task", action="append", default=[], metavar="TEXT", help="a task in words; may be repeated")
     add("--bench", type=Path, metavar="BENCH", help="the tasks of a static benchmark, each in its scene")
     seed = "scene of the first task (default 7); of LIBERO, the first initial state (default 0)"

@@ -6,12 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.cli.gate.live_source import configure_live
-from embodied_iqa.cli.gate.proxy_options import configure_proxy
 from embodied_iqa.cli.parser import Parser, perform
-from embodied_iqa.cli.plan_options import at_least
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
-from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _ACTIONS: Final = {
     "calibrate": "calibrating:calibrate_cameras",
@@ -26,21 +22,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
-    _configure_calibrate(calibrate)
-    configure_live(calibrate)
+    calibrate.module = f"{__name__}.live_source"
     check = actions.add_parser("check", help="judge the images of a folder or recording")
     check.add_argument(
         "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
     )
     fit = actions.add_parser("fit", help="fit the gate to what a policy loses, with a promise on new scenes")
     fit.module = f"{__name__}.fitting"
-    configure_proxy(actions.add_parser("proxy", help="judge the images on their way to a policy server"))
+    proxy = actions.add_parser("proxy", help="judge the images on their way to a policy server")
+    proxy.module = f"{__name__}.proxy_options"
     run_node = actions.add_parser("run", help="judge image topics of ROS beside nodes of others")
     for argument in GATE_ARGUMENTS:
         run_node.add_argument(
             f"--{argument.name}", default=argument.default, metavar="VALUE", help=argument.description
         )
-    judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
+    judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):
         source = "folder of images, folder of folders by camera, recording, or LeRobot data set"
@@ -53,36 +49,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help="image topic of a camera, or its key in a data set",
         )
         action.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:
-    calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
-    calibrate.add_argument("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
-    calibrate.add_argument("--sim", action="store_true", help="render frames of the simulated cameras")
-    models = [str(model) for model in CameraModel]
-    calibrate.add_argument(
-        "--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras"
-    )
-    calibrate.add_argument(
-        "--scenes", type=at_least(1), default=40, help="scenes to render with --sim (default: 40)"
-    )
-    seed = at_least(0)
-    calibrate.add_argument("--seed", type=seed, default=0, help="seed of the scenes (default: 0)")
-    calibrate.add_argument(
-        "--size", action="append", metavar="WxH", help="image size with --sim; repeat for several"
-    )
-    calibrate.add_argument(
-        "--soft", type=float, metavar="SPREADS", help="distance of the bound for HOLD (default: 1.8)"
-    )
-    calibrate.add_argument(
-        "--hard", type=float, metavar="SPREADS", help="distance of the bound for REJECT (default: 3.2)"
-    )
-    calibrate.add_argument(
-        "--tolerate",
-        action="append",
-        metavar="TYPES:LEVEL",
-        help="distortions that shall pass up to this level, such as 01,02,jpeg:2; repeatable",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,11 +11,12 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
 from embodied_iqa.cli.output import next_command, print_json, printable
+from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
@@ -53,7 +54,7 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    margins = _margins(arguments)
+    margins = read_plan(Margins, arguments)
     kept = load_gate_file(arguments.output) if arguments.keep and arguments.output.exists() else None
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
     lost: list[UnreadableImage] = []
@@ -177,17 +178,6 @@ def check(arguments: argparse.Namespace) -> int:
 def _print_lost(lost: Sequence[UnreadableImage]) -> None:
     for one in lost:
         print(f"embodied-iqa: left out: {printable(str(one.error))}", file=sys.stderr)
-
-
-def _margins(arguments: argparse.Namespace) -> Margins:
-
-    usual = Margins()
-    soft = usual.soft if arguments.soft is None else arguments.soft
-    hard = usual.hard if arguments.hard is None else arguments.hard
-    try:
-        return Margins(soft, hard)
-    except InputError as error:
-        raise UsageError(f"--soft and --hard: {error}") from None
 
 
 def _views(arguments: argparse.Namespace) -> tuple[View, ...]:

@@ -57,13 +57,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     out = "YAML file to write; networks are put beside it"
     add("--out", type=Path, required=True, metavar="FILE", help=out)
     add("--keep", action="store_true", help="keep the other cameras and fits in FILE")
-    risk = "largest mean loss of the frames that pass, of 1 per frame (default: 0.03)"
-    add("--risk", type=float, default=0.03, metavar="R", help=risk)
-    confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"
-    add("--confidence", type=float, metavar="P", help=confidence)
+    add_plan_options(parser, Promise, "risk", "confidence", risk="R", confidence="P")
     add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")
     add_plan_options(parser, FitPlan, "loss", "features", "seed")
-    ranges = "ordinary ranges of the cameras, of `gate calibrate` (default: from the clean frames)"
+    ranges = "ordinary ranges of the cameras, of `gate calibrate` (default from the clean frames)"
     add("--statistics", type=Path, metavar="FILE", help=ranges)
     tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
     add("--tasks", type=Path, metavar="FILE", help=tasks)
@@ -108,7 +105,7 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         FitPlan,
         arguments,
         view=parse_view(arguments.camera),
-        promise=Promise(arguments.risk, arguments.confidence),
+        promise=read_plan(Promise, arguments),
         judge=judge,
         command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
     )
@@ -184,7 +181,7 @@ def _require_states(arguments: argparse.Namespace, sampling: Sampling) -> None:
 
 def _refuse_few(arguments: argparse.Namespace, scenes: Iterable[str]) -> None:
     """Refuse too few scenes before the work."""
-    split_scenes(scenes, Promise(arguments.risk, arguments.confidence), arguments.seed)
+    split_scenes(scenes, read_plan(Promise, arguments), arguments.seed)
 
 
 def _print(fitted: FittedGate) -> None:

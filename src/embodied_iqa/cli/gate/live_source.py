@@ -1,4 +1,4 @@
-"""`embodied-iqa gate calibrate --live`: clean images of topics or cameras that run."""
+"""Options of `embodied-iqa gate calibrate`; with --live, clean images of topics or cameras that run."""
 
 from __future__ import annotations
 
@@ -11,19 +11,43 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
 from embodied_iqa.data.frames.cameras import DRIVERS
 from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.quality.gate.calibration import Margins
 from embodied_iqa.quality.gate.live_collecting import LivePlan, LiveSource, OpenCvCameras, collect
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 
-def configure_live(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `gate calibrate`."""
+    add = parser.add_argument
+    add("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
+    add("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
+    add("--sim", action="store_true", help="render frames of the simulated cameras")
+    models = [str(model) for model in CameraModel]
+    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras")
+    add("--scenes", type=at_least(1), default=40, help="scenes to render with --sim (default 40)")
+    seed = at_least(0)
+    add("--seed", type=seed, default=0, help="seed of the scenes (default 0)")
+    add("--size", action="append", metavar="WxH", help="image size with --sim; repeat for several")
+    add_plan_options(parser, Margins, "soft", "hard", soft="SPREADS", hard="SPREADS")
+    add(
+        "--tolerate",
+        action="append",
+        metavar="TYPES:LEVEL",
+        help="distortions that shall pass up to this level, such as 01,02,jpeg:2; repeatable",
+    )
+    _configure_live(parser)
+
+
+def _configure_live(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     live = "collect images of running cameras: of --topic or --camera; Ctrl-C ends sooner"
     add("--live", action="store_true", help=live)
     device = "with --live: number, device or URL of a camera that OpenCV opens; repeatable"
     add("--camera", action="append", default=[], metavar="VIEW=DEVICE", help=device)
-    add("--seconds", type=float, default=180.0, metavar="S", help="with --live: how long (default: 180)")
+    add_plan_options(parser, LivePlan, "seconds", seconds="S")
 
 
 @contextmanager
@@ -33,7 +57,7 @@ def live_folder(arguments: argparse.Namespace, topics: Mapping[View, str]) -> It
     Raises:
         UserError: No camera, or one gives no image.
     """
-    plan = LivePlan(arguments.seconds)
+    plan = read_plan(LivePlan, arguments)
     with tempfile.TemporaryDirectory(prefix="embodied-iqa-live-") as name, ProgressBars() as bars:
         folder = Path(name)
 

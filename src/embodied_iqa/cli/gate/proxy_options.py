@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind
+from embodied_iqa.cli.plan_options import add_plan_options, within
+from embodied_iqa.quality.gate.proxy.hold_answers import HoldOptions
 
 
-def configure_proxy(parser: argparse.ArgumentParser) -> None:
+def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     policy = "policy server, such as openpi://gpu:8000 or openvla+http://gpu:8000/act"
     add("--policy", required=True, metavar="ADDRESS", help=policy)
-    listen = "address for the clients (default: 127.0.0.1:8001); others than loopback need a token"
+    listen = "address for the clients (default 127.0.0.1:8001); others than loopback need a token"
     add("--listen", default="127.0.0.1:8001", metavar="HOST:PORT", help=listen)
     file = "YAML file of `gate calibrate` or `gate fit`, from images as the clients send them"
     add("--calibration", type=Path, required=True, metavar="FILE", help=file)
@@ -22,31 +23,31 @@ def configure_proxy(parser: argparse.ArgumentParser) -> None:
     ignore = "image that passes without a judgement; repeatable"
     add("--ignore", action="append", default=[], metavar="KEY", help=ignore)
     add("--judge", default="statistics", metavar="NAME", help="statistics (default), learned or metric:NAME")
-    recover = "good observations in a row that end a hold (default: 1)"
-    add("--recover", type=int, default=1, metavar="N", help=recover)
+    recover = "good observations in a row that end a hold (default 1)"
+    add("--recover", type=within("--recover", int, 1, 1000), default=1, metavar="N", help=recover)
     add("--shadow", action="store_true", help="judge and report, hold nothing")
     add("--always", action="store_true", help="ask the policy during a hold too; releases nothing more")
     _configure_hold(parser)
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
     add("--policy-token-env", default="", metavar="NAME", help="likewise, of the policy server")
-    add("--most-clients", type=int, default=16, metavar="N", help="most connections (default: 16)")
-    add("--most-mib", type=int, default=16, metavar="N", help="longest message [MiB] (default: 16)")
-    deadline = "longest wait for the policy's answer [s] (default: 30)"
+    clients, mib = (within(f"--most-{what}", int, 1, 1024) for what in ("clients", "mib"))
+    add("--most-clients", type=clients, default=16, metavar="N", help="most connections (default 16)")
+    add("--most-mib", type=mib, default=16, metavar="N", help="longest message [MiB] (default 16)")
+    deadline = "longest wait for the policy's answer [s] (default 30)"
     add("--deadline", type=float, default=30.0, metavar="S", help=deadline)
     record = "record images, verdicts and times to this MCAP file"
     add("--record", type=Path, metavar="FILE", help=record)
-    waits = "most images that wait for the disk; further ones are dropped and counted [MiB] (default: 256)"
-    add("--record-mib", type=int, default=256, metavar="N", help=waits)
+    waits = "most images that wait for the disk; further ones are dropped and counted [MiB] (default 256)"
+    mib = within("--record-mib", int, 1, 1024)
+    add("--record-mib", type=mib, default=256, metavar="N", help=waits)
     add("--json", action="store_true", help="print address, metadata and cameras as JSON")
 
 
 def _configure_hold(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    kinds = "answer during a hold: error (default), repeat the state, zero, or the last released answer"
-    add("--on-hold", choices=[str(kind) for kind in HoldKind], default="error", help=kinds)
+    add_plan_options(parser, HoldOptions, "kind as on_hold")
     state = "state to repeat, as wide as an action; repeat to join several; with --on-hold repeat"
     add("--state", action="append", default=[], metavar="KEY", help=state)
     absolute = "column, from 0, with an absolute value, such as a gripper, and its state; with --on-hold zero"
     add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
-    last = "greatest age of the answer of --on-hold last [s] (default: 1)"
-    add("--last-s", type=float, default=1.0, metavar="S", help=last)
+    add_plan_options(parser, HoldOptions, "last_s", last_s="S")

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import importing
+from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -24,7 +25,7 @@ from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.quality.gate.proxy.gated_policy import Answered, ProxyOptions, observation_rules
-from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
+from embodied_iqa.quality.gate.proxy.hold_answers import HoldOptions
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
@@ -99,10 +100,6 @@ def _address(place: PolicyPlace | OpenVlaPlace, at: Address) -> str:
 
 
 def _serving(arguments: argparse.Namespace) -> ServingOptions:
-    for name in ("most_clients", "most_mib", "record_mib"):
-        if not 1 <= getattr(arguments, name) <= 1024:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"wrong {option}", expected="1 to 1024", got=getattr(arguments, name))
     found = _LISTEN.fullmatch(arguments.listen)
     if found is None:
         raise UsageError("wrong --listen", expected="HOST:PORT", got=arguments.listen)
@@ -142,12 +139,8 @@ def _place(arguments: argparse.Namespace) -> PolicyPlace | OpenVlaPlace:
 
 
 def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
-    hold = HoldOptions(
-        kind=HoldKind(arguments.on_hold),
-        state=tuple(arguments.state),
-        absolute=tuple(_absolute(text) for text in arguments.absolute),
-        last_s=arguments.last_s,
-    )
+    absolute = tuple(_absolute(text) for text in arguments.absolute)
+    hold = read_plan(HoldOptions, arguments, state=tuple(arguments.state), absolute=absolute)
     cameras = tuple(ProxyCamera.parse(text) for text in arguments.camera)
     views = list(dict.fromkeys(str(camera.view) for camera in file.cameras))
     for camera in cameras:
@@ -157,15 +150,9 @@ def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
     rules = observation_rules(
         GateMode.SHADOW if arguments.shadow else GateMode.ON,
         parse_judge(arguments.judge),
-        _recover(arguments.recover),
+        arguments.recover,
     )
     return GateSetting(make_judge(rules.kind, file), rules, options)
-
-
-def _recover(number: int) -> int:
-    if not 1 <= number <= 1000:
-        raise UsageError("wrong --recover", expected="1 to 1000", got=number)
-    return number
 
 
 def _absolute(text: str) -> tuple[int, str]:

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("episodes", type=Path, metavar="EP", help="folder of `manipulate make`")
     by = "classical (default), or panel:NAME and other vision models"
     add("--detector", default=CLASSICAL, metavar="MODEL", help=by)
-    add("--distortion", metavar="ID:LEVEL", help="of the images, such as 12:3 (default: clean)")
+    add("--distortion", metavar="ID:LEVEL", help="of the images, such as 12:3 (default clean)")
     add_every(parser)
     add("--json", action="store_true", help="print the result as JSON")
 

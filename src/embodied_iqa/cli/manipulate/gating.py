@@ -11,7 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
-from embodied_iqa.cli.plan_options import add_every, add_workers, at_least
+from embodied_iqa.cli.plan_options import add_every, add_plan_options, add_workers, read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
@@ -33,19 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="FILE", help="YAML file of the gate; networks beside it")
     by = "classical (default), or panel:NAME and other vision models"
     add("--detector", default=CLASSICAL, metavar="MODEL", help=by)
-    add("--risk", type=float, default=0.05, metavar="R", help="largest mean loss that passes (default: 0.05)")
-    confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"
-    add("--confidence", type=float, metavar="P", help=confidence)
-    number = f"distortions of each image, at one random level each (default: {_DISTORTIONS})"
+    add_plan_options(parser, Promise, "risk", "confidence", risk="R", confidence="P")
+    parser.set_defaults(risk=0.05)
+    number = f"distortions of each image, at one random level each (default {_DISTORTIONS})"
     add("--distortions", type=int, default=_DISTORTIONS, metavar="N", help=number)
     add_every(parser)
-    add(
-        "--seed",
-        type=at_least(0),
-        default=0,
-        metavar="N",
-        help="of mix, split and networks (default: 0)",
-    )
+    add_plan_options(parser, FitPlan, "seed")
     add_workers(parser, "processes that look at images")
     add("--json", action="store_true", help="print the result as JSON")
 
@@ -86,7 +79,11 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
     if not 1 <= arguments.distortions <= most:
         raise UsageError("wrong --distortions", expected=f"1 to {most}", got=arguments.distortions)
     require_torch()
-    promise = Promise(arguments.risk, arguments.confidence)
-    policy = f"a planner that recognises by {arguments.detector}"
-    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
-    return FitPlan(View.TOP, policy, promise, seed=arguments.seed, workers=arguments.workers, command=command)
+    return read_plan(
+        FitPlan,
+        arguments,
+        view=View.TOP,
+        policy=f"a planner that recognises by {arguments.detector}",
+        promise=read_plan(Promise, arguments),
+        command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
+    )

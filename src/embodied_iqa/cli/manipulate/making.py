@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     subsets = f"by commas: {', '.join(Subset)}; all: the protocol's five, 228 episodes (default)"
     add("--subset", type=_subsets, default="all", metavar="NAMES", help=subsets)
-    add("--seed", type=int, default=1, metavar="N", help="seed of all episodes (default: 1)")
+    add("--seed", type=int, default=1, metavar="N", help="seed of all episodes (default 1)")
     add("--out", type=Path, required=True, metavar="DIR", help="folder of the episodes")
     add("--json", action="store_true", help="print the result as JSON")
 

@@ -52,9 +52,9 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
     target = (
         "decision, position, ..., cognition, metric:NAME, or miqa:TASK:LABEL of a database of `miqa build`"
     )
-    add("--target", default="decision", metavar="NAME", help=f"{target} (default: decision)")
-    add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default: 0)")
-    add("--seed", type=at_least(0), default=0, help="of everything random (default: 0)")
+    add("--target", default="decision", metavar="NAME", help=f"{target} (default decision)")
+    add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default 0)")
+    add("--seed", type=at_least(0), default=0, help="of everything random (default 0)")
     add_workers(parser)
     views = "also count scores for views that the subject is not made for"
     add("--all-views", action="store_true", help=views)

@@ -19,10 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("name", metavar="pyiqa:NAME", help="metric of pyiqa, such as pyiqa:cnniqa")
     add("export", type=Path, metavar="EXPORT", help="folder of `embodied-iqa export --format pyiqa`")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder")
-    add("--weights", type=Path, metavar="FILE", help="weights to begin with (default: random)")
+    add("--weights", type=Path, metavar="FILE", help="weights to begin with (default random)")
     rates = ("target", "split", "epochs", "learning_rate", "batch")
     add_plan_options(parser, FineTuning, *rates, learning_rate="RATE")
-    crop = "side of random crops (default: 384)"
+    crop = "side of random crops (default 384)"
     add("--crop", dest="crop_px", type=at_least(1), default=384, metavar="PX", help=crop)
     add_plan_options(parser, FineTuning, "seed", "gpus")
     add("--json", action="store_true", help="print the result as JSON")

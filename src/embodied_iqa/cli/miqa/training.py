@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     label = "composite (default), consistency or accuracy"
     add("--label", default="composite", metavar="NAME", help=label)
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a training to continue")
-    layer = "block of the region encoder whose tokens are averaged: 1, 2, ..., last or none (default: last)"
+    layer = "block of the region encoder whose tokens are averaged: 1, 2, ..., last or none (default last)"
     add("--region-layer", metavar="N", help=layer)
     add("--weights", type=Path, metavar="FILE", help="backbone to begin with (safetensors, names of timm)")
     region = "region encoder (safetensors; default: one is trained on rendered scenes)"
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=at_least(1), metavar="N", help="at most (default: as in the recipe)")
     images = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
     add("--images", "--pictures", type=at_least(0), metavar="N", help=images)
-    add("--seed", type=at_least(0), default=0, help="of everything random (default: 0)")
+    add("--seed", type=at_least(0), default=0, help="of everything random (default 0)")
     add_workers(parser)
     add("--json", action="store_true", help="print the card as JSON")
 

@@ -1,20 +1,26 @@
-"""Members of the embedded panel: networks, cameras and amount of training. This is the only list of them."""
+"""Members of the embedded panel, the only list of them, and plans of their training and evaluation."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.image_formats import LARGE_WHOLE, SMALL_CLOSE, SMALL_WHOLE, ImageFormat
 from embodied_iqa.models.panel.true_answers import Style
 from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 
+_SUFFIXES: Final = (".onnx", ".json")
+_HELD_OUT_OFFSET: Final = 1_000_003
+PART_SCENES: Final = 250
+"""Scenes of a file of samples."""
 _WHOLE_TABLE: Final = (View.TOP, View.SIDE)
 """Cameras that show the whole table."""
 
@@ -192,9 +198,83 @@ def members_in(folder: Path = MODELS) -> tuple[str, ...]:
     return names
 
 
-_SUFFIXES: Final = (".onnx", ".json")
-
-
 def task_camera(views: Sequence[View]) -> View:
     """Return the camera that "left" and "right" refer to: one that shows the whole table, if any."""
     return next((view for view in views if view in _WHOLE_TABLE), views[0])
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPlan:
+    """Members and amount of training.
+
+    Attributes:
+        members: Names.
+        out: Folder of samples, checkpoints, curves and models.
+        seed: Of scenes and weights.
+        quick: Fewer scenes and epochs, within 15 minutes; scores are worse.
+        workers: Number of processes.
+        scenes: Training scenes of each member; as in its recipe unless given.
+        epochs: Epochs with plain tasks; those with harder tasks change in proportion.
+    """
+
+    members: tuple[str, ...]
+    out: Path
+    seed: int = ranged(1, 0, math.inf)
+    quick: bool = False
+    workers: int = ranged(2, 1, math.inf)
+    scenes: int | None = None
+    epochs: int | None = None
+
+    @property
+    def command(self) -> str:
+        """Command line of this training."""
+        words = ["embodied-iqa train panel"]
+        words += ["--quick"] if self.quick else []
+        words += [f"--scenes {self.scenes}"] if self.scenes else []
+        words += [f"--epochs {self.epochs}"] if self.epochs else []
+        return " ".join([*words, f"--seed {self.seed} --out DIR"])
+
+    @property
+    def models(self) -> Path:
+        """Folder of networks and cards."""
+        return self.out / "models"
+
+    @property
+    def work(self) -> Path:
+        """Folder of checkpoints and curves."""
+        return self.out / "work"
+
+    @property
+    def held_out_scenes(self) -> int:
+        """Number of held-out scenes."""
+        return PART_SCENES if self.quick else 2 * PART_SCENES
+
+    @property
+    def held_out_seed(self) -> int:
+        """Seed of the held-out scenes."""
+        return self.seed + _HELD_OUT_OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlan:
+    """Members, scenes and distortions of an evaluation.
+
+    Attributes:
+        models: Folder of networks and cards.
+        vlas: Names of members.
+        vlms: Names of members.
+        scenes: Number of unseen scenes with undistorted images; the verbs alternate.
+        grid_scenes: How many of them are also distorted.
+        distortions: Numbers, ``"01"`` to ``"30"``.
+        seed: Of the scenes; differs from those of the training.
+        workers: Number of processes.
+    """
+
+    models: Path
+    vlas: tuple[str, ...]
+    vlms: tuple[str, ...]
+    scenes: int = ranged(100, 1, math.inf)
+    grid_scenes: int = 0
+    distortions: tuple[str, ...] = ()
+    seed: int = ranged(4_000_037, 0, math.inf)
+    workers: int = ranged(2, 1, math.inf)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import SYMPTOMS, Bounds
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
@@ -36,8 +36,8 @@ class Margins:
     median, the hard one ``hard`` spreads; with 1, each statistic would trip on one clean frame in a hundred.
 
     Attributes:
-        soft: In spreads, above 1.
-        hard: In spreads, above ``soft``.
+        soft: Distance of the bound for HOLD in spreads, above 1.
+        hard: Distance of the bound for REJECT in spreads, above that for HOLD.
     """
 
     soft: float = 1.8
@@ -45,7 +45,9 @@ class Margins:
 
     def __post_init__(self) -> None:
         if not 1.0 < self.soft < self.hard < math.inf:
-            raise InputError("wrong margins", expected="1 < soft < hard", got=(self.soft, self.hard))
+            raise UsageError(
+                "wrong margins --soft and --hard", expected="1 < soft < hard", got=(self.soft, self.hard)
+            )
 
 
 @dataclass(frozen=True, slots=True)

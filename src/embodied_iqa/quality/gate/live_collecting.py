@@ -56,7 +56,7 @@ class LivePlan:
     """How long, and how many images.
 
     Attributes:
-        seconds: From when every camera has given an image [s].
+        seconds: With --live: how long, from when every camera has given an image [s].
         period_s: Least time between two images of a camera: neighbours show the same [s].
         silence_s: Time without an image after which a camera counts as silent [s].
     """

@@ -47,12 +47,12 @@ class Promise:
     """What a threshold shall hold on new scenes.
 
     Attributes:
-        risk: Largest loss that passes, per frame, in (0, 1).
-        confidence: Probability that the mean over new scenes stays within `risk`, in (0, 1); None to bound
-            the mean over calibrations and new scenes together.
+        risk: Largest mean loss of the frames that pass, of 1 per frame.
+        confidence: Probability that the mean over new scenes stays within the risk, such as 0.9; unless
+            given, it holds on average over calibrations and new scenes.
     """
 
-    risk: float
+    risk: float = 0.03
     confidence: float | None = None
 
     def __post_init__(self) -> None:

@@ -17,10 +17,10 @@ from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.models.panel.image_formats import SMALL_WHOLE
-from embodied_iqa.models.panel.panel_members import RECIPES
+from embodied_iqa.models.panel.panel_members import RECIPES, PanelPlan
 from embodied_iqa.models.panel.samples.draw_samples import draw_part, draw_ranked
 from embodied_iqa.models.panel.training import train_panel as module
-from embodied_iqa.models.panel.training.train_panel import PanelPlan, train_panel
+from embodied_iqa.models.panel.training.train_panel import train_panel
 
 SCENES = 8
 MEMBER = next(name for name, recipe in RECIPES.items() if recipe.pictures == SMALL_WHOLE)

@@ -10,8 +10,9 @@ import pytest
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.evaluation.clean_scenes import ActedTask, AnsweredTask
 from embodied_iqa.models.panel.evaluation.distorted_scenes import DistortedScene
-from embodied_iqa.models.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
+from embodied_iqa.models.panel.evaluation.evaluate import PanelEvaluation
 from embodied_iqa.models.panel.evaluation.task_ranks import RankedTask
+from embodied_iqa.models.panel.panel_members import EvaluationPlan
 from embodied_iqa.models.subjects.model_card import ModelCard, load_card, save_card
 from embodied_iqa.pages.reports.kit.heat_map import heat_map
 from embodied_iqa.pages.reports.panel.cards import update_cards

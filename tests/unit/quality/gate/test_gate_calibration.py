@@ -131,7 +131,7 @@ def test_bounds_out_of_order_are_refused(sides: tuple[float, float, float, float
 
 @pytest.mark.parametrize("margins", [(1.0, 2.0), (2.0, 2.0), (2.0, math.inf)])
 def test_margins_out_of_order_are_refused(margins: tuple[float, float]) -> None:
-    with pytest.raises(InputError, match="1 < soft < hard"):
+    with pytest.raises(UsageError, match="1 < soft < hard"):
         Margins(*margins)
 
 

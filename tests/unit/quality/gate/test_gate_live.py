@@ -119,7 +119,7 @@ def test_the_command_calibrates_from_a_camera_that_opencv_opens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A video stands for the camera: at its end the command calibrates from what there is."""
-    monkeypatch.setattr(live_source, "LivePlan", lambda seconds: LivePlan(seconds, period_s=0.0))
+    monkeypatch.setattr(live_source, "read_plan", lambda kind, given: kind(given.seconds, period_s=0.0))
     video, output = tmp_path / "camera.avi", tmp_path / "mine.yaml"
     writer = cv2.VideoWriter(str(video), cv2.VideoWriter_fourcc(*"MJPG"), 30.0, (64, 64))
     assert writer.isOpened()

@@ -78,7 +78,7 @@ def test_training_and_held_out_images_share_no_reference(tmp_path: Path) -> None
     assert training | held_out == {f"r{index:02d}" for index in range(11)}
     assert not set(parts[0].pair_ids) & set(parts[1].pair_ids)
     assert {row.reference for row in held_out_rows(database, CLS)} == held_out
-    some = held_out_rows(database, CLS, pictures_each=4)
+    some = held_out_rows(database, CLS, images_each=4)
     assert len(some) == 4 * len(held_out)
     assert set(some) < set(held_out_rows(database, CLS))
     accuracy = training_set(database, CLS, Label.ACCURACY).labels
@@ -155,7 +155,7 @@ def test_published_numbers_of_other_labels_do_not_stand_beside(tmp_path: Path) -
 
 def test_the_results_page_shows_labels_and_published_rows(tmp_path: Path) -> None:
     database = make_miqa(tmp_path / "db", 5, (CLS, DET))
-    plan = EvaluationPlan(("psnr", "gmsd"), (CLS, DET), draws=20, pictures_each=5)
+    plan = EvaluationPlan(("psnr", "gmsd"), (CLS, DET), draws=20, images_each=5)
     result = evaluate(database, plan, tmp_path / "out", EngineOptions(), lambda *_: None)
     assert [facts.pictures for facts in result.tasks] == [5, 5]
     page = tmp_path / "page.md"

@@ -17,36 +17,12 @@ from embodied_iqa.models.panel.evaluation.distorted_scenes import (
     distort_scene,
 )
 from embodied_iqa.models.panel.evaluation.task_ranks import RankedTask, run_ranked
+from embodied_iqa.models.panel.panel_members import EvaluationPlan
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 
 _Row = TypeVar("_Row")
 _Job: TypeAlias = Callable[[int, int, tuple[str, ...], Path], list[_Row]]
 """Seed, scene, members and their folder to the rows of a scene."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationPlan:
-    """Members, scenes and distortions of an evaluation.
-
-    Attributes:
-        models: Folder of networks and cards.
-        vlas: Names of members.
-        vlms: Names of members.
-        scenes: Number of unseen scenes with undistorted images; the verbs alternate.
-        grid_scenes: How many of them are also distorted.
-        distortions: Numbers, ``"01"`` to ``"30"``.
-        seed: Of the scenes; differs from those of the training.
-        workers: Number of processes.
-    """
-
-    models: Path
-    vlas: tuple[str, ...]
-    vlms: tuple[str, ...]
-    scenes: int
-    grid_scenes: int
-    distortions: tuple[str, ...]
-    seed: int
-    workers: int = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,6 @@ import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,68 +14,14 @@ from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.models.panel.panel_members import Recipe, adapted, quick, recipe_of
+from embodied_iqa.models.panel.panel_members import PART_SCENES, PanelPlan, Recipe, adapted, quick, recipe_of
 from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked
 from embodied_iqa.models.subjects.model_card import ModelCard
 
 if TYPE_CHECKING:
     from embodied_iqa.base.training.training_state import EpochResult
 
-_PART_SCENES: Final = 250
-_HELD_OUT_OFFSET: Final = 1_000_003
 _POLL_PERIOD_S: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class PanelPlan:
-    """Members and amount of training.
-
-    Attributes:
-        members: Names.
-        out: Folder of samples, checkpoints, curves and models.
-        seed: Of the scenes; also changes the members' own seeds.
-        quick: Fewer scenes and epochs; worse scores.
-        workers: Number of processes.
-        scenes: Training scenes of each member; None as in its recipe.
-        epochs: Epochs with plain tasks; None as in the recipe.
-    """
-
-    members: tuple[str, ...]
-    out: Path
-    seed: int = 1
-    quick: bool = False
-    workers: int = 2
-    scenes: int | None = None
-    epochs: int | None = None
-
-    @property
-    def command(self) -> str:
-        """Command line of this training."""
-        words = ["embodied-iqa train panel"]
-        words += ["--quick"] if self.quick else []
-        words += [f"--scenes {self.scenes}"] if self.scenes else []
-        words += [f"--epochs {self.epochs}"] if self.epochs else []
-        return " ".join([*words, f"--seed {self.seed} --out DIR"])
-
-    @property
-    def models(self) -> Path:
-        """Folder of networks and cards."""
-        return self.out / "models"
-
-    @property
-    def work(self) -> Path:
-        """Folder of checkpoints and curves."""
-        return self.out / "work"
-
-    @property
-    def held_out_scenes(self) -> int:
-        """Number of held-out scenes."""
-        return _PART_SCENES if self.quick else 2 * _PART_SCENES
-
-    @property
-    def held_out_seed(self) -> int:
-        """Seed of the held-out scenes."""
-        return self.seed + _HELD_OUT_OFFSET
 
 
 def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
@@ -126,8 +71,8 @@ def _draw_part(part: Path, seed: int, first: int, end: int) -> None:
 
 
 def _parts(folder: Path, seed: int, scenes: int) -> Iterator[tuple[Path, int, int, int]]:
-    for part, start in enumerate(range(0, scenes, _PART_SCENES)):
-        yield folder / f"part-{part:03d}", seed, start, min(start + _PART_SCENES, scenes)
+    for part, start in enumerate(range(0, scenes, PART_SCENES)):
+        yield folder / f"part-{part:03d}", seed, start, min(start + PART_SCENES, scenes)
 
 
 @contextmanager

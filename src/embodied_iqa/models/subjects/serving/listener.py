@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import http
 import logging
+import math
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
+from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.models.subjects.serving.admission import Admission
 
@@ -36,11 +38,11 @@ class ServingOptions:
     """Address and limits of a server.
 
     Attributes:
-        host: Name or number of the interface; other than loopback needs a token.
+        host: Interface; others than loopback need a token.
         port: TCP port, 0 for any free one.
         token: Token of the clients; empty for none.
         most_waiting: Most questions in the queue; further ones are refused at once.
-        most_at_once: Most questions in a batch.
+        most_at_once: Most questions answered at once.
         most_connections: Most connections; further ones are refused with HTTP 503.
         most_per_address: Most connections of one address.
         handshake_s: Longest time from a connection to its request [s].
@@ -52,8 +54,8 @@ class ServingOptions:
     host: str = "127.0.0.1"
     port: int = 8000
     token: str = ""
-    most_waiting: int = 16
-    most_at_once: int = 8
+    most_waiting: int = ranged(16, 1, math.inf)
+    most_at_once: int = ranged(8, 1, math.inf)
     most_connections: int = 64
     most_per_address: int = 32
     handshake_s: float = 5.0

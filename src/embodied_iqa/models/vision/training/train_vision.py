@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -30,12 +29,8 @@ from embodied_iqa.models.vision.samples.truth import COLOURED_CLASSES, KIND_CLAS
 from embodied_iqa.models.vision.training.classifiers import Classifier
 from embodied_iqa.models.vision.training.held_out import evaluate
 from embodied_iqa.models.vision.training.loop import Network, train_member
-from embodied_iqa.models.vision.training.vision_members import VisionRecipe, recipes_of
+from embodied_iqa.models.vision.training.vision_members import VisionPlan, VisionRecipe, recipes_of
 
-_SEED_STEP: Final = 1_000_000
-_HELD_OUT_OFFSET: Final = 500_000
-_HELD_OUT_IMAGES: Final = 300
-_QUICK_HELD_OUT: Final = 30
 _THRESHOLD: Final = 0.3
 
 
@@ -65,65 +60,6 @@ def output_names(network: Network) -> list[str]:
     if isinstance(network, Classifier):
         return ["probabilities"]
     return ["scores", "classes", "boxes", *(["masks"] if network.shapes is not None else [])]
-
-
-@dataclass(frozen=True, slots=True)
-class VisionPlan:
-    """Members and amount of training.
-
-    Attributes:
-        members: Names; empty for all.
-        out: Folder of samples, checkpoints, curves and models.
-        seed: Of the scenes; also changes the members' own seeds.
-        quick: A fraction of the training, to try it out.
-        workers: Processes that draw samples.
-        images: Training images of each member; None as in its recipe.
-    """
-
-    members: tuple[str, ...]
-    out: Path
-    seed: int = 1
-    quick: bool = False
-    workers: int = 1
-    images: int | None = None
-
-    @property
-    def command(self) -> str:
-        """Command line of this training."""
-        words = ["embodied-iqa train vision-panel"]
-        words += ["--quick"] if self.quick else []
-        words += [f"--samples {self.images}"] if self.images else []
-        return " ".join([*words, f"--seed {self.seed} --out DIR"])
-
-    @property
-    def models(self) -> Path:
-        """Folder of networks and cards."""
-        return self.out / "models"
-
-    @property
-    def train(self) -> Path:
-        """Folder of the training samples."""
-        return self.out / "train" / f"seed-{self.seed}"
-
-    @property
-    def held_out(self) -> Path:
-        """Folder of the held-out samples."""
-        return self.out / "held-out" / f"seed-{self.seed}"
-
-    @property
-    def held_out_pictures(self) -> int:
-        """Number of held-out samples."""
-        return _QUICK_HELD_OUT if self.quick else _HELD_OUT_IMAGES
-
-    @property
-    def train_seed(self) -> int:
-        """Seed of the first training image."""
-        return self.seed * _SEED_STEP
-
-    @property
-    def held_out_seed(self) -> int:
-        """Seed of the first held-out image."""
-        return self.train_seed + _HELD_OUT_OFFSET
 
 
 def train_vision_panel(plan: VisionPlan, bars: ProgressBars) -> list[VisionCard]:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.models.panel.panel_members import Augmentation
 from embodied_iqa.models.vision.predictions import VisionTask
+
+_SEED_STEP: Final = 1_000_000
+_HELD_OUT_OFFSET: Final = 500_000
+_HELD_OUT_IMAGES: Final = 300
+_QUICK_HELD_OUT: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +122,62 @@ def _adapted(recipe: VisionRecipe, quick: bool, images: int | None, seed: int) -
         epochs=2 if quick else recipe.epochs,
         seed=recipe.seed + 1000 * seed,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class VisionPlan:
+    """Members and amount of training.
+
+    Attributes:
+        members: Names; empty for all.
+        out: Folder of samples, checkpoints, curves and models.
+        seed: Of scenes and weights.
+        quick: Few images and two epochs, to try it out; predicts poorly.
+        workers: Processes that draw samples.
+        images: Training images of each member; as in its recipe unless given.
+    """
+
+    members: tuple[str, ...]
+    out: Path
+    seed: int = ranged(1, 0, math.inf)
+    quick: bool = False
+    workers: int = ranged(2, 1, math.inf)
+    images: int | None = None
+
+    @property
+    def command(self) -> str:
+        """Command line of this training."""
+        words = ["embodied-iqa train vision-panel"]
+        words += ["--quick"] if self.quick else []
+        words += [f"--samples {self.images}"] if self.images else []
+        return " ".join([*words, f"--seed {self.seed} --out DIR"])
+
+    @property
+    def models(self) -> Path:
+        """Folder of networks and cards."""
+        return self.out / "models"
+
+    @property
+    def train(self) -> Path:
+        """Folder of the training samples."""
+        return self.out / "train" / f"seed-{self.seed}"
+
+    @property
+    def held_out(self) -> Path:
+        """Folder of the held-out samples."""
+        return self.out / "held-out" / f"seed-{self.seed}"
+
+    @property
+    def held_out_pictures(self) -> int:
+        """Number of held-out samples."""
+        return _QUICK_HELD_OUT if self.quick else _HELD_OUT_IMAGES
+
+    @property
+    def train_seed(self) -> int:
+        """Seed of the first training image."""
+        return self.seed * _SEED_STEP
+
+    @property
+    def held_out_seed(self) -> int:
+        """Seed of the first held-out image."""
+        return self.train_seed + _HELD_OUT_OFFSET

@@ -49,11 +49,11 @@ class HoldOptions:
     """Choice of the answer.
 
     Attributes:
-        kind: The answer.
+        kind: Answer during a hold: an error, the state again, zero, or the last released answer.
         state: Keys of the state, joined in this order, as wide as an action; for `HoldKind.REPEAT`.
         absolute: Columns of an action that are not a change, such as a gripper, with the keys of their state;
             for `HoldKind.ZERO`.
-        last_s: Greatest age of the observation of the released answer, for `HoldKind.LAST` [s].
+        last_s: Greatest age of the answer of --on-hold last [s].
     """
 
     kind: HoldKind = HoldKind.ERROR

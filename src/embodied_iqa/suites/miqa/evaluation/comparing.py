@@ -61,7 +61,7 @@ class TaskComparison:
 
 
 def held_out_rows(
-    database: MiqaDatabase, task: VisionTask, pictures_each: int = 0, trained: Collection[VisionTask] = ()
+    database: MiqaDatabase, task: VisionTask, images_each: int = 0, trained: Collection[VisionTask] = ()
 ) -> tuple[MiqaRow, ...]:
     """Return the rows of the validation references, those of a reference together.
 
@@ -71,7 +71,7 @@ def held_out_rows(
     Args:
         database: The labels.
         task: Of the labels.
-        pictures_each: Images of each reference, drawn with seed 0; 0 for all.
+        images_each: Images of each reference, drawn with seed 0; 0 for all.
         trained: Tasks that metrics were trained on; the task itself if empty.
 
     Raises:
@@ -86,7 +86,7 @@ def held_out_rows(
     if not found:
         raise InputError(f"{database.path} has no held-out images of {task}", expected="5 references or more")
     names, owners = [row.picture for row in found], [row.reference for row in found]
-    return tuple(compress(found, drawn_of_each(names, owners, pictures_each, seed=0)))
+    return tuple(compress(found, drawn_of_each(names, owners, images_each, seed=0)))
 
 
 def compare_task(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.config import ranged
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.records import unstructure
@@ -46,14 +48,14 @@ class EvaluationPlan:
         tasks: Tasks whose labels count.
         label: Which labels.
         draws: Draws of references, for the intervals.
-        pictures_each: Held-out images of each reference, drawn with seed 0; 0 for all.
+        images_each: Held-out images of each reference, drawn with seed 0; 0 for all.
     """
 
     metrics: tuple[str, ...]
     tasks: tuple[VisionTask, ...]
     label: Label = Label.COMPOSITE
-    draws: int = 500
-    pictures_each: int = 0
+    draws: int = ranged(500, 1, math.inf)
+    images_each: int = ranged(0, 0, math.inf)
 
 
 def evaluate(
@@ -101,7 +103,7 @@ class _Work:
     def compared(self, task: VisionTask) -> TaskComparison:
         words = {trained_on(metric).partition(":")[0] for metric in self.plan.metrics}
         trained = [one for one in self.database.tasks if one in words]
-        rows = held_out_rows(self.database, task, self.plan.pictures_each, trained)
+        rows = held_out_rows(self.database, task, self.plan.images_each, trained)
         return compare_task(task, self.plan.label, rows, self._measured(task, rows), draws=self.plan.draws)
 
     def _measured(self, task: VisionTask, rows: Sequence[MiqaRow]) -> list[MeasuredMetric]:
