@@ -1,4 +1,8 @@
-"""Writes networks as ONNX: one file, which ONNX Runtime opens, with the outputs that it should have."""
+"""Writes networks as ONNX: one file, which ONNX Runtime opens, with the outputs that it should have.
+
+`write_network` exports a network of torch. `write_graph` takes nodes, for operators that the exporter does
+not write, such as convolutions of integers.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import torch
-from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from numpy.typing import ArrayLike, NDArray
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InternalError
@@ -20,6 +24,7 @@ from embodied_iqa.base.files import write_whole
 from embodied_iqa.base.onnx_session import open_session
 
 OPSET: Final = 17
+_IR_VERSION: Final = 8
 _LARGE: Final = 1024
 """Smallest number of elements of a weight that is stored in half precision."""
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
@@ -73,6 +78,40 @@ def write_network(
             _check_halved(fresh, path.name, inputs)
 
     write_whole(path, write)
+
+
+def write_graph(
+    nodes: Sequence[NodeProto],
+    inputs: Mapping[str, Sequence[int | str]],
+    outputs: Mapping[str, Sequence[int | str]],
+    constants: Mapping[str, ArrayLike],
+    path: Path,
+    *,
+    name: str,
+) -> None:
+    """Write a graph of bytes to bytes as ONNX, atomically.
+
+    Args:
+        nodes: In the order of computation.
+        inputs: Shapes by name; a word is a dimension that varies.
+        outputs: Likewise.
+        constants: Values by name.
+        path: The file.
+        name: Of the graph.
+
+    Raises:
+        InputError: The file cannot be written, or ONNX Runtime cannot open it.
+    """
+    ends = (
+        [helper.make_tensor_value_info(end, TensorProto.UINT8, shape) for end, shape in shapes.items()]
+        for shapes in (inputs, outputs)
+    )
+    values = [numpy_helper.from_array(np.asarray(value), key) for key, value in constants.items()]
+    graph = helper.make_graph(nodes, name, *ends, values)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION)
+    content = model.SerializeToString()
+    open_session(content, path.name)
+    write_whole(path, lambda fresh: fresh.write_bytes(content))
 
 
 @contextmanager

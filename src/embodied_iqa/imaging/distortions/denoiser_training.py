@@ -13,13 +13,12 @@ import numpy as np
 import torch
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 from torch import Tensor, nn
 from torch.nn import functional
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.files import write_whole
-from embodied_iqa.base.training.onnx_writer import OPSET
+from embodied_iqa.base.training.onnx_writer import write_graph
 from embodied_iqa.base.training.trainer import Trainer
 from embodied_iqa.imaging.distortions.denoiser import CHANNELS, CONTEXT_PX, LAYERS, QUAD_VALUES, noise_level
 from embodied_iqa.imaging.distortions.image import FloatImage, Image
@@ -29,7 +28,6 @@ _LAST_LAYER_SCALE: Final = 0.1
 _RANGE_SAMPLES: Final = 64
 """Patches from which the range of each layer's activations is read."""
 _RANGE_QUANTILE: Final = 0.9999
-_IR_VERSION: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,15 +217,8 @@ def save_denoiser(layers: Sequence[IntegerLayer], path: Path) -> None:
         inputs = [f"layer.{index}", "one", "zero", kernel, scale, origin, "one", "zero", bias]
         nodes.append(helper.make_node("QLinearConv", inputs, [f"layer.{index + 1}"]))
     nodes.append(helper.make_node("Transpose", [f"layer.{LAYERS}"], ["noise"], perm=[0, 2, 3, 1]))
-    graph = helper.make_graph(
-        nodes,
-        "denoiser",
-        [helper.make_tensor_value_info("quads", TensorProto.UINT8, [1, "H", "W", CHANNELS])],
-        [helper.make_tensor_value_info("noise", TensorProto.UINT8, [1, "h", "w", 2 * QUAD_VALUES])],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION)
-    write_whole(path, lambda fresh: fresh.write_bytes(model.SerializeToString()))
+    quads, noise = [1, "H", "W", CHANNELS], [1, "h", "w", 2 * QUAD_VALUES]
+    write_graph(nodes, {"quads": quads}, {"noise": noise}, constants, path, name="denoiser")
 
 
 def _stored(layers: Sequence[IntegerLayer]) -> list[IntegerLayer]:
