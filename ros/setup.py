@@ -11,9 +11,9 @@ ROOT = FOLDER.parent
 # pip runs it at the top of the working copy. That has no package.xml: colcon looks for none below another.
 MANIFEST = "package.xml" if Path("package.xml").exists() else f"{FOLDER.name}/package.xml"
 LINKED = ("config", "launch", "requirements", "resource", "src")
+WANTED = "git with core.symlinks, tar and unzip make them"
 if MANIFEST == "package.xml" and not all((FOLDER / name).is_dir() for name in LINKED):
-    wanted = "git with core.symlinks, tar and unzip make them"
-    raise SystemExit(f"{FOLDER} has no links to {', '.join(LINKED)}: {wanted}")
+    raise SystemExit(f"{FOLDER} has no links to {', '.join(LINKED)}: {WANTED}")
 
 
 def version() -> str:
@@ -44,8 +44,12 @@ def tree(folder: str, pattern: str = "*") -> list[tuple[str, list[str]]]:
 
 
 def executables() -> list[str]:
-    """The nodes, where `ros2 run` and launch files look for them."""
-    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "resource" / "executables").glob("*_node"))
+    """The nodes, where `ros2 run` and launch files look for them; a wheel holds copies of what they link to."""
+    nodes = sorted((ROOT / "resource" / "executables").glob("*_node"))
+    # Without symbolic links git writes files with the paths: they would be installed, and no node would start.
+    if broken := [path.name for path in nodes if not path.read_bytes().startswith(b"#!")]:
+        raise SystemExit(f"resource/executables has no links {', '.join(broken)}: {WANTED}")
+    return [str(path.relative_to(ROOT)) for path in nodes]
 
 
 setup(

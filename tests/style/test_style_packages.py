@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -104,6 +105,18 @@ def test_a_clone_without_links_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="has no links to config, launch, requirements, resource, src"):
         runpy.run_path(str(tmp_path / "setup.py"))
+
+
+def test_setup_refuses_executables_that_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel of them would hold nodes that `ros2 run` cannot start."""
+    for name in ("src", "requirements", "launch", "config", "README.md"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copytree(FOLDER, tmp_path / "ros", symlinks=True)
+    (tmp_path / "resource" / "executables").mkdir(parents=True)
+    (tmp_path / "resource" / "executables" / "gate_node").write_text("run_node.sh", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="resource/executables has no links gate_node"):
+        runpy.run_path(str(tmp_path / "ros" / "setup.py"))
 
 
 def test_changelog_knows_the_version() -> None:

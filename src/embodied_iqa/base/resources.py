@@ -16,9 +16,9 @@ from embodied_iqa.base.errors import InputError
 
 _PACKAGE = "embodied_iqa"
 _MANIFEST, _CONFIG = "package.xml", "config"
-"""Of every layout; an empty share folder does not count."""
+"""Of an installation; an empty share folder does not count."""
 _IN_CHECKOUT = "ros"
-"""Folder of a checkout that holds package.xml."""
+"""Folder of a checkout that holds the manifest."""
 
 
 def source_checkout() -> Path | None:
@@ -39,7 +39,8 @@ def shared_folder() -> Path:
             return folder
     raise InputError(
         "the shared files of embodied_iqa are not installed",
-        expected="config/ and package.xml in one of " + ", ".join(map(str, tried)),
+        expected=f"{_CONFIG}/ and {_MANIFEST}, in a checkout {_IN_CHECKOUT}/{_MANIFEST}, in one of "
+        + ", ".join(map(str, tried)),
     )
 
 
