@@ -44,9 +44,9 @@ def tree(folder: str, pattern: str = "*") -> list[tuple[str, list[str]]]:
 
 
 def executables() -> list[str]:
-    """The nodes, where `ros2 run` and launch files look for them; a wheel holds copies of what they link to."""
+    """The nodes, where `ros2 run` and launch files look for them: copies of what the links lead to."""
     nodes = sorted((ROOT / "resource" / "executables").glob("*_node"))
-    # Without symbolic links git writes files with the paths: they would be installed, and no node would start.
+    # Without symbolic links git writes files with the paths: no node of them would start.
     if broken := [path.name for path in nodes if not path.read_bytes().startswith(b"#!")]:
         raise SystemExit(f"resource/executables has no links {', '.join(broken)}: {WANTED}")
     return [str(path.relative_to(ROOT)) for path in nodes]
