@@ -118,13 +118,13 @@ class LeaseWatch:
             return self
         return replace(self, _decided={**self._decided, lease.view: lease})
 
-    def _on_decision(self, lease: GateLease, found: Permission) -> Permission:
+    def _on_decision(self, lease: GateLease, permission: Permission) -> Permission:
         """Return the permission where a motion also needs a verdict of its own: that of the newest motion."""
         decided = self._decided.get(lease.view)
         if decided is None or decided.frame_stamp_ns != lease.frame_stamp_ns:
             reason = f"a motion on the {lease.view} frame also needs a verdict of its own"
             return Permission(Verdict.HOLD, reason, 0, lease.frame_stamp_ns)
-        return found if decided.verdict is Verdict.PASS else judge_lease(decided, 0)
+        return permission if decided.verdict is Verdict.PASS else judge_lease(decided, 0)
 
 
 def _deciding(before: _Arrived, arrived: _Arrived) -> _Arrived:

@@ -30,22 +30,22 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print(group: Group, found: GroupHealth) -> None:
-    share, count = 100 * found.unharmed, len(found.trends)
+def _print(group: Group, health: GroupHealth) -> None:
+    share, count = 100 * health.unharmed, len(health.trends)
     print(f"{group}: {share:.1f} % of the pairs at {UNHARMED} of 5 or more; ", end="")
-    print(f"{found.falling} of {count} distortions fall with the level")
+    print(f"{health.falling} of {count} distortions fall with the level")
     right = ("loss at level 5", "95 % interval", "part of all loss")
     classes = table_of("class", *right, right=right)
-    for row in found.classes:
+    for row in health.classes:
         interval = f"{row.low:.2f} to {row.high:.2f}"
         classes.add_row(row.name, f"{row.severe:.2f}", interval, f"{100 * row.share:.0f} %")
     console().print(classes)
     views = table_of("view", "noise ceiling", "splits", right=("splits",))
-    for view, ceiling in found.ceilings.items():
+    for view, ceiling in health.ceilings.items():
         shown = f"{ceiling.ceiling:.3f}" if isfinite(ceiling.ceiling) else _undefined(ceiling)
         views.add_row(view, shown, str(ceiling.splits))
     console().print(views)
-    others = [trend for trend in found.trends if not trend.falls]
+    others = [trend for trend in health.trends if not trend.falls]
     for trend in others:
         means = ", ".join(f"{mean:.2f}" for mean in trend.means)
         print(f"does not fall with the level: {trend.distortion_id} ({means})")
@@ -55,5 +55,5 @@ def _undefined(ceiling: Ceiling) -> str:
     return "undefined: halves do not agree" if ceiling.splits else "undefined: fewer than two subjects"
 
 
-def _tree(found: GroupHealth) -> Mapping[str, Any]:
-    return asdict(found) | {"falling": found.falling}
+def _tree(health: GroupHealth) -> Mapping[str, Any]:
+    return asdict(health) | {"falling": health.falling}

@@ -126,14 +126,16 @@ def _provenance(arguments: argparse.Namespace) -> str:
     return f"{open_frames(arguments.source).kind} {arguments.source.resolve().name}"
 
 
-def _report(arguments: argparse.Namespace, found: list[CleanReport], lost: Sequence[UnreadableImage]) -> None:
+def _report(
+    arguments: argparse.Namespace, reviewed: list[CleanReport], lost: Sequence[UnreadableImage]
+) -> None:
     _print_lost(lost)
     if arguments.json:
-        tree = {"output": str(arguments.output), "cameras": [one.values() for one in found]}
+        tree = {"output": str(arguments.output), "cameras": [one.values() for one in reviewed]}
         print_json(tree | {"left_out": [str(one.error) for one in lost]})
         return
     print(arguments.output)
-    for one in found:
+    for one in reviewed:
         print("\n".join(one.lines()))
     given = (("--view", word) for word in arguments.view or ())
     named = (("--topic", word) for word in arguments.topic or ())

@@ -96,7 +96,7 @@ class CleanReport:
 
 
 def reports(
-    made: Sequence[tuple[GateCalibration, CleanGroup]],
+    calibrated: Sequence[tuple[GateCalibration, CleanGroup]],
     again: Iterable[Named] | None,
     folder: Path,
     margins: Margins,
@@ -104,7 +104,7 @@ def reports(
     """Return the report of each calibration, and write the worst images.
 
     Args:
-        made: Calibrations and the images that they are made of.
+        calibrated: Calibrations and the images that they are made of.
         again: The images once more; None where they are not looked at again.
         folder: Where the worst images are written, if there are any.
         margins: Of the calibrations.
@@ -112,7 +112,7 @@ def reports(
     Raises:
         InputError: The images are others this time.
     """
-    found = [(review(calibration, group.clean), group) for calibration, group in made]
+    found = [(review(calibration, group.clean), group) for calibration, group in calibrated]
     if again is None or not any(one.failing for one, _ in found):
         return [CleanReport(one, group.names) for one, group in found]
     images = _wanted(again, [(one, group) for one, group in found if one.failing])
@@ -131,18 +131,18 @@ def remove_worst(folder: Path, kept: Iterable[GateCalibration] = ()) -> None:
 
 
 def _report(
-    found: CleanReview,
+    reviewed: CleanReview,
     group: CleanGroup,
     images: dict[tuple[Any, ...], Image],
     folder: Path,
     margins: Margins,
 ) -> CleanReport:
-    if not found.failing:
-        return CleanReport(found, group.names)
-    key = _key(found.calibration)
+    if not reviewed.failing:
+        return CleanReport(reviewed, group.names)
+    key = _key(reviewed.calibration)
     sample = [images[(*key, index)] for index in _sample(len(group.clean))]
-    files = _written(found, [images[(*key, one.index)] for one in found.worst], folder)
-    return CleanReport(found, group.names, files, suggested(found, group.clean, sample, margins))
+    files = _written(reviewed, [images[(*key, one.index)] for one in reviewed.worst], folder)
+    return CleanReport(reviewed, group.names, files, suggested(reviewed, group.clean, sample, margins))
 
 
 def _key(calibration: GateCalibration) -> tuple[View, int, int]:
@@ -160,7 +160,7 @@ def _sample(count: int) -> list[int]:
 
 
 def _wanted(
-    again: Iterable[Named], found: Sequence[tuple[CleanReview, CleanGroup]]
+    again: Iterable[Named], reviews: Sequence[tuple[CleanReview, CleanGroup]]
 ) -> dict[tuple[Any, ...], Image]:
     """Return the worst images and the samples, by camera, size and place.
 
@@ -169,7 +169,7 @@ def _wanted(
     """
     wanted = {
         (*_key(one.calibration), index)
-        for one, group in found
+        for one, group in reviews
         for index in (*(each.index for each in one.worst), *_sample(len(group.clean)))
     }
     images: dict[tuple[Any, ...], Image] = {}
@@ -185,10 +185,10 @@ def _wanted(
     raise InputError("clean images changed while the gate was calibrated: it is calibrated, without a report")
 
 
-def _written(found: CleanReview, images: Sequence[Image], folder: Path) -> tuple[Path, ...]:
+def _written(reviewed: CleanReview, images: Sequence[Image], folder: Path) -> tuple[Path, ...]:
     from embodied_iqa.imaging.images.codecs import write_image
 
-    stem = _stem(_key(found.calibration))
+    stem = _stem(_key(reviewed.calibration))
     require_writable(folder.parent)
     folder.mkdir(exist_ok=True)
     files = tuple(folder / f"{stem}-{number:02d}.png" for number in range(1, len(images) + 1))

@@ -144,21 +144,21 @@ def _mean(scored: list[Scored]) -> tuple[float | None, int]:
     return (fmean(finite) if finite else None), len(finite)
 
 
-def _print_together(found: list[tuple[MetricInfo, list[Scored]]]) -> None:
+def _print_together(scores: list[tuple[MetricInfo, list[Scored]]]) -> None:
     """Print a table with a column for each metric, the means, and on stderr why images have no value."""
-    names = [info.name for info, _ in found]
+    names = [info.name for info, _ in scores]
     table = table_of("image", *names, right=tuple(names))
-    for rows in zip(*(scored for _, scored in found), strict=True):
+    for rows in zip(*(scored for _, scored in scores), strict=True):
         if any(row.value is not None for row in rows):
             table.add_row(rows[0].image, *map(_shown, rows))
     if table.row_count:
         console().print(table)
-    for info, scored in found:
+    for info, scored in scores:
         if len(scored) > 1 and any(row.value is not None for row in scored):
             direction = "higher" if info.higher_is_better else "lower"
             mean, count = _mean(scored)
             average = "-" if mean is None else f"{mean:.6g}"
-            metric = f"{info.name}: " if len(found) > 1 else ""
+            metric = f"{info.name}: " if len(scores) > 1 else ""
             print(f"{metric}mean {average} of {count} images, {direction} is better")
         _print_failures(info, scored)
 

@@ -182,17 +182,17 @@ def _print(recording: Path, tree: dict[str, Any], topics: list[TopicSurvey]) -> 
     console().print(table)
 
 
-def _faults(one: TopicSurvey) -> str:
+def _faults(topic: TopicSurvey) -> str:
     """Return what is wrong with the stamps of a topic, in words."""
-    if one.stamps is None:
+    if topic.stamps is None:
         return "no header"
-    if not one.info.messages:
+    if not topic.info.messages:
         return "-"
     counts = {
-        "zero": one.stamps.zero,
-        "equal": one.stamps.equal,
-        "backwards": one.stamps.backwards,
-        "unreadable": one.damaged,
+        "zero": topic.stamps.zero,
+        "equal": topic.stamps.equal,
+        "backwards": topic.stamps.backwards,
+        "unreadable": topic.damaged,
     }
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "rising"
 

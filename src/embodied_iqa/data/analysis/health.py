@@ -139,9 +139,9 @@ def _trends(opinion: Array, pairs: PairTable, references: References) -> tuple[T
     return tuple(_trend(str(name), found, number * len(LEVELS)) for number, name in enumerate(names))
 
 
-def _trend(name: str, found: CellMeans, first: int) -> Trend:
+def _trend(name: str, per_cell: CellMeans, first: int) -> Trend:
     cells = slice(first, first + len(LEVELS))
-    means, draws = found.means[cells], found.draws[:, cells]
+    means, draws = per_cell.means[cells], per_cell.draws[:, cells]
     if not np.isfinite(means).all():
         return Trend(name, tuple(means.tolist()), falls=False)
     steps = np.nanpercentile(np.diff(draws, axis=1), INTERVAL[0], axis=0)

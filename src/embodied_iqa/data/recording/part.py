@@ -148,7 +148,7 @@ def close_parts(parts: Iterable[RecordingPart]) -> None:
 
 
 def in_order(
-    parts: Sequence[RecordingPart], found: Iterable[Iterator[RecordedMessage]]
+    parts: Sequence[RecordingPart], streams: Iterable[Iterator[RecordedMessage]]
 ) -> Iterator[RecordedMessage]:
     """Return the messages of all parts in the order of their log times.
 
@@ -157,5 +157,5 @@ def in_order(
     """
     filled = [part for part in parts if part.has_messages]
     if all(before.end_ns <= after.start_ns for before, after in pairwise(filled)):
-        return chain.from_iterable(found)
-    return merge(*found, key=lambda message: message.log_time_ns)
+        return chain.from_iterable(streams)
+    return merge(*streams, key=lambda message: message.log_time_ns)

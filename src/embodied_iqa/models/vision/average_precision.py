@@ -152,15 +152,15 @@ def _rows(labels: Sequence[str], order: Iterable[int]) -> dict[str, list[int]]:
 
 
 def _overlap(
-    predicted: Instances, found: list[int], truth: Instances, there: list[int], *, masks: bool
+    predicted: Instances, places: list[int], truth: Instances, there: list[int], *, masks: bool
 ) -> NDArray[np.float64]:
     """Return the ``(P, T)`` overlaps of the predictions and objects of a class."""
     crowd = np.zeros(len(there), bool) if truth.crowd is None else truth.crowd[there]
     if not masks:
-        return box_overlap(predicted.boxes_px[found], truth.boxes_px[there], crowd)
+        return box_overlap(predicted.boxes_px[places], truth.boxes_px[there], crowd)
     if predicted.masks is None or truth.masks is None:
         raise InputError("average precision of masks needs masks", expected="instances with masks")
-    return mask_overlap(predicted.masks[found], truth.masks[there], crowd)
+    return mask_overlap(predicted.masks[places], truth.masks[there], crowd)
 
 
 def _match(

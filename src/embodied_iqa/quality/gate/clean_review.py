@@ -115,7 +115,7 @@ def review(calibration: GateCalibration, clean: Sequence[ImageStatistics]) -> Cl
 
 
 def suggested(
-    found: CleanReview,
+    reviewed: CleanReview,
     clean: Sequence[ImageStatistics],
     sample: Sequence[NDArray[np.uint8]],
     margins: Margins,
@@ -123,15 +123,15 @@ def suggested(
     """Return the tolerance that lets the most of the failing images pass; None where none helps half of them.
 
     Args:
-        found: The review.
+        reviewed: The review.
         clean: Statistics of all images.
         sample: Some of the images, at least `MIN_FRAMES`; they are distorted on trial.
         margins: Of the calibration.
     """
-    failing = [clean[one.index] for one in found.failing]
+    failing = [clean[one.index] for one in reviewed.failing]
     if not failing or len(sample) < MIN_FRAMES:
         return None
-    calibration, best = found.calibration, None
+    calibration, best = reviewed.calibration, None
     for cause in _causes(failing, calibration):
         ranges = dict[str, list[ImageStatistics]]()
         for level in _LEVELS:
@@ -141,8 +141,8 @@ def suggested(
             ]
             made = calibrate(calibration.view, clean, calibration.provenance, margins, ranges)
             helped = sum(made.tolerates(one) for one in failing)
-            if 2 * helped >= len(failing) and (best is None or found.passed + helped > best.passed):
-                best = Suggestion(tolerance, found.passed + helped)
+            if 2 * helped >= len(failing) and (best is None or reviewed.passed + helped > best.passed):
+                best = Suggestion(tolerance, reviewed.passed + helped)
     return best
 
 

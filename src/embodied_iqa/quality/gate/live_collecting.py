@@ -148,16 +148,16 @@ class _Taking:
         """Return the time since then."""
         return 0.0 if self._begun_s is None else now_s - self._begun_s
 
-    def take(self, found: LiveImage, now_s: float) -> None:
+    def take(self, frame: LiveImage, now_s: float) -> None:
         """Write an image, unless its camera gave one a moment ago."""
-        view = found.view
+        view = frame.view
         self._seen_s[view] = now_s
         if now_s < self._due_s[view]:
             return
         self._due_s[view] = now_s + self._plan.period_s
         place = self._folder / view
         place.mkdir(exist_ok=True)
-        write_image(place / f"{self.images[view]:06d}.png", found.rgb)
+        write_image(place / f"{self.images[view]:06d}.png", frame.rgb)
         self.images[view] += 1
         if self._begun_s is None and all(self.images.values()):
             self._begun_s = now_s

@@ -67,7 +67,7 @@ def disturbed(
         yield one.name, disturbed_by(rgb, index, one)
 
 
-def disturbed_by(rgb: NDArray[np.uint8], index: int, one: Tolerance) -> NDArray[np.uint8]:
+def disturbed_by(rgb: NDArray[np.uint8], index: int, tolerance: Tolerance) -> NDArray[np.uint8]:
     """Return an image with one disturbance; for the arguments see `disturbed`."""
     random = np.random.default_rng(index)
-    return np.asarray(_distortions.distort(rgb, one.distortion_id, one.level, random), np.uint8)
+    return np.asarray(_distortions.distort(rgb, tolerance.distortion_id, tolerance.level, random), np.uint8)

@@ -79,21 +79,21 @@ class TrialOutput:
         self._last_ns = max(self._last_ns, stamp_ns)
         self._images += 1
 
-    def verdict(self, found: VerdictRecord, mode: GateMode) -> None:
+    def verdict(self, record: VerdictRecord, mode: GateMode) -> None:
         """Add a verdict of the gate."""
-        fields = {"view": str(found.view), "reason": found.reason, "verdict": int(found.verdict)}
-        predicted = {name: _or_nan(getattr(found, name)) for name in ("predicted", "threshold")}
+        fields = {"view": str(record.view), "reason": record.reason, "verdict": int(record.verdict)}
+        predicted = {name: _or_nan(getattr(record, name)) for name in ("predicted", "threshold")}
         self._send(
             "/gate/quality",
             "ImageQuality",
-            found.stamp_ns,
-            latency_ms=found.latency_ms,
+            record.stamp_ns,
+            latency_ms=record.latency_ms,
             wrong_motion=math.nan,
             **predicted,
             **fields,
         )
         granted = {"judged": fields["verdict"], "mode": _MODES[mode]}
-        self._send("/gate/lease", "GateLease", found.stamp_ns, **granted, **fields)
+        self._send("/gate/lease", "GateLease", record.stamp_ns, **granted, **fields)
 
     def answer(self, said: AnswerRecord) -> None:
         """Add an answer of a VLM."""

@@ -208,8 +208,8 @@ def _cost_ms(runs: Sequence[WatchedRun], parts: Sequence[str]) -> float:
     return float(sum(costs[COSTS.index(part)] for part in parts))
 
 
-def _result(name: str, runs: Sequence[WatchedRun], found: _Margins, seed: int) -> DetectorResult:
-    margins, bounds = found.margins, found.bounds
+def _result(name: str, runs: Sequence[WatchedRun], alarms: _Margins, seed: int) -> DetectorResult:
+    margins, bounds = alarms.margins, alarms.bounds
     highest, first = (np.array(values) for values in zip(*((m.max(), m[0]) for m in margins), strict=True))
     clean, wrong, failed = (np.array([getattr(run, n) for run in runs]) for n in ("clean", "wrong", "failed"))
     alarm = highest > bounds
@@ -234,7 +234,7 @@ def _result(name: str, runs: Sequence[WatchedRun], found: _Margins, seed: int) -
         stopped=_known(share_held(alarm, wrong)),
         stopped_at_first=_known(share_held(first > bounds, wrong)),
         detection_s=float(np.median(delays)) if delays else None,
-        cost_ms=found.cost_ms,
+        cost_ms=alarms.cost_ms,
     )
 
 

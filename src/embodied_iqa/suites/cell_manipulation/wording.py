@@ -47,21 +47,21 @@ def sentence(rng: np.random.Generator, goals: Sequence[Goal], phrases: Sequence[
     return f"{_upper(parts[0])}." if len(parts) == 1 else f"First {parts[0]}. Then {parts[1]}."
 
 
-def dressed(rng: np.random.Generator, subset: Subset, text: str, others: Sequence[str]) -> str:
+def dressed(rng: np.random.Generator, subset: Subset, text: str, unnamed: Sequence[str]) -> str:
     """Return a task with the irrelevant sentences of its subset, and the note on directions.
 
     Args:
         rng: Source of the choices.
         subset: The subset.
         text: The task.
-        others: Names of the objects that the task does not name; at least one for complex tasks.
+        unnamed: Names of the objects that the task does not name; at least one for complex tasks.
     """
     if subset is Subset.SPATIAL:
         return f"{text} {_SIDES_NOTE}."
     if subset is not Subset.COMPLEX:
         return text
     before = _BEFORE[int(rng.integers(len(_BEFORE)))]
-    other = others[int(rng.integers(len(others)))]
+    other = unnamed[int(rng.integers(len(unnamed)))]
     beside = _upper(_BESIDE[int(rng.integers(len(_BESIDE)))].format(o=f"the {other}"))
     return f"{before}. {text} {beside}." if rng.random() < 0.5 else f"{before}. {beside}. {text}"
 

@@ -18,7 +18,7 @@ def test_the_package_own_tasks_get_no_complaint() -> None:
         for task, item in zip(tasks, advice, strict=True):
             assert item.meaning == "; ".join(map(str, task.plan))
             assert item.verb is task.verb
-            assert (item.problem, item.spelling, item.others) == ("", (), 0), task.text
+            assert (item.problem, item.spelling, item.other_references) == ("", (), 0), task.text
 
 
 def test_a_sentence_that_fits_nothing_says_why() -> None:
@@ -45,7 +45,7 @@ def test_duplicates_by_words_and_by_meaning() -> None:
     around = Surroundings(scene, View.TOP, {normalised(str(main)): 3}, ())
     advice = advise(texts, around)
     assert [item.repeats for item in advice] == [(), (1,), (1, 2)]
-    assert advice[0].others == 3
+    assert advice[0].other_references == 3
     free = advise(["tidy up the table", "Tidy up table.", ""], PHOTOGRAPH)
     assert [item.repeats for item in free] == [(), (1,), ()]
 

@@ -118,11 +118,11 @@ class ReferenceStep:
                 )
             run(jobs)
 
-    def _next_jobs(self, found: int) -> list[Job]:
+    def _next_jobs(self, kept: int) -> list[Job]:
         """Return jobs for the missing blocks that are probably needed next."""
         count = self._source.count
         most = (_MOST_REJECTED * self._wanted // BLOCK + 2) if count is None else -(-count // BLOCK)
-        more = -(-(self._wanted - found) // BLOCK)
+        more = -(-(self._wanted - kept) // BLOCK)
         blocks = map(self._block, range(min(len(self._finished()) + more, most)))
         job = partial(_make_block, self._source)
         return [partial(job, block) for block in blocks if not block.is_done()]

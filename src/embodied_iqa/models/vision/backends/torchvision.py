@@ -101,14 +101,14 @@ class TorchvisionModel:
                 return [Classification(class_name(self._classes, number), score) for score, number in pairs]
             return [self._instances(found) for found in self._model(inputs)]
 
-    def _instances(self, found: Any) -> Instances:
+    def _instances(self, output: Any) -> Instances:
         masks = None
         if self.info.task is VisionTask.SEGMENTATION:
-            masks = (found["masks"][:, 0] >= _MASK_LEVEL).cpu().numpy()
+            masks = (output["masks"][:, 0] >= _MASK_LEVEL).cpu().numpy()
         return Instances(
-            tuple(class_name(self._classes, number) for number in found["labels"].tolist()),
-            found["scores"].double().cpu().numpy(),
-            found["boxes"].double().cpu().numpy(),
+            tuple(class_name(self._classes, number) for number in output["labels"].tolist()),
+            output["scores"].double().cpu().numpy(),
+            output["boxes"].double().cpu().numpy(),
             masks,
         )
 

@@ -127,12 +127,12 @@ class TransformersVisionModel:
             for one, size_px in zip(found, sizes_px, strict=True)
         ]
 
-    def _instances(self, found: Any, size_px: tuple[int, int], *, one_map_each: bool) -> Instances:
+    def _instances(self, output: Any, size_px: tuple[int, int], *, one_map_each: bool) -> Instances:
         """Return the segments of an image: each has its own map, or all share one map of their numbers."""
-        segments = found["segments_info"]
+        segments = output["segments_info"]
         masks = np.zeros((len(segments), *size_px), bool)
         if segments:
-            maps = found["segmentation"].cpu().numpy()
+            maps = output["segmentation"].cpu().numpy()
             numbers = np.array([segment["id"] for segment in segments])
             masks = maps.astype(bool) if one_map_each else maps == numbers[:, None, None]
         return Instances(

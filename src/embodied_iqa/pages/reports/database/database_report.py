@@ -69,29 +69,29 @@ def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: i
     )
 
 
-def build_page(found: Study, name: str, record: Mapping[str, Any], folder: str) -> ChapterPage:
+def build_page(study: Study, name: str, record: Mapping[str, Any], folder: str) -> ChapterPage:
     """Assemble the page.
 
     Args:
-        found: The results.
+        study: The results.
         name: The database's.
         record: Its `dataset.json`.
         folder: Name of the folder of CSV files beside the page.
     """
     return ChapterPage(
         name=name,
-        headline=header.headline(found),
-        tiles=header.tiles(found),
-        remarks=header.remarks(found),
-        lead=header.lead(found),
+        headline=header.headline(study),
+        tiles=header.tiles(study),
+        remarks=header.remarks(study),
+        lead=header.lead(study),
         chapters=(
-            distributions.chapter(found),
-            agreement.chapter(found),
-            jnd.chapter(found),
-            breakdowns.chapter(found),
-            losses.chapter(found),
-            attributes.chapter(found),
-            execution.chapter(found, name),
+            distributions.chapter(study),
+            agreement.chapter(study),
+            jnd.chapter(study),
+            breakdowns.chapter(study),
+            losses.chapter(study),
+            attributes.chapter(study),
+            execution.chapter(study, name),
         ),
         record_text=json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True),
         tables_folder=folder,

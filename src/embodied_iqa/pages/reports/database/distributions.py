@@ -44,8 +44,8 @@ def _by_distortion(group: GroupStudy) -> list[tuple[str, tuple[Spread, ...]]]:
     return [(number, tuple(one)) for number, one in groupby(group.spreads, lambda one: one.distortion_id)]
 
 
-def _lane(group: Group, found: tuple[Spread, ...] | None) -> Lane:
-    known = [one for one in found or () if one.count]
+def _lane(group: Group, spreads: tuple[Spread, ...] | None) -> Lane:
+    known = [one for one in spreads or () if one.count]
     boxes = tuple(Box(one.level, *map(score_percent, one.quantiles)) for one in known)
     means = ", ".join(f"level {one.level}: {one.mean:.2f}" for one in known)
     return Lane(str(group), f"{group}, mean at {means}" if known else "not scored", boxes=boxes)

@@ -76,13 +76,13 @@ def tiles(study: Study) -> tuple[Tile, ...]:
     return tuple(found)
 
 
-def _group_tiles(group: Group, found: GroupStudy) -> Iterator[Tile]:
-    mean = found.means[TOTAL]
-    scale = f"0 to {TASKS_OF_SCALE}, {plural(len(found.scored), group.role.upper())}"
+def _group_tiles(group: Group, study: GroupStudy) -> Iterator[Tile]:
+    mean = study.means[TOTAL]
+    scale = f"0 to {TASKS_OF_SCALE}, {plural(len(study.scored), group.role.upper())}"
     yield Tile(f"Mean {group}", _finite(mean), scale, share(mean, TASKS_OF_SCALE))
-    agreed, ceiling = found.agreements[TOTAL].mean, found.ceilings[TOTAL].ceiling
+    agreed, ceiling = study.agreements[TOTAL].mean, study.ceilings[TOTAL].ceiling
     noise = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
-    note = "; ".join(filter(None, (_ends(found.interval), noise)))
+    note = "; ".join(filter(None, (_ends(study.interval), noise)))
     yield Tile(f"{group.role.upper()}s agree, SRCC", _finite(agreed), note, share(agreed, 1))
 
 
@@ -117,22 +117,22 @@ def _level_remarks(study: Study) -> Iterator[str]:
         )
 
 
-def _score_remarks(group: Group, found: GroupStudy) -> Iterator[str]:
-    constant = [found.subjects[column].subject for column in found.opinion.constant]
+def _score_remarks(group: Group, study: GroupStudy) -> Iterator[str]:
+    constant = [study.subjects[column].subject for column in study.opinion.constant]
     if constant:
         yield f"{', '.join(constant)} gave every pair the same score: no correlation, no z-score."
-    if found.opinion.partial:
-        pairs = plural(found.opinion.partial, "pair")
+    if study.opinion.partial:
+        pairs = plural(study.opinion.partial, "pair")
         yield f"{pairs} without the {group} score of every {group.role.upper()}: the mean is over the others."
-    idle = [row.subject for row in found.subjects if not row.count]
+    idle = [row.subject for row in study.subjects if not row.count]
     if idle:
         yield f"{', '.join(idle)} scored no pair completely: not counted."
-    if len(found.scored) == 1:
+    if len(study.scored) == 1:
         yield f"Only one {group.role.upper()}: agreement between subjects needs two."
-    if found.thirds.upper > TASKS_OF_SCALE - _ROUNDING:
+    if study.thirds.upper > TASKS_OF_SCALE - _ROUNDING:
         yield f"More than a third of the pairs have the highest {group} score: mild means unchanged there."
-    if found.opinion.absent:
-        yield f"{plural(found.opinion.absent, 'pair')} without any {group} score: left out."
+    if study.opinion.absent:
+        yield f"{plural(study.opinion.absent, 'pair')} without any {group} score: left out."
 
 
 def _view_remarks(study: Study, group: Group) -> Iterator[str]:

@@ -52,11 +52,11 @@ def _lane(group: Group, level: LeavingLevel | None) -> Lane:
     return Lane(str(group), f"{group}: {text}", text, dot=dot)
 
 
-def _with_interval(one: LeavingLevel | None) -> str:
+def _with_interval(leaving: LeavingLevel | None) -> str:
     """Return such as "3 (2 to never)"."""
-    if one is None or one.level is None or one.low is None or one.high is None:
+    if leaving is None or leaving.level is None or leaving.low is None or leaving.high is None:
         return "not scored"
-    level, low, high = map(_level, (one.level, one.low, one.high))
+    level, low, high = map(_level, (leaving.level, leaving.low, leaving.high))
     return level if low == high == level else f"{level} ({low} to {high})"
 
 

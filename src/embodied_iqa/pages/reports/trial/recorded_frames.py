@@ -128,10 +128,10 @@ def _search(
     return None
 
 
-def _nearest(found: Iterator[tuple[int, T]], window: Window) -> tuple[int, T] | None:
+def _nearest(stamped: Iterator[tuple[int, T]], window: Window) -> tuple[int, T] | None:
     best: tuple[int, T] | None = None
     best_ns = _NEAR_NS + 1
-    for stamp_ns, item in found:
+    for stamp_ns, item in stamped:
         distance = window.distance_ns(stamp_ns)
         if distance is not None and distance < best_ns:
             best, best_ns = (stamp_ns, item), distance

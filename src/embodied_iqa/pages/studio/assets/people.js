@@ -12,7 +12,7 @@ function addAdvice(line, item, typed) {
   if (item.problem) add(item.problem, "bad");
   for (const [wrong, right] of item.spelling) add(`${wrong}: ${right}?`, "bad");
   for (const rank of item.repeats) add(`same as task ${rank}`, "bad");
-  if (item.others) add(`also at ${item.others} other references`);
+  if (item.other_references) add(`also at ${item.other_references} other references`);
 }
 
 const tasks = document.querySelector("form[data-tasks]");

@@ -65,12 +65,12 @@ def _known(request: Request) -> tuple[float, int]:
     return after_s, position
 
 
-def _ended(found: OpenRun, task: int, run: int) -> Response:
+def _ended(opened: OpenRun, task: int, run: int) -> Response:
     """Return that the recording has ended; one without its run was interrupted and left out."""
     try:
-        found.run(task, run)
+        opened.run(task, run)
     except NotFoundError:
-        return _state(RecordingState.INTERRUPTED, message="; ".join(found.remarks) or "no such run")
+        return _state(RecordingState.INTERRUPTED, message="; ".join(opened.remarks) or "no such run")
     return _state(RecordingState.ENDED)
 
 

@@ -21,15 +21,15 @@ def open_lane(studio: Studio, source: Source, task: int, run: int) -> Lane:
     return lane_in(found, source, task, run)
 
 
-def lane_in(found: OpenRun, source: Source, task: int, run: int) -> Lane:
+def lane_in(opened: OpenRun, source: Source, task: int, run: int) -> Lane:
     """Return the lane of a run of an open source, as `OpenRun.update` left it.
 
     Raises:
         NotFoundError: There is no such run.
         InputError: The recording cannot be read.
     """
-    track, address = found.track(task, run), run_address(source, task, run)
-    return lane_of(found.run(task, run), track, address, found.live_of(task))
+    track, address = opened.track(task, run), run_address(source, task, run)
+    return lane_of(opened.run(task, run), track, address, opened.live_of(task))
 
 
 def run_address(source: Source, task: int, run: int) -> str:

@@ -266,10 +266,10 @@ def _reason(judged: Sequence[Judged]) -> str:
     return "; ".join(one.words for one in judged if one.verdict is not Verdict.PASS)
 
 
-def _view_report(one: Judged) -> dict[str, Any]:
+def _view_report(judged: Judged) -> dict[str, Any]:
     return {
-        "verdict": one.verdict.name,
-        "reason": one.reason,
-        "value": None if one.prediction is None else one.prediction.value,
-        "threshold": None if one.prediction is None else one.prediction.threshold,
+        "verdict": judged.verdict.name,
+        "reason": judged.reason,
+        "value": None if judged.prediction is None else judged.prediction.value,
+        "threshold": None if judged.prediction is None else judged.prediction.threshold,
     }

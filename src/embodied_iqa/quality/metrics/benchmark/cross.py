@@ -64,7 +64,7 @@ def execution_rows(
         yield _row(entry.name, entry.trained_on, EXECUTION, int(known[:, at].sum()), row)
 
 
-def _row(name: str, trained_on: str, tested_on: str, count: int, found: Array) -> CrossRow:
-    by = dict(zip(Statistic, found.tolist(), strict=True))
+def _row(name: str, trained_on: str, tested_on: str, count: int, statistics: Array) -> CrossRow:
+    by = dict(zip(Statistic, statistics.tolist(), strict=True))
     wanted = (Statistic.SRCC, Statistic.KRCC, Statistic.PLCC_RAW, Statistic.PLCC)
     return CrossRow(name, trained_on, tested_on, count, *(number(by[one]) for one in wanted))

@@ -156,13 +156,13 @@ class BenchmarkWork:
             for line, wants in self.wants.items()
         )
 
-    def _entry(self, line: Line, info: MetricInfo, found: Mapping[str, Values]) -> Entry:
+    def _entry(self, line: Line, info: MetricInfo, measured: Mapping[str, Values]) -> Entry:
         failures: dict[str, int] = {}
-        for one in found.values():
+        for one in measured.values():
             for reason, count in one.failures.items():
                 failures[reason] = failures.get(reason, 0) + count
-        times = [one.milliseconds for one in found.values()]
-        values = {fold: finite_values(one.values, info.sign) for fold, one in found.items()}
+        times = [one.milliseconds for one in measured.values()]
+        values = {fold: finite_values(one.values, info.sign) for fold, one in measured.items()}
         return Entry(line.name, info, line.trained_on, float(np.median(times)), failures, values)
 
     def tested_on(self, learned: Target) -> tuple[TargetScores, ...]:

@@ -214,10 +214,10 @@ def _row(
     )
 
 
-def _means(found: Sequence[TaskScores | None]) -> dict[str, Any]:
+def _means(per_task: Sequence[TaskScores | None]) -> dict[str, Any]:
     """Return the fields of a row that are means over the tasks."""
     variants = range(len(_VARIANTS))
-    scores = [[_NOTHING if one is None else one.scores[index] for one in found] for index in variants]
+    scores = [[_NOTHING if one is None else one.scores[index] for one in per_task] for index in variants]
     mean, geodesic, log_first = map(_mean, scores)
     low, high = _interval(np.array([score.overall for score in scores[0]]))
     return {

@@ -51,7 +51,7 @@ class TaskAdvice:
         problem: Why the resolver refuses the sentence; empty where it does not, or the scene is not known.
         spelling: Words that resemble a known word: the word and the known one.
         repeats: Earlier tasks of this reference with the same words or the same meaning, by rank.
-        others: Other references with the same sentence.
+        other_references: How many others have the same sentence.
     """
 
     verb: Verb | None
@@ -59,7 +59,7 @@ class TaskAdvice:
     problem: str
     spelling: tuple[tuple[str, str], ...]
     repeats: tuple[int, ...]
-    others: int
+    other_references: int
 
 
 @dataclass(frozen=True, slots=True)

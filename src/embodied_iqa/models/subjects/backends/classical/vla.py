@@ -85,9 +85,9 @@ class ClassicalVla:
 _DONE_WORDS: Final = {Verb.PICK: "held", Verb.PUSH: "pushed away", Verb.PRESS: "pressed"}
 
 
-def _why_not(wanted: Thing, found: int, sight: Sight) -> str:
-    if found:
-        several = f"sees {found} things that may be the {wanted}"
+def _why_not(wanted: Thing, seen: int, sight: Sight) -> str:
+    if seen:
+        several = f"sees {seen} things that may be the {wanted}"
         return f"{several}: it cannot read marks" if wanted.mark is not None else several
     alike = [_article(item) for item in sight.objects if item.colour is wanted.colour]
     if alike:
