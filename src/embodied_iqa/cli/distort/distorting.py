@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
@@ -65,22 +66,22 @@ def run(arguments: argparse.Namespace) -> int:
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
     options = BatchOptions(arguments.out, image_format, _region(arguments))
     workers, frames = _workers(arguments), open_frames(Path(arguments.input))
-    batch = _Batch(options, Manifest(arguments.out))
     topics = tuple(getattr(arguments, "topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)
     total = frames.count(topics) * len(wanted)
-    jobs = _jobs(batch, clean_images(frames, topics), wanted, getattr(arguments, "seed", 0))
-    batch.manifest.begin()
-    try:
-        with ProgressBars() as bars:
+    with JobFolder(arguments.out, "distortion of images").locked(), ProgressBars() as bars:
+        batch = _Batch(options, Manifest(arguments.out))
+        batch.manifest.begin()
+        try:
+            jobs = _jobs(batch, clean_images(frames, topics), wanted, getattr(arguments, "seed", 0))
             for result in run_jobs(jobs, options, workers):
                 batch.manifest.add(result)
                 batch.done += 1
                 batch.written += isinstance(result, Record)
                 bars.update("distorting", batch.done + batch.kept, total)
-    finally:
-        batch.manifest.finish()
+        finally:
+            batch.manifest.finish()
     _report(arguments, batch, frames.note)
     return 1 if batch.manifest.failed else 0
 

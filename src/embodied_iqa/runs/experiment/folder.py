@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -149,6 +149,11 @@ class ExperimentFolder:
             raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
 
 
+def locked_experiment(path: Path) -> AbstractContextManager[None]:
+    """Keep others out of the folder of an experiment, see `JobFolder.locked`."""
+    return JobFolder(path, _JOB, RECORD_FILE).locked()
+
+
 @contextmanager
 def opened_experiment(
     path: Path, parameters: Mapping[str, Scalar], plan: ExperimentPlan, *, add: bool = False
@@ -161,7 +166,7 @@ def opened_experiment(
         InputError: Another experiment works in it.
     """
     _planned(path, parameters, plan, add=add)
-    with JobFolder(path, _JOB, RECORD_FILE).locked():
+    with locked_experiment(path):
         yield ExperimentFolder(path, parameters, plan, add=add)
 
 

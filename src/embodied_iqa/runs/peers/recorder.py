@@ -22,7 +22,7 @@ from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeChoice, JudgeKi
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.experiment.arms import OFF
 from embodied_iqa.runs.experiment.experiment_plan import RunKey
-from embodied_iqa.runs.experiment.folder import StoredExperiment, read_experiment
+from embodied_iqa.runs.experiment.folder import StoredExperiment, locked_experiment, read_experiment
 from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.runs.peers.comparison import WatchedRun, compare_detectors
@@ -196,8 +196,15 @@ def compare_on(
 
     Raises:
         UsageError: See `SignalRecorder.watched`; or several policies.
-        InputError: Too few scenes.
+        InputError: Too few scenes, or the experiment goes on in another process.
     """
+    with locked_experiment(folder):
+        return _compared(folder, options, rate, progress)
+
+
+def _compared(
+    folder: Path, options: HeadlessOptions, rate: float, progress: Callable[[int], None]
+) -> ComparedDetectors:
     stored = read_experiment(folder)
     if len(stored.plan.subjects) != 1:
         raise UsageError("failure detectors are fitted to one policy", expected="one name in --subjects")

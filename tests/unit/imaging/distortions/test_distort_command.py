@@ -17,6 +17,7 @@ from PIL import Image as Image_
 
 import embodied_iqa
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import read_json
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.writer import TrialWriter
@@ -50,7 +51,7 @@ def test_any_number_of_workers_makes_the_same_folder(folder: Path, tmp_path: Pat
         assert main([*command, "--seed", "3", "--workers", workers]) == 0
     first, second = hashes(tmp_path / "1"), hashes(tmp_path / "3")
     assert first == second
-    assert len(first) == 30 * 2 * 3 + 2
+    assert len(first) == 30 * 2 * 3 + 2 + 1  # images, manifests, the lock
 
 
 def test_an_image_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: Path, tmp_path: Path):
@@ -296,7 +297,8 @@ def test_bad_images_are_listed_with_their_reasons_and_the_others_are_made(
     manifest = json.loads((out / "manifest.json").read_text())
     assert len(manifest["pictures"]) == 18
     assert manifest["failed"] == answer["failed"]
-    assert not [path for path in out.rglob("*") if "partial" in path.name or path.name.startswith(".")]
+    unfinished = (path.name for path in out.rglob("*") if path.name.startswith(".") or "partial" in path.name)
+    assert list(unfinished) == [".lock"]
     for name in (*BAD, "gone.png"):
         (folder / ("sub" if name in BAD else "") / name).unlink()
     assert main(command) == 0
@@ -352,7 +354,17 @@ def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished
     capsys.readouterr()
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["kept"] == 4
-    assert not list(out.rglob(".*"))
+    assert list(out.rglob(".*")) == [out / ".lock"]
+
+
+def test_two_commands_do_not_write_to_one_folder(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["distort", str(folder), "--type", "12:3", "--out", str(tmp_path / "o")]
+    with JobFolder(tmp_path / "o", "distortion of images").locked():
+        assert main(command) == 1
+        assert "another distortion of images works in" in capsys.readouterr().err
+    assert main(command) == 0
 
 
 def test_the_list_is_complete(capsys: pytest.CaptureFixture[str]):

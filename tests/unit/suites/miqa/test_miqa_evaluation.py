@@ -11,6 +11,7 @@ import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineOptions
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import read_json
 from embodied_iqa.cli.main import main
 from embodied_iqa.models.vision.predictions import VisionTask
@@ -126,6 +127,11 @@ def test_an_evaluation_is_written_reported_and_reuses_what_was_measured(tmp_path
     again = evaluate(database, plan, out, EngineOptions(), lambda *_: pytest.fail("measured again"))
     assert [row.agreement for row in again.metrics] == [row.agreement for row in result.metrics]
     assert read_json(MiqaEvaluation, out / "evaluation.json", "it") == again
+    with (
+        JobFolder(out, "evaluation of metrics").locked(),
+        pytest.raises(InputError, match="another evaluation"),
+    ):
+        evaluate(database, plan, out, EngineOptions(), lambda *_: None)
     psnr = next(row for row in result.metrics if (row.metric, row.task) == ("psnr", CLS))
     assert psnr.agreement.srcc is not None
     assert psnr.agreement.srcc > 0.3

@@ -14,6 +14,7 @@ from typing import Any, Final
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.quality.metrics.pyiqa.environment import environment, pyiqa_python
 
 _TRAINER: Final = Path(__file__).with_name("trainer.py")
@@ -73,12 +74,12 @@ def fine_tune(
     if out.exists() and any(out.iterdir()):
         raise InputError(f"{out} is not empty", expected="a new or empty folder")
     rows = _rows(plan)
-    out.mkdir(parents=True, exist_ok=True)
-    write_json_whole(out / "options.json", _options(plan, sum(row["split"] == "train" for row in rows)))
-    for kind, columns in _META.items():
-        _write_meta(out.resolve() / f"meta_{kind}.csv", columns, rows)
-    command = [str(python), str(_TRAINER), str(out.resolve()), name]
-    _run([*command, "" if weights is None else str(weights.resolve())], name, on_line)
+    with JobFolder(out, "fine-tuning of a metric").locked():
+        write_json_whole(out / "options.json", _options(plan, sum(row["split"] == "train" for row in rows)))
+        for kind, columns in _META.items():
+            _write_meta(out.resolve() / f"meta_{kind}.csv", columns, rows)
+        command = [str(python), str(_TRAINER), str(out.resolve()), name]
+        _run([*command, "" if weights is None else str(weights.resolve())], name, on_line)
     models = out / "experiments" / _NAME / "models"
     found = [models / f"{file}.pth" for file in ("net_best", "net_latest")]
     best = next((file for file in found if file.is_file()), None)

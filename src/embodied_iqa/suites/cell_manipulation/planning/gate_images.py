@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.progress import track
 from embodied_iqa.base.records import read_json, write_record
 from embodied_iqa.imaging.distortions import LEVELS, catalogue, parse_distortion
@@ -87,15 +88,19 @@ def store_images(episodes: Sequence[Episode], folder: Path) -> StoredImages:
         folder: Of the images and their list. A list that is there is read.
 
     Raises:
-        InputError: The list is of other episodes, or a file cannot be written.
+        InputError: The list is of other episodes, a file cannot be written, or another process draws them.
     """
+    with JobFolder(folder, "drawing of images for a gate").locked():
+        return _drawn(episodes, folder)
+
+
+def _drawn(episodes: Sequence[Episode], folder: Path) -> StoredImages:
     if (folder / _FILE).is_file():
         stored = read_json(StoredImages, folder / _FILE, "the images of a gate")
         if {one.episode for one in stored.pictures} != {one.name for one in episodes}:
             raise InputError(f"{folder} holds images of other episodes", expected="another --out")
         return stored
     found: list[StoredImage] = []
-    folder.mkdir(parents=True, exist_ok=True)
     with Environment() as environment:
         for episode in track(episodes, "draw images", len(episodes)):
             observation = environment.reset(episode)

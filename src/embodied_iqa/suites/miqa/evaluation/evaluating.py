@@ -11,6 +11,7 @@ from typing import Final
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
+from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.quality.metrics.benchmark.resolving import described
@@ -72,9 +73,15 @@ def evaluate(
 
     Raises:
         UsageError: Unknown metric.
-        InputError: No held-out images, or a file is missing or damaged. Finished measurements are kept.
+        InputError: No held-out images, a file is missing or damaged, or another evaluation works in the
+            folder. Finished measurements are kept.
     """
-    work = _Work(database, plan, out.resolve(), engine, progress)
+    with JobFolder(out, "evaluation of metrics").locked():
+        return _evaluated(_Work(database, plan, out.resolve(), engine, progress))
+
+
+def _evaluated(work: _Work) -> MiqaEvaluation:
+    database, plan = work.database, work.plan
     parts = [work.compared(task) for task in plan.tasks]
     result = MiqaEvaluation(
         database.path.resolve().name,
@@ -86,7 +93,7 @@ def evaluate(
         tuple(_remarks(database, plan)),
         tuple(row for part in parts for row in part.falls),
     )
-    write_json_whole(out / EVALUATION_FILE, unstructure(result))
+    write_json_whole(work.out / EVALUATION_FILE, unstructure(result))
     return result
 
 
