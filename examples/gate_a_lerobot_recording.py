@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from embodied_iqa import Gate
-from embodied_iqa.api import GateOptions, LeaseOptions
+from embodied_iqa import Gate, GateOptions, LeaseOptions
 
 LEASE = LeaseOptions(ttl_s=0.25)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import embodied_iqa
-from embodied_iqa.api import GateOptions, LeaseOptions
+from embodied_iqa import GateOptions, LeaseOptions
 
 CAMERAS = {"observation/exterior_image_1_left": "top", "observation/wrist_image_left": "wrist"}
 """Images of an observation, and the names of their cameras in the calibration."""

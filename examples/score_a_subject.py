@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 import embodied_iqa
-from embodied_iqa.api import VlaObservation
+from embodied_iqa import VlaObservation
 
 TASK = "pick the red cube"
 clean = embodied_iqa.simulated_frame(seed=7, view="top", task=TASK)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from embodied_iqa.api import Camera, Frame, Intrinsics, View
+from embodied_iqa import Camera, Frame, Intrinsics, View
 
 WIDTH_PX, HEIGHT_PX = 640, 480
 

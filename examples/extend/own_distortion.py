@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from embodied_iqa.api import DistortionClass, DistortionEntry, DistortionSource
+from embodied_iqa import DistortionClass, DistortionEntry, DistortionSource
 
 
 def _scan_lines(image: np.ndarray, rng: Generator, share: float) -> np.ndarray:

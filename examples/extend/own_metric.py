@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from embodied_iqa.api import MetricContext, MetricInfo, Needs
+from embodied_iqa import MetricContext, MetricInfo, Needs
 
 
 class MeanDifference:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.api import Instances, Prediction, VisionModelInfo, VisionTask
+from embodied_iqa import Instances, Prediction, VisionModelInfo, VisionTask
 
 
 class BrightRegion:

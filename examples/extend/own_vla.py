@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from embodied_iqa.api import ActionChunk, ChunkStatus, SubjectInfo, View, Vla, VlaObservation
+from embodied_iqa import ActionChunk, ChunkStatus, SubjectInfo, View, Vla, VlaObservation
 
 
 class DownVla:

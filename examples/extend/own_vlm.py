@@ -1,6 +1,6 @@
 """A VLM of your own: says how bright the image is. Reference: python:own_vlm:make"""
 
-from embodied_iqa.api import Frame, SubjectInfo, View, Vlm
+from embodied_iqa import Frame, SubjectInfo, View, Vlm
 
 
 class BrightnessVlm:

@@ -1,27 +1,22 @@
 """Image quality for embodied agents: cognition, decision and execution under distorted images.
 
-The public names below are documented in docs/python.md. They are loaded on first use: `import embodied_iqa`
-takes milliseconds.
+The public names: each is a row of `_PLACES` here and of a table in docs/python.md. They are loaded on first
+use: `import embodied_iqa` takes milliseconds. Everything else in the package may change between versions.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embodied_iqa.api import (
+    from embodied_iqa.api.gate import Gate
+    from embodied_iqa.api.interface import (
         Database,
-        Gate,
-        GateOptions,
-        LeaseOptions,
         Run,
         distort,
-        load_metric,
-        load_vision_models,
+        list_distortions,
         load_vla,
         load_vlm,
-        measure,
         open_database,
         open_lerobot,
         open_run,
@@ -29,34 +24,178 @@ if TYPE_CHECKING:
         score_answer,
         simulated_frame,
     )
+    from embodied_iqa.api.metrics import ImageMetric, list_metrics, measure, metric
+    from embodied_iqa.arm.lease_options import LeaseOptions
+    from embodied_iqa.base.errors import InputError, UsageError, UserError
+    from embodied_iqa.imaging.distortions import (
+        DistortionClass,
+        FrameDistorter,
+        distort_region,
+        parse_distortion,
+    )
+    from embodied_iqa.imaging.distortions import Entry as DistortionEntry
+    from embodied_iqa.imaging.distortions import Source as DistortionSource
+    from embodied_iqa.imaging.distortions import entry as distortion
+    from embodied_iqa.imaging.images.frame import Camera, Frame, Intrinsics, LensCalibration, View
+    from embodied_iqa.imaging.images.live_camera import LiveCamera, RgbdFrame
+    from embodied_iqa.models.vision.model import VisionModelInfo
+    from embodied_iqa.models.vision.predictions import Instances, Prediction, VisionTask
+    from embodied_iqa.models.vision.reference import load_vision_models
+    from embodied_iqa.pages.reports.trial.trial_report import report_of_folder as write_run_report
+    from embodied_iqa.quality.gate.judge import GateOptions
+    from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
+    from embodied_iqa.quality.metrics.trainable import Trainable
+    from embodied_iqa.suites.cell_manipulation.environment import Environment as ManipulationEnvironment
+    from embodied_iqa.suites.cell_manipulation.episodes import Subset as ManipulationSubset
+    from embodied_iqa.suites.cell_manipulation.making import make_episodes as make_manipulation_episodes
+    from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, Vla, VlaObservation, Vlm
+    from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
+    from embodied_iqa.world.scenes.language.resolver import resolve_plan
+    from embodied_iqa.world.tasks.task import task_row
+    from embodied_iqa.world.worlds import World, WorldObservation, WorldTask
 
 __version__ = "0.1.0"
+_PLACES = {
+    "ActionChunk": "world.protocols",
+    "Camera": "imaging.images.frame",
+    "ChunkStatus": "world.protocols",
+    "Database": "api.interface",
+    "DistortionClass": "imaging.distortions",
+    "DistortionEntry": "imaging.distortions:Entry",
+    "DistortionSource": "imaging.distortions:Source",
+    "Frame": "imaging.images.frame",
+    "FrameDistorter": "imaging.distortions",
+    "Gate": "api.gate",
+    "GateOptions": "quality.gate.judge",
+    "ImageMetric": "api.metrics",
+    "InputError": "base.errors",
+    "Instances": "models.vision.predictions",
+    "Intrinsics": "imaging.images.frame",
+    "LeaseOptions": "arm.lease_options",
+    "LensCalibration": "imaging.images.frame",
+    "LiveCamera": "imaging.images.live_camera",
+    "ManipulationEnvironment": "suites.cell_manipulation.environment:Environment",
+    "ManipulationSubset": "suites.cell_manipulation.episodes:Subset",
+    "Metric": "quality.metrics",
+    "MetricContext": "quality.metrics",
+    "MetricInfo": "quality.metrics",
+    "Needs": "quality.metrics",
+    "Prediction": "models.vision.predictions",
+    "RgbdFrame": "imaging.images.live_camera",
+    "Run": "api.interface",
+    "SubjectInfo": "world.protocols",
+    "Trainable": "quality.metrics.trainable",
+    "UsageError": "base.errors",
+    "UserError": "base.errors",
+    "View": "imaging.images.frame",
+    "VisionModelInfo": "models.vision.model",
+    "VisionTask": "models.vision.predictions",
+    "Vla": "world.protocols",
+    "VlaObservation": "world.protocols",
+    "Vlm": "world.protocols",
+    "World": "world.worlds",
+    "WorldObservation": "world.worlds",
+    "WorldTask": "world.worlds",
+    "distort": "api.interface",
+    "distort_region": "imaging.distortions",
+    "distortion": "imaging.distortions:entry",
+    "draw_task_scene": "world.scenes.language.five_tasks",
+    "list_distortions": "api.interface",
+    "list_metrics": "api.metrics",
+    "load_vision_models": "models.vision.reference",
+    "load_vla": "api.interface",
+    "load_vlm": "api.interface",
+    "make_manipulation_episodes": "suites.cell_manipulation.making:make_episodes",
+    "make_tasks": "world.scenes.language.five_tasks",
+    "measure": "api.metrics",
+    "metric": "api.metrics",
+    "open_database": "api.interface",
+    "open_lerobot": "api.interface",
+    "open_run": "api.interface",
+    "parse_distortion": "imaging.distortions",
+    "resolve_plan": "world.scenes.language.resolver",
+    "score_actions": "api.interface",
+    "score_answer": "api.interface",
+    "simulated_frame": "api.interface",
+    "task_row": "world.tasks.task",
+    "write_run_report": "pages.reports.trial.trial_report:report_of_folder",
+}
+"""Where a public name is defined: module below the package, and the name there where it is another."""
 __all__ = [
+    "ActionChunk",
+    "Camera",
+    "ChunkStatus",
     "Database",
+    "DistortionClass",
+    "DistortionEntry",
+    "DistortionSource",
+    "Frame",
+    "FrameDistorter",
     "Gate",
     "GateOptions",
+    "ImageMetric",
+    "InputError",
+    "Instances",
+    "Intrinsics",
     "LeaseOptions",
+    "LensCalibration",
+    "LiveCamera",
+    "ManipulationEnvironment",
+    "ManipulationSubset",
+    "Metric",
+    "MetricContext",
+    "MetricInfo",
+    "Needs",
+    "Prediction",
+    "RgbdFrame",
     "Run",
+    "SubjectInfo",
+    "Trainable",
+    "UsageError",
+    "UserError",
+    "View",
+    "VisionModelInfo",
+    "VisionTask",
+    "Vla",
+    "VlaObservation",
+    "Vlm",
+    "World",
+    "WorldObservation",
+    "WorldTask",
     "__version__",
     "distort",
-    "load_metric",
+    "distort_region",
+    "distortion",
+    "draw_task_scene",
+    "list_distortions",
+    "list_metrics",
     "load_vision_models",
     "load_vla",
     "load_vlm",
+    "make_manipulation_episodes",
+    "make_tasks",
     "measure",
+    "metric",
     "open_database",
     "open_lerobot",
     "open_run",
+    "parse_distortion",
+    "resolve_plan",
     "score_actions",
     "score_answer",
     "simulated_frame",
-]
+    "task_row",
+    "write_run_report",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(importlib.import_module("embodied_iqa.api"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from embodied_iqa.base.lazy import load  # noqa: PLC0415 - on first use
+
+    module, _, own = _PLACES[name].partition(":")
+    return load(f"{__name__}.{module}:{own or name}")
 
 
 def __dir__() -> list[str]:

@@ -13,8 +13,7 @@ import cv2
 import numpy as np
 import pytest
 
-from embodied_iqa import Gate
-from embodied_iqa.api import GateOptions
+from embodied_iqa import Gate, GateOptions
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds

@@ -1,7 +1,6 @@
 """Functions of the public Python interface; see docs/python.md.
 
-Images are ``(H, W, 3)`` uint8 RGB arrays. Scores, verdicts and tables are the same as those of the command
-line, because both call the same functions.
+Scores, verdicts and tables are the same as those of the command line, because both call the same functions.
 """
 
 from __future__ import annotations
@@ -11,13 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from embodied_iqa.api.image_batch import image_batch
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import load
+from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_of_table
+from embodied_iqa.data.analysis.study import Study, study
 from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.query import query
 from embodied_iqa.data.database.store import DatabaseStore
@@ -25,7 +28,7 @@ from embodied_iqa.data.database.store import open_database as open_store
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedImage
-from embodied_iqa.imaging.distortions import FrameDistorter, parse_distortion
+from embodied_iqa.imaging.distortions import FrameDistorter, catalogue, miqd_catalogue, parse_distortion
 from embodied_iqa.imaging.distortions.image import checked
 from embodied_iqa.imaging.distortions.stream import VIEW_OF_FILES, stamp_of_pixels
 from embodied_iqa.imaging.images.frame import Frame, parse_view
@@ -36,9 +39,6 @@ from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
-from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
-from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
-from embodied_iqa.quality.metrics.metric import Metric
 from embodied_iqa.runs.offline.stored_run import ReportedTask, RunContext, load_run
 from embodied_iqa.runs.trial.scores import RunScores
 from embodied_iqa.world.protocols import Vla, Vlm
@@ -47,80 +47,48 @@ from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, parse_camera_model
 from embodied_iqa.world.tasks.instruction import parse_instruction
 
-Image = NDArray[np.uint8]
-
 
 def distort(
-    image: Image,
+    image: Any,
     distortion: str,
     *,
     seed: int = 0,
     view: str = VIEW_OF_FILES,
     stamp_ns: int | None = None,
     frozen: bool = False,
-) -> Image:
-    """Return a distorted copy of an image.
+) -> Any:
+    """Return a distorted copy of an image, or of each of a batch.
 
     Args:
-        image: ``(H, W, 3)`` uint8 RGB, at least 16 x 16.
-        distortion: Number or name and a level from 1 (mild) to 5 (severe): ``"02:3"``, ``"lens-blur:3"``,
-            ``"miqd:fog:4"``, or an own one, ``"python:my_module:entry:3"``.
+        image: RGB, at least 16 x 16, one or a batch of N: an array ``(H, W, 3)`` or ``(N, H, W, 3)``, a torch
+            tensor ``(3, H, W)`` or ``(N, 3, H, W)``, uint8 or floats from 0 to 1 (rounded to 8 bits), an
+            image of Pillow, or the path of a file.
+        distortion: Number or name (see `list_distortions`) and a level from 1 (mild) to 5 (severe):
+            ``"02:3"``, ``"lens-blur:3"``, ``"miqd:fog:4"``, or an own one, ``"python:my_module:entry:3"``.
         seed: Seed of all random parts, at least 0. Seed, view and stamp together determine the image.
         view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
         stamp_ns: Time stamp of the frame in nanoseconds; None for one that follows from the pixels, so that
             `embodied-iqa distort` makes the same of a file, whatever its name.
         frozen: The same noise for every stamp.
 
+    Returns:
+        The same shape and type; an array ``(H, W, 3)`` uint8 for a file.
+
     Raises:
         UsageError: An unknown distortion or level.
-        InputError: An array of another type, shape or size.
+        InputError: Another type, shape, range or size.
     """
     distorter = FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen))
-    taken_ns = stamp_of_pixels(checked(image)) if stamp_ns is None else stamp_ns
-    return distorter.apply(image, view, taken_ns)
+    batch = image_batch(image)
+    stamps_ns = [stamp_of_pixels(checked(one)) if stamp_ns is None else stamp_ns for one in batch.images]
+    return batch.like(
+        [distorter.apply(one, view, taken_ns) for one, taken_ns in zip(batch.images, stamps_ns, strict=True)]
+    )
 
 
-def measure(distorted: Image, reference: Image | None = None, metric: str | Metric = "ssim") -> float:
-    """Return the value of a quality metric.
-
-    Args:
-        distorted: ``(H, W, 3)`` uint8 RGB.
-        reference: The same image undistorted; None for a metric without reference.
-        metric: Name of a metric (docs/metrics.md), or a metric of `load_metric`, which loads only once.
-
-    Warns:
-        UserWarning: A trained metric has learned nothing from such images.
-
-    Raises:
-        UsageError: An unknown metric.
-        InputError: Images of different shapes, or the reference is missing.
-    """
-    if not isinstance(metric, str):
-        return _measured(metric, distorted, reference)
-    named = metric_by_name(metric)
-    try:
-        return _measured(named, distorted, reference)
-    finally:
-        close_metric(named)
-
-
-def _measured(metric: Metric, distorted: Image, reference: Image | None) -> float:
-    if not isinstance(metric, TrainedMetric):
-        return metric.measure(distorted, reference)
-    values = metric.input.measure(distorted, reference)
-    if metric.outside_training(values):
-        text = f"outside training: the image is unlike those that {metric.info.name} was trained on"
-        warnings.warn(text, stacklevel=3)
-    return metric.measure_from(values)
-
-
-def load_metric(name: str) -> Metric:
-    """Return a quality metric by name (docs/metrics.md), ready to measure.
-
-    Raises:
-        UserError: An unknown metric, or it cannot be loaded.
-    """
-    return metric_by_name(name)
+def list_distortions() -> list[str]:
+    """Return the names of the 30 distortions, in the order of their numbers, and of the 10 of MIQD."""
+    return [found.name for found in catalogue()] + [found.id for found in miqd_catalogue()]
 
 
 def score_answer(
@@ -301,6 +269,16 @@ class Database:
             "execution": partial(joined_execution, store),
         }
         return readers[name]()
+
+    def study(self) -> Study:
+        """Return the analysis that `embodied-iqa report` shows: levels, distortions, agreement, opinions.
+
+        Raises:
+            InputError: Tables are missing, damaged or inconsistent.
+        """
+        store, grid = self._store, load_grid(self._store)
+        runs = joined_execution(store)
+        return study(grid, load_attributes(store, grid.pairs), None if runs is None else runs_of_table(runs))
 
     def sql(self, text: str) -> pa.Table:
         """Return the result of a SQL query over all tables; ``references`` is called ``refs``.

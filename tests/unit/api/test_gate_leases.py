@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embodied_iqa import Gate
-from embodied_iqa.api import GateOptions, LeaseOptions, UsageError
+from embodied_iqa import Gate, GateOptions, LeaseOptions, UsageError
 from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds

@@ -83,6 +83,15 @@ _ALL: Final[tuple[Metric, ...]] = (
 
 BUILT_IN: Final = MappingProxyType({metric.info.name: metric for metric in _ALL})
 """Built-in metrics by name."""
+_ALIASES: Final = MappingProxyType({"ssimc": "ssim"})
+"""Other names of pyiqa for the same definition: its `ssim` is that of the luma."""
+
+
+def built_in_name(word: str) -> str | None:
+    """Return the name of a built-in metric that a word means, as pyiqa's ``ms_ssim``; None if none."""
+    plain = word.strip().lower().replace("_", "-")
+    name = _ALIASES.get(plain, plain)
+    return name if name in BUILT_IN else None
 
 
 def built_in(name: str) -> Metric:
@@ -91,8 +100,9 @@ def built_in(name: str) -> Metric:
     Raises:
         UsageError: No such metric, or not a size.
     """
-    base, colon, size = name.partition(":")
-    if base not in BUILT_IN:
+    word, colon, size = name.partition(":")
+    base = built_in_name(word)
+    if base is None:
         raise UsageError("unknown metric", got=name, available=BUILT_IN)
     if not colon:
         return BUILT_IN[base]

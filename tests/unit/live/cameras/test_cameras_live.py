@@ -193,7 +193,7 @@ def test_recordings_are_closed_where_a_view_is_not_in_them(
 
 DEEP = """
 import numpy as np
-from embodied_iqa.api import Frame, LensCalibration, RgbdFrame
+from embodied_iqa import Frame, LensCalibration, RgbdFrame
 
 EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 LENS = LensCalibration(6, 4, "plumb_bob", (0.1,) * 5, (9.0, 0, 3, 0, 9.0, 2, 0, 0, 1.0), EYE, (0.0,) * 12)

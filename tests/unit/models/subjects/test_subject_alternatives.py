@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from embodied_iqa.api import load_vla
+from embodied_iqa import load_vla
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import TOOL_2F140_M
 from embodied_iqa.base.kinematics.models import ArmModel

@@ -4,8 +4,9 @@ from embodied_iqa.quality.metrics.catalogue.names import (
     KINDS,
     Kind,
     close_metric,
+    known_metrics,
     metric_by_name,
     metric_names,
 )
 
-__all__ = ["KINDS", "Kind", "close_metric", "metric_by_name", "metric_names"]
+__all__ = ["KINDS", "Kind", "close_metric", "known_metrics", "metric_by_name", "metric_names"]

@@ -7,8 +7,9 @@ from typing import Final, Protocol, runtime_checkable
 
 from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, first_line
 from embodied_iqa.base.lazy import load
-from embodied_iqa.quality.metrics.built_in import BUILT_IN, built_in
-from embodied_iqa.quality.metrics.metric import Metric
+from embodied_iqa.quality.metrics.built_in import BUILT_IN, built_in, built_in_name
+from embodied_iqa.quality.metrics.metric import Metric, Needs
+from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,8 @@ def metric_names(text: str) -> tuple[str, ...]:
         UsageError: There is none.
     """
     names: list[str] = []
-    known = (*BUILT_IN, *(kind.word for kind in KINDS))
     for piece in text.split(","):
-        goes_on = names and ":" in names[-1] and names[-1].partition(":")[0] not in BUILT_IN
-        if goes_on and piece.strip().partition(":")[0] not in known:
+        if names and _has_path(names[-1]) and not _begins_a_name(piece):
             names[-1] += f",{piece}"
         elif piece.strip():
             names.append(piece)
@@ -76,20 +75,45 @@ def metric_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names)
 
 
+def known_metrics(needs: Needs | str | None = None) -> tuple[str, ...]:
+    """Return the names of the built-in metrics, of one kind or of both.
+
+    Raises:
+        UsageError: No such kind.
+    """
+    if needs is not None and needs not in set(Needs):
+        raise UsageError("not what a metric needs", got=str(needs), available=list(Needs))
+    return tuple(name for name, metric in BUILT_IN.items() if needs in {None, metric.info.needs})
+
+
+def _has_path(name: str) -> bool:
+    word, colon, _ = name.partition(":")
+    return bool(colon) and built_in_name(word) is None
+
+
+def _begins_a_name(piece: str) -> bool:
+    word = piece.strip().partition(":")[0]
+    known = (*(kind.word for kind in KINDS), *PYIQA_NAMES)
+    return built_in_name(word) is not None or word in known
+
+
 def metric_by_name(name: str) -> Metric:
     """Return a metric, ready to measure; close it with `close_metric`.
 
     Args:
-        name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``, or a form of `KINDS`.
+        name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``; a form of `KINDS`; or a metric that
+            only pyiqa has, such as ``"lpips"`` for ``"pyiqa:lpips"``.
 
     Raises:
         UsageError: No such metric.
         UserError: It cannot be loaded.
     """
+    if name.partition("@")[0] in PYIQA_NAMES and built_in_name(name) is None:
+        name = f"pyiqa:{name}"
     word, colon, rest = name.partition(":")
     kind = next((kind for kind in KINDS if kind.word == word), None) if colon else None
     if kind is None:
-        if word not in BUILT_IN:
+        if built_in_name(word) is None:
             forms = [kind.form for kind in KINDS]
             raise UsageError("unknown metric", got=name, available=[*BUILT_IN, *forms])
         return built_in(name)

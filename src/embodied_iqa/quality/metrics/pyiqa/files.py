@@ -49,3 +49,6 @@ PYIQA_FILES: Final = (
     PyiqaFiles("qalign", Needs.NOTHING, f"mPLUG-Owl2, about 16 GB, in {_HUB}"),
 )
 """Sizes are those of the parameters; a metric that is not listed may need none (docs/metrics.md)."""
+
+PYIQA_NAMES: Final = frozenset({one.name for one in PYIQA_FILES} | {"cw_ssim", "mad", "nlpd"})
+"""Metrics that only pyiqa has: their plain names mean those of pyiqa."""

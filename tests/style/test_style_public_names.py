@@ -1,0 +1,101 @@
+"""The public names are those of docs/python.md, and guides and examples import no others."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from style_sources import ROOT
+
+import embodied_iqa
+
+_FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_INSIDE = {"examples/first_day/person.py"}
+"""Is no pattern to copy: it answers for a person in the rehearsal, in a process that ends with the graph."""
+GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+EXAMPLES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "examples").rglob("*")
+    if path.suffix in {".py", ".ipynb"}
+)
+
+
+def programs(name: str) -> list[str]:
+    """Return the Python text of a page, a notebook or a script."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    match Path(name).suffix:
+        case ".md":
+            return _FENCE.findall(text)
+        case ".ipynb":
+            return [
+                "".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"
+            ]
+        case _:
+            return [text]
+
+
+def not_public(program: str) -> Iterator[str]:
+    """Yield what a program takes from the package that is not a public name of it."""
+    for node in ast.walk(ast.parse(program)):
+        if isinstance(node, ast.ImportFrom) and node.module == "embodied_iqa":
+            yield from (alias.name for alias in node.names if alias.name not in embodied_iqa.__all__)
+        elif isinstance(node, ast.ImportFrom):
+            yield from [node.module] if (node.module or "").startswith("embodied_iqa.") else []
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("embodied_iqa."))
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "embodied_iqa":
+            yield from [node.attr] if node.attr not in embodied_iqa.__all__ else []
+
+
+@pytest.mark.parametrize("name", [*GUIDES, *EXAMPLES])
+def test_guides_and_examples_import_public_names_only(name: str) -> None:
+    found = [taken for program in programs(name) for taken in not_public(program)]
+    assert bool(found) == (name in _INSIDE), found
+
+
+def test_what_is_not_public_is_found() -> None:
+    assert list(not_public("from embodied_iqa.base import errors")) == ["embodied_iqa.base"]
+    assert list(not_public("import embodied_iqa.cli.main")) == ["embodied_iqa.cli.main"]
+    assert list(not_public("import embodied_iqa\nembodied_iqa.load_metric")) == ["load_metric"]
+    assert list(not_public("from embodied_iqa import measure, gauge")) == ["gauge"]
+    assert list(not_public("from embodied_iqa import measure\nfrom embodied_iqa_msgs.msg import A")) == []
+
+
+def test_the_tables_name_what_is_exported_and_nothing_else() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    listed: set[str] = set()
+    for head, column in (("| Name | Purpose |", 0), ("| For | Names |", 1)):
+        table = page.split(head)[1].split("\n\n")[0]
+        for row in table.splitlines()[2:]:
+            listed |= set(re.findall(r"`(\w+)", row.strip("|").split("|")[column]))
+    assert listed == set(embodied_iqa.__all__) - {"__version__"}
+
+
+def test_every_public_name_is_declared_to_type_checkers_as_it_is_loaded() -> None:
+    tree = ast.parse(Path(embodied_iqa.__file__).read_text(encoding="utf-8"))
+    declared = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("embodied_iqa.")
+        for alias in node.names
+        if node.module != "embodied_iqa.base.lazy"
+    }
+    assert declared.keys() == set(embodied_iqa.__all__) - {"__version__"}
+    for name, (module, own) in declared.items():
+        assert getattr(embodied_iqa, name) is getattr(importlib.import_module(str(module)), own), name
+
+
+def test_the_package_is_imported_without_any_library() -> None:
+    code = (
+        "import sys, embodied_iqa; print([n for n in ('numpy', 'torch', 'cv2', 'rclpy') if n in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+    with pytest.raises(AttributeError, match="has no attribute 'load_metric'"):
+        embodied_iqa.load_metric  # noqa: B018

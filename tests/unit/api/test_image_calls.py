@@ -1,0 +1,128 @@
+"""Metrics and distortions are called with images as people hold them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import embodied_iqa
+from embodied_iqa import InputError, UsageError
+from embodied_iqa.quality.metrics.ms_ssim import ms_ssim
+from embodied_iqa.quality.metrics.psnr import psnr
+
+RNG = np.random.default_rng(42)
+REFERENCES = RNG.integers(0, 256, (3, 40, 48, 3), dtype=np.uint8)
+DISTORTED = np.clip(REFERENCES.astype(np.int16) + RNG.integers(-20, 21, REFERENCES.shape), 0, 255).astype(
+    np.uint8
+)
+EXPECTED = [psnr(*pair) for pair in zip(REFERENCES, DISTORTED, strict=True)]
+
+
+def test_a_metric_is_called_by_pyiqas_name() -> None:
+    pair = np.repeat(np.repeat(DISTORTED[0], 5, 0), 4, 1), np.repeat(np.repeat(REFERENCES[0], 5, 0), 4, 1)
+    value = embodied_iqa.metric("ms_ssim")(*pair)
+    assert isinstance(value, float)
+    assert value == ms_ssim(pair[1], pair[0])
+    assert embodied_iqa.metric("MS_SSIM").info.name == "ms-ssim"
+    assert embodied_iqa.metric("ssimc").info.name == "ssim"
+    assert embodied_iqa.metric("gmsd").lower_better
+    assert embodied_iqa.metric("GMSD_colour:64x48").info.name == "gmsd-colour:64x48"
+
+
+def test_arrays_are_taken_in_every_type_single_or_batched() -> None:
+    metric = embodied_iqa.metric("psnr")
+    assert metric(DISTORTED[0], REFERENCES[0]) == EXPECTED[0]
+    for kind in (np.float32, np.float64):
+        floats = (DISTORTED / 255).astype(kind), (REFERENCES / 255).astype(kind)
+        assert metric(floats[0][1], floats[1][1]) == EXPECTED[1]
+        values = metric(*floats)
+        assert values.dtype == np.float64
+        assert values.tolist() == EXPECTED
+    assert metric(np.moveaxis(DISTORTED, -1, 1), REFERENCES).tolist() == EXPECTED
+    one = metric(DISTORTED, REFERENCES[0])  # one reference for the batch
+    assert one.tolist() == [psnr(REFERENCES[0], image) for image in DISTORTED]
+    assert metric(DISTORTED[:1], REFERENCES[:1]).shape == (1,)
+    assert embodied_iqa.measure(DISTORTED, REFERENCES, "psnr").tolist() == EXPECTED
+    assert embodied_iqa.measure(DISTORTED[0], metric=embodied_iqa.metric("piqe")) >= 0.0
+
+
+def test_tensors_are_taken_and_answered_with_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    metric = embodied_iqa.metric("psnr")
+    bytes_ = [torch.from_numpy(np.moveaxis(images, -1, 1).copy()) for images in (DISTORTED, REFERENCES)]
+    assert metric(bytes_[0][0], bytes_[1][0]) == EXPECTED[0]
+    for kind in (torch.float32, torch.float64):
+        floats = [(images.to(kind) / 255).requires_grad_() for images in bytes_]
+        values = metric(*floats)
+        assert isinstance(values, torch.Tensor)
+        assert values.tolist() == pytest.approx(EXPECTED, rel=1e-6)
+        assert not values.requires_grad
+    assert metric(bytes_[0].movedim(1, -1), REFERENCES).tolist() == pytest.approx(EXPECTED, rel=1e-6)
+    half = bytes_[0].to(torch.bfloat16) / 255  # has other values, but is taken
+    assert metric(half, half).tolist() == [float("inf")] * 3
+    noisy = embodied_iqa.distort(floats[0], "12:2", seed=3)
+    assert (noisy.shape, noisy.dtype) == (floats[0].shape, torch.float64)
+    assert (noisy * 255).round().to(torch.uint8).movedim(1, -1).numpy().tolist() == embodied_iqa.distort(
+        DISTORTED, "12:2", seed=3
+    ).tolist()
+
+
+def test_a_batch_is_distorted_as_its_images_are(tmp_path: Path) -> None:
+    whole = embodied_iqa.distort(DISTORTED, "white_noise:3", seed=5)
+    single = [embodied_iqa.distort(image, "white-noise:3", seed=5) for image in DISTORTED]
+    assert np.array_equal(whole, single)
+    floats = embodied_iqa.distort((DISTORTED / 255).astype(np.float32), "white-noise:3", seed=5)
+    assert floats.dtype == np.float32
+    assert np.array_equal(np.rint(floats * 255), whole)
+    cv2.imwrite(str(tmp_path / "a.png"), DISTORTED[0][..., ::-1])
+    assert np.array_equal(embodied_iqa.distort(tmp_path / "a.png", "white-noise:3", seed=5), single[0])
+    assert embodied_iqa.metric("psnr")(str(tmp_path / "a.png"), REFERENCES[0]) == EXPECTED[0]
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        (
+            DISTORTED[0].astype(np.float32),
+            "outside the range of images; expected 0 to 1, or uint8; got '0 to 255'",
+        ),
+        (np.full((40, 48, 3), np.nan), "outside the range of images"),
+        (np.full((40, 48, 3), -0.1), "outside the range of images"),
+        (DISTORTED[0].astype(np.uint16), r"not an image; .* got '\(40, 48, 3\) uint16'"),
+        (DISTORTED[0, ..., 0], r"not an image; .* got '\(40, 48\) uint8'"),
+        (DISTORTED[..., :2], r"not an image; .* got '\(3, 40, 48, 2\) uint8'"),
+        ("no-such.png", "no-such.png"),
+        (None, "not an image"),
+    ],
+)
+def test_what_is_no_image_is_named(image: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        embodied_iqa.metric("piqe")(image)
+
+
+def test_references_that_do_not_fit_are_named() -> None:
+    metric = embodied_iqa.metric("psnr")
+    with pytest.raises(InputError, match="psnr compares with a reference"):
+        metric(DISTORTED)
+    with pytest.raises(InputError, match="differ in number; expected 1 or 3; got 2"):
+        metric(DISTORTED, REFERENCES[:2])
+    with pytest.raises(InputError, match="the two images differ in size"):
+        metric(DISTORTED, REFERENCES[0, :-1])
+
+
+def test_names_are_listed_and_each_of_them_works() -> None:
+    names = embodied_iqa.list_metrics()
+    assert {"psnr", "ms-ssim", "niqe"} <= set(names)
+    full, none = (embodied_iqa.list_metrics(needs) for needs in ("reference", "nothing"))
+    assert sorted([*full, *none]) == sorted(names)
+    assert [embodied_iqa.metric(name).info.name for name in names] == names
+    with pytest.raises(UsageError, match="not what a metric needs; got 'FR'; available: reference, nothing"):
+        embodied_iqa.list_metrics("FR")
+    distortions = embodied_iqa.list_distortions()
+    assert len(distortions) == len(set(distortions)) == 40
+    assert [embodied_iqa.distortion(name).id for name in distortions[:2]] == ["01", "02"]
+    for name in distortions:
+        assert embodied_iqa.distort(DISTORTED[0], f"{name}:1").shape == (40, 48, 3)
