@@ -10,6 +10,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `pins`: reads pinned requirements
 - `resources`: finds configuration, requirements and the source checkout
 - `user_code`: the user's own code, named `python:module:name`
+- `plugins`: parts of other installed distributions, found by their entry points
 - `files`: atomic writing of files
 - `tables`: tables in Parquet files, rows of which are dataclasses
 - `locks`: exclusive locks of files

@@ -20,7 +20,8 @@ def add_cell_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--camera-path",
         metavar="PATH",
-        help="folder of images or recording (--camera files or bag), or module:factory (--camera python)",
+        help="folder of images or recording (--camera files or bag); module:factory or the name of a plug-in "
+        "(--camera python)",
     )
     add("--view", action="append", metavar="NAME", help="name of a camera; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="the arm; ur5 is a UR of any model")

@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "miqa": ("embodied_iqa.cli.miqa", "machine-vision quality: label images, train metrics, score"),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
+    "plugins": ("embodied_iqa.cli.plugins", "list the parts that other installed packages offer"),
     "completion": ("embodied_iqa.cli.completion", "print the script for completion in a shell"),
 }
 """Sub-command to (module, one-line help); a module is imported when its command runs."""

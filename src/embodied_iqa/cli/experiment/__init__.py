@@ -22,7 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     vlas = f"VLAs by commas, or {EMBEDDED} (default)"
     add("--subjects", "--vla", dest="subjects", default=EMBEDDED, metavar="NAMES", help=vlas)
-    worlds = f"{CELL} (default), or a suite of LIBERO: libero_spatial, libero_object, ... (docs/libero.md)"
+    worlds = (
+        f"{CELL} (default), libero_spatial, libero_object, ... (docs/libero.md), or your own (docs/extend.md)"
+    )
     add("--world", default=CELL, metavar="NAME", help=worlds)
     add("--tasks", type=int, metavar="N", help="the first N of the world's tasks (default all)")
     add("--task", action="append", default=[], metavar="TEXT", help="a task in words; may be repeated")

@@ -1,4 +1,4 @@
-"""Runs of `embodied-iqa experiment` in a suite of LIBERO."""
+"""Runs of `embodied-iqa experiment` in a suite of LIBERO or a world of your own."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ from embodied_iqa.runs.experiment.world_runs import (
     WorldOptions,
     WorldRunner,
     check_judge,
+    check_world,
     open_world,
     parse_world_tasks,
 )
 from embodied_iqa.runs.graph.parameters import GraphParameters
-from embodied_iqa.world.libero.suites import AGENTVIEW, SIDE_PX, check_suite
 from embodied_iqa.world.protocols import close_subject
-from embodied_iqa.world.worlds import CELL
 
 _OF_THE_CELL: Final = ("ros", "bench", "peers", "robot", "model", "robot_ip", "camera")
 
@@ -63,7 +62,7 @@ def options_of(
     Raises:
         UsageError: An unknown world, an option that is of the cell only, or a gate that was not fitted here.
     """
-    check_suite(arguments.world, CELL)
+    check_world(arguments.world)
     for option in _OF_THE_CELL:
         if getattr(arguments, option):
             name = f"--{option.replace('_', '-')}"
@@ -74,7 +73,7 @@ def options_of(
     for arm in arms:
         rules: GateOptions = arm.options(gate.judge)
         if not arm.is_oracle:
-            check_judge(gate.calibration, rules, AGENTVIEW, SIDE_PX)
+            check_judge(gate.calibration, rules, arguments.world)
     return WorldOptions(arguments.world, graph)
 
 

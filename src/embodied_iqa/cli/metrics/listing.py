@@ -14,6 +14,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from embodied_iqa.base.plugins import PluginGroup, plugins
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.quality.metrics import BUILT_IN, Metric, MetricInfo, Needs
 from embodied_iqa.quality.metrics.catalogue import KINDS, close_metric, metric_by_name
@@ -32,7 +33,9 @@ def list_metrics(arguments: argparse.Namespace) -> int:
             _record(metric.info) | {"ms_720p": round(times_ms[name], 1)} for name, metric in BUILT_IN.items()
         ]
         files = [{"name": f"pyiqa:{one.name}", "needs": one.needs, "files": one.text} for one in PYIQA_FILES]
-        tree = {"metrics": metrics, "kinds": [asdict(kind) for kind in KINDS], "need_files": files}
+        others = [asdict(plugin) for plugin in plugins(PluginGroup.METRICS)]
+        kinds = [asdict(kind) for kind in KINDS]
+        tree = {"metrics": metrics, "plugins": others, "kinds": kinds, "need_files": files}
         print_json(tree)
         return 0
     _print_list([metric.info for metric in BUILT_IN.values()], times_ms)
@@ -89,6 +92,8 @@ def _print_list(infos: Sequence[MetricInfo], times_ms: dict[str, float]) -> None
         cost = (f"{times_ms[info.name]:.1f}", f"{info.megabytes:g}")
         table.add_row(info.name, info.needs, _direction(info), *cost, info.source)
     table.add_section()
+    for plugin in plugins(PluginGroup.METRICS):
+        table.add_row(plugin.name, "", "", "", "", Text(f"plug-in of {plugin.distribution}"))
     for kind in KINDS:
         table.add_row(Text(kind.form), "", "", "", "", Text(kind.summary))
     table.add_section()

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.plugins import PluginGroup, plugins
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.models.subjects.catalogue import StatisticsKind, SubjectEntry, entries, entry
@@ -27,6 +28,8 @@ def list_catalogue(arguments: argparse.Namespace) -> int:
         print_json([_record_of(item) for item in chosen])
     else:
         _print_catalogue(chosen)
+        for plugin in plugins(PluginGroup.SUBJECTS):
+            console().print(f"plug-in {plugin.name} of {plugin.distribution}", highlight=False, markup=False)
         next_command("subjects", "show", "NAME")
     return 0
 

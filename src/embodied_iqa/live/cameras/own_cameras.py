@@ -1,4 +1,4 @@
-"""Cameras of the user's own code."""
+"""Cameras of the user's own code, and of plug-ins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.plugins import PluginGroup, find_plugin
 from embodied_iqa.base.user_code import load_factory, own_code
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.hand_eye import PoseAt
@@ -62,7 +63,8 @@ def own_cameras(
         InputError: The user's code fails.
     """
     path = config.needed_path()
-    factory = load_factory(path)
+    plugin = find_plugin(PluginGroup.CAMERAS, path) if ":" not in path else None
+    factory = load_factory(path) if plugin is None else plugin.load()
     with own_code(f"{path} failed"):
         return open_views(
             config,

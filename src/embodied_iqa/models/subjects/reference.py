@@ -8,7 +8,7 @@ openpi://gpu:8000                          a policy server with openpi's protoco
 openvla+http://gpu:8000/act                a policy server with OpenVLA's protocol
 pi0-ur5=openpi://gpu:8000                  pi0-ur5 of the catalogue, served there
 panel:/out/models/panel-vla-query          a member of a panel that `embodied-iqa train panel` made
-python:my_models.vla:make                  a factory in the user's own code
+python:my_models.vla:make                  a factory in the user's own code; one of a plug-in has a plain name
 A or B                                     two policies of different cameras, see `backends.alternatives`
 
 A text is parsed once, by `parse_reference`; everything behind it takes the `SubjectReference`.
@@ -25,6 +25,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.plugins import PluginGroup, plugin_names, plugin_target
 from embodied_iqa.base.user_code import check_target, load_factory
 from embodied_iqa.models.subjects.alternative_names import OR, policies_in
 from embodied_iqa.models.subjects.catalogue import Backend, Role, SubjectEntry, find_entry, names_of
@@ -45,7 +46,7 @@ FORMS: Final = (
     LOCATIONS[Backend.OPENVLA_HTTP],
     "NAME=any of these",
     "panel:FOLDER/MEMBER of `embodied-iqa train panel`",
-    "python:MODULE:FACTORY",
+    "python:MODULE:FACTORY, or the name of a plug-in",
     "A or B: policies of different cameras",
 )
 """For error messages and help."""
@@ -201,11 +202,12 @@ def _role_of(parts: _Parts) -> Role:
 
 
 def _split(text: str) -> _Parts:
-    text = text.strip()
-    name, equals, location = text.partition("=")
+    name, equals, location = (text := text.strip()).partition("=")
     if not equals or ":" in name or "/" in name:
         name, location = ("", text) if ":" in text or "/" in text else (text, "")
     scheme = next((word for word in _SCHEMES if location.startswith(word)), "")
+    if not scheme and not find_entry(name) and (target := plugin_target(PluginGroup.SUBJECTS, name)):
+        return _Parts(text, "", "", "python:", target)
     name, _, revision = name.partition("@")
     if not scheme and (location or not name):
         raise UsageError("not a subject", got=text, available=FORMS)
@@ -216,8 +218,8 @@ def _entry(name: str, role: Role | None = None) -> SubjectEntry:
     entry = find_entry(name)
     if entry is None:
         known = [word for kind in _serving(role) for word in names_of(kind)]
-        kind = "subject" if role is None else role.upper()
-        raise UsageError(f"unknown {kind}", got=name, available=(*known, *FORMS[1:]))
+        known += [*plugin_names(PluginGroup.SUBJECTS), *FORMS[1:]]
+        raise UsageError(f"unknown {'subject' if role is None else role.upper()}", got=name, available=known)
     if role is not None and entry.role not in _serving(role):
         raise UsageError(f"{name} is a {entry.role.upper()}, not a {role.upper()}", available=names_of(role))
     if role is Role.PLANNER and entry.role is Role.VLM and entry.backend is Backend.EMBEDDED:
@@ -272,10 +274,9 @@ def _of_entry(parts: _Parts, role: Role, entry: SubjectEntry) -> SubjectReferenc
 
 def _checkpoint(parts: _Parts, role: Role, target: str, entry: SubjectEntry | None) -> SubjectReference:
     revision = parts.revision
-    if not Path(target).expanduser().exists():
-        head, at, tail = target.rpartition("@")
-        if at and _REVISION.match(tail):
-            target, revision = head, tail
+    head, at, tail = target.rpartition("@")
+    if at and _REVISION.match(tail) and not Path(target).expanduser().exists():
+        target, revision = head, tail
     if not target or (revision and not _REVISION.match(revision)):
         raise UsageError("not a checkpoint", expected="a folder, or a repository[@revision]", got=parts.text)
     pinned = entry.revision if entry is not None and target == entry.model_id else None

@@ -1,13 +1,16 @@
-"""Runs of an experiment in a world other than the simulated cell: the suites of LIBERO."""
+"""Runs of an experiment in a world other than the simulated cell: a suite of LIBERO, or one of your own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.plugins import PluginGroup, find_plugin, plugin_names
+from embodied_iqa.base.user_code import PREFIX, load_factory, own_code
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.imaging.images.frame import View
@@ -24,20 +27,63 @@ from embodied_iqa.runs.experiment.headless_runs import judge_of
 from embodied_iqa.runs.experiment.rows import row_of
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.world.libero.suite_world import LiberoWorld
-from embodied_iqa.world.libero.suites import REPLAN_STEPS
+from embodied_iqa.world.libero.suites import AGENTVIEW, HORIZONS, REPLAN_STEPS, SIDE_PX, check_suite
 from embodied_iqa.world.protocols import Vla, close_subject
 from embodied_iqa.world.simulation.cell_world import CellWorld
 from embodied_iqa.world.worlds import CELL, World, WorldTask, check_state, task_named
 
 
 def open_world(name: str) -> World:
-    """Open a world by name: ``cell`` with the ten tasks of experiments, or ``libero_spatial``.
+    """Open a world by name.
+
+    Args:
+        name: ``cell`` with the ten tasks of experiments, a suite such as ``libero_spatial``, a plug-in, or
+            ``python:module:factory``.
 
     Raises:
         UsageError: There is none of this name.
         InputError: It is not installed, or cannot be loaded.
     """
-    return CellWorld(TASKS) if name == CELL else LiberoWorld(name)
+    if name == CELL:
+        return CellWorld(TASKS)
+    check_world(name)
+    if name in HORIZONS:
+        return LiberoWorld(name)
+    plugin = find_plugin(PluginGroup.WORLDS, name)
+    factory = load_factory(name.removeprefix(PREFIX)) if plugin is None else plugin.load()
+    with own_code(f"the world {name} cannot be made"):
+        world = factory()
+    lacking = sorted(word for word in vars(World) if not word.startswith("_") and word not in dir(world))
+    if lacking:
+        raise InputError(f"what {name} makes is not a World; it lacks {', '.join(lacking)}")
+    made: World = world
+    return made
+
+
+def check_world(name: str) -> None:
+    """Refuse a name of no world but the cell; nothing is loaded.
+
+    Raises:
+        UsageError: There is none of this name.
+    """
+    if not name.startswith(PREFIX) and find_plugin(PluginGroup.WORLDS, name) is None:
+        check_suite(name, CELL, *plugin_names(PluginGroup.WORLDS))
+
+
+@cache
+def judged_camera(name: str) -> tuple[View, int, int]:
+    """Return the camera of a world that the gate judges, its first one, and the size of its images [px].
+
+    Raises:
+        UserError: The world cannot be opened.
+    """
+    if name in HORIZONS:
+        return AGENTVIEW, SIDE_PX, SIDE_PX
+    with closing(open_world(name)) as world:
+        view = world.views[0]
+        world.open(world.tasks[0], 0)
+        height_px, width_px = world.observe([view]).frames[view].rgb.shape[:2]
+        return view, width_px, height_px
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +212,7 @@ class WorldRunner:
         return gate.judge, None if arm.is_oracle else judge_of(gate)
 
 
-def check_judge(calibration: str, rules: GateOptions, view: View, side_px: int) -> None:
+def check_judge(calibration: str, rules: GateOptions, world: str) -> None:
     """Refuse a judge that knows nothing of the images of a world.
 
     One of statistics would reject every image, a fitted one would judge by statistics alone.
@@ -174,21 +220,20 @@ def check_judge(calibration: str, rules: GateOptions, view: View, side_px: int) 
     Args:
         calibration: The gate's file.
         rules: Of the gate.
-        view: The camera that it judges.
-        side_px: Of its images.
+        world: Name of the world.
 
     Raises:
-        UsageError: It was not calibrated or fitted to this camera at this size.
+        UsageError: It was not calibrated or fitted to its camera at this size.
     """
     if rules.mode is GateMode.OFF:
         return
-    file, camera = shared_gate_file(calibration), (view, side_px, side_px)
+    file, camera = shared_gate_file(calibration), judged_camera(world)
     known, how = {(item.view, item.width_px, item.height_px) for item in file.cameras}, "calibrate"
     if camera in known and rules.kind.kind is not JudgeKind.STATISTICS:
         known, how = {gate.camera for gate in file.fitted if gate.choice == rules.kind}, "fit"
     if camera not in known:
         raise UsageError(
-            f"the gate {rules.kind} knows no images of the camera {view} at {side_px}x{side_px}",
+            f"the gate {rules.kind} knows no images of the camera {camera[0]} at {camera[1]}x{camera[2]}",
             expected=f"--set gate_node.calibration=FILE of `embodied-iqa gate {how}` on images of this world",
             got=str(file.path),
         )

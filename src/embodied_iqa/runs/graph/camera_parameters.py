@@ -81,7 +81,7 @@ class CameraParameters:
         path: Folder of images, or of one folder per view, or a recording (.mcap, .db3), video or LeRobot data
             set, with topic.image where its topics do not name the cameras; for files and bags. For
             realsense a recording (.bag, .db3) or a folder with one per view, instead of connected cameras;
-            for python a factory, module:function, see docs/extend.md.
+            for python a factory, module:function, or the name of a plug-in, see docs/extend.md.
         loop: Restart at the end of files, bag or recording.
         in_runs: Play files or bag in each run of a trial; before a run show the first image, at the end of
             the images the last one. Set in the graph of a trial.

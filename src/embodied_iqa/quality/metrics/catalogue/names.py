@@ -7,7 +7,9 @@ from typing import Final, Protocol, runtime_checkable
 
 from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, first_line
 from embodied_iqa.base.lazy import load
+from embodied_iqa.base.plugins import PluginGroup, find_plugin, plugin_names
 from embodied_iqa.quality.metrics.built_in import BUILT_IN, built_in, built_in_name
+from embodied_iqa.quality.metrics.catalogue.own import make_plugin
 from embodied_iqa.quality.metrics.metric import Metric, Needs
 from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_NAMES
 
@@ -76,14 +78,19 @@ def metric_names(text: str) -> tuple[str, ...]:
 
 
 def known_metrics(needs: Needs | str | None = None) -> tuple[str, ...]:
-    """Return the names of the built-in metrics, of one kind or of both.
+    """Return the names of the metrics that need no files: built-in ones, then plug-ins.
+
+    Args:
+        needs: Only the built-in ones of this kind; None for all.
 
     Raises:
         UsageError: No such kind.
     """
     if needs is not None and needs not in set(Needs):
         raise UsageError("not what a metric needs", got=str(needs), available=list(Needs))
-    return tuple(name for name, metric in BUILT_IN.items() if needs in {None, metric.info.needs})
+    if needs is not None:
+        return tuple(name for name, metric in BUILT_IN.items() if needs == metric.info.needs)
+    return (*BUILT_IN, *(name for name in plugin_names(PluginGroup.METRICS) if built_in_name(name) is None))
 
 
 def _has_path(name: str) -> bool:
@@ -94,29 +101,26 @@ def _has_path(name: str) -> bool:
 def _begins_a_name(piece: str) -> bool:
     word = piece.strip().partition(":")[0]
     known = (*(kind.word for kind in KINDS), *PYIQA_NAMES)
-    return built_in_name(word) is not None or word in known
+    return built_in_name(word) is not None or word in known or word in plugin_names(PluginGroup.METRICS)
 
 
 def metric_by_name(name: str) -> Metric:
     """Return a metric, ready to measure; close it with `close_metric`.
 
     Args:
-        name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``; a form of `KINDS`; or a metric that
-            only pyiqa has, such as ``"lpips"`` for ``"pyiqa:lpips"``.
+        name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``; a form of `KINDS`; a plug-in; or a
+            metric that only pyiqa has, such as ``"lpips"`` for ``"pyiqa:lpips"``.
 
     Raises:
         UsageError: No such metric.
         UserError: It cannot be loaded.
     """
-    if name.partition("@")[0] in PYIQA_NAMES and built_in_name(name) is None:
-        name = f"pyiqa:{name}"
     word, colon, rest = name.partition(":")
+    if built_in_name(word) is not None:
+        return built_in(name)
     kind = next((kind for kind in KINDS if kind.word == word), None) if colon else None
     if kind is None:
-        if built_in_name(word) is None:
-            forms = [kind.form for kind in KINDS]
-            raise UsageError("unknown metric", got=name, available=[*BUILT_IN, *forms])
-        return built_in(name)
+        return _without_kind(name)
     try:
         metric: Metric = load(kind.factory)(rest)
     except EmbodiedIqaError:
@@ -124,6 +128,16 @@ def metric_by_name(name: str) -> Metric:
     except Exception as error:  # weights and the user's code bring any library's errors
         raise InputError(f"{name} cannot be loaded: {type(error).__name__}: {first_line(error)}") from error
     return metric
+
+
+def _without_kind(name: str) -> Metric:
+    plugin = find_plugin(PluginGroup.METRICS, name)
+    if plugin is not None:
+        return make_plugin(plugin)
+    if name.partition("@")[0] in PYIQA_NAMES:
+        return metric_by_name(f"pyiqa:{name}")
+    forms = [kind.form for kind in KINDS]
+    raise UsageError("unknown metric", got=name, available=[*known_metrics(), *forms])
 
 
 def close_metric(metric: Metric) -> None:

@@ -1,11 +1,13 @@
-"""Metrics in the user's own code: ``python:module:factory``."""
+"""Metrics in the user's own code, ``python:module:factory``, and in plug-ins."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.plugins import Plugin
 from embodied_iqa.base.user_code import PREFIX, load_factory, own_code
 from embodied_iqa.quality.metrics.functions import required
 from embodied_iqa.quality.metrics.input_checks import check_image, check_pair
@@ -58,8 +60,19 @@ def make(target: str) -> Metric:
     Raises:
         UserError: It cannot be imported, or makes something else.
     """
-    name = f"{PREFIX}{target}"
-    factory = load_factory(target)
-    with own_code(f"{name} cannot be made"):
+    return _made(load_factory(target), f"{PREFIX}{target}", f"{PREFIX}{target}")
+
+
+def make_plugin(plugin: Plugin) -> Metric:
+    """Make the metric of another distribution, under its plain name.
+
+    Raises:
+        UserError: It cannot be imported, or makes something else.
+    """
+    return _made(plugin.load(), plugin.name, f"the {plugin}")
+
+
+def _made(factory: Callable[[], Any], name: str, words: str) -> Metric:
+    with own_code(f"{words} cannot be made"):
         metric = factory()
     return OwnMetric(metric, name)
