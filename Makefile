@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models pyiqa libero trial test test-setup check stress lint types bench mutants clean distclean constraints
+.PHONY: help setup models pyiqa libero trial test test-setup check stress lint types bench mutants clean distclean constraints wheel
 # A variable of this common name in the environment may be somebody else's.
 ifneq ($(origin VENV),command line)
 VENV := $(filter .venv-%,$(VENV))
@@ -65,6 +65,9 @@ bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 
 mutants: setup ## which changes of the source no test notices: make mutants ROOM="gate robot" ARGS="--sample 50"
 	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m mutants $(ROOM) $(ARGS)
+
+wheel: setup ## build the wheel and try it in clean environments, newest and lowest versions: make wheel ARGS="gate data"
+	@$(ENVIRONMENT)/python scripts/check_wheel.py $(ARGS)
 
 constraints: ## lock what the pins pull in, with hashes (after changing a pin)
 	@test -x $(ENVIRONMENT)/uv || bash scripts/setup.sh

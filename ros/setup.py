@@ -1,4 +1,5 @@
 import re
+import tomllib
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -14,6 +15,8 @@ LINKED = ("config", "launch", "requirements", "resource", "src")
 WANTED = "git with core.symlinks, tar and unzip make them"
 if MANIFEST == "package.xml" and not all((FOLDER / name).is_dir() for name in LINKED):
     raise SystemExit(f"{FOLDER} has no links to {', '.join(LINKED)}: {WANTED}")
+# pip reads the description of the package itself, colcon gets it from here.
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def version() -> str:
@@ -22,12 +25,6 @@ def version() -> str:
     if match is None:
         raise SystemExit(f"src/{NAME}/__init__.py has no __version__")
     return match[1]
-
-
-def required(name: str) -> list[str]:
-    """The names of a set of requirements; the tested versions are pinned in requirements/."""
-    lines = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
-    return [line.split("==")[0] for line in lines if "==" in line]
 
 
 def tree(folder: str, pattern: str = "*") -> list[tuple[str, list[str]]]:
@@ -52,18 +49,21 @@ def executables() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in nodes]
 
 
+(MAINTAINER,) = PROJECT["maintainers"]
 setup(
     name=NAME,
     version=version(),
-    description="Image quality for embodied agents: measure it, record it, gate a policy with it (ROS 2)",
-    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    description=PROJECT["description"],
+    long_description=(ROOT / PROJECT["readme"]).read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    license="Apache-2.0",
-    maintainer="embodied_iqa maintainers",
-    maintainer_email="maintainers@embodied-iqa.org",
-    python_requires=">=3.11,<3.13",
-    install_requires=required("gate"),
-    extras_require={"gate": required("gate"), "record": required("record"), "all": required("core")},
+    license=PROJECT["license"],
+    keywords=PROJECT["keywords"],
+    classifiers=PROJECT["classifiers"],
+    maintainer=MAINTAINER["name"],
+    maintainer_email=MAINTAINER["email"],
+    python_requires=PROJECT["requires-python"],
+    install_requires=PROJECT["dependencies"],
+    extras_require=PROJECT["optional-dependencies"],
     package_dir={"": "src"},
     packages=find_packages("src"),
     package_data={
@@ -83,6 +83,8 @@ setup(
         *tree("requirements", "*.txt"),
         (f"lib/{NAME}", executables()),
     ],
-    entry_points={"console_scripts": ["embodied-iqa = embodied_iqa.cli.main:main"]},
+    entry_points={
+        "console_scripts": [f"{name} = {target}" for name, target in PROJECT["scripts"].items()],
+    },
     zip_safe=False,
 )

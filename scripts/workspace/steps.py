@@ -27,6 +27,7 @@ _CORE = "core.txt"
 _EVERYWHERE = (_CORE, _BUILD, "hardware.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
 _PACKAGE = (
+    "pyproject.toml",
     "ros/setup.py",
     "ros/setup.cfg",
     "ros/package.xml",

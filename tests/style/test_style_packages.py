@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import setuptools
+import yaml
 from style_sources import PACKAGE, ROOT, Source, project_files, sources
 
 import embodied_iqa
@@ -109,7 +110,7 @@ def test_a_clone_without_links_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_setup_refuses_executables_that_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wheel of them would hold nodes that `ros2 run` cannot start."""
-    for name in ("src", "requirements", "launch", "config", "README.md"):
+    for name in ("src", "requirements", "launch", "config", "README.md", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copytree(FOLDER, tmp_path / "ros", symlinks=True)
     (tmp_path / "resource" / "executables").mkdir(parents=True)
@@ -117,6 +118,23 @@ def test_setup_refuses_executables_that_are_no_links(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="resource/executables has no links gate_node"):
         runpy.run_path(str(tmp_path / "ros" / "setup.py"))
+
+
+def test_the_citation_names_the_version_and_the_papers_of_the_guides() -> None:
+    file = ROOT / "CITATION.cff"
+    check = [
+        Path(sys.executable).with_name("check-jsonschema"),
+        "--builtin-schema",
+        "vendor.citation-file-format",
+    ]
+    assert subprocess.run([*check, file], capture_output=True, check=False).returncode == 0
+    citation = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert citation["version"] == embodied_iqa.__version__
+    assert citation["license"] == _text(MANIFEST, "license")
+    cited = {one["identifiers"][0]["value"].removeprefix("arXiv:") for one in citation["references"]}
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\[arXiv ([\d.]+)\]", index)) == cited
+    assert len(cited) == 4
 
 
 def test_changelog_knows_the_version() -> None:

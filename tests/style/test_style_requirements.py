@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from style_sources import ROOT, imports_of, sources
 
 from embodied_iqa.base.pins import Pin, read_pins
@@ -76,6 +80,56 @@ def test_every_import_is_required() -> None:
             if not any(Pin(item, "", "").key in direct for item in names):
                 missing.add(f"{source.name}: {top}")
     assert not missing, "not in requirements/:\n" + "\n".join(sorted(missing))
+
+
+@cache
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
+
+
+def _asked(extra: str) -> set[str]:
+    """Names that an extra asks for beside what the package always needs, with those of other extras."""
+    found: set[str] = set()
+    for line in _project()["optional-dependencies"][extra]:
+        asked = Requirement(line)
+        found |= set().union(*map(_asked, asked.extras)) if asked.name == "embodied_iqa" else {_key(line)}
+    return found
+
+
+def _key(line: str) -> str:
+    return Pin(Requirement(line).name, "", "").key
+
+
+def test_the_ranges_of_the_wheel_hold_the_tested_versions() -> None:
+    sourced = {pin.key: pin.version for pin in read_pins(REPLACEMENTS)}
+    lines = [*_project()["dependencies"], *itertools.chain(*_project()["optional-dependencies"].values())]
+    for line in lines:
+        asked, key = Requirement(line), _key(line)
+        if key == "embodied-iqa":
+            continue
+        assert {part.operator for part in asked.specifier} == {">=", "<"}, line
+        assert asked.specifier.contains(_direct()[key].version), line
+        assert key not in sourced or asked.specifier.contains(sourced[key]), line
+
+
+@pytest.mark.parametrize(
+    ("extra", "files"),
+    [
+        ("gate", ["gate"]),
+        ("record", ["gate", "record"]),
+        ("all", ["core"]),
+        ("models", ["models"]),
+        ("hardware", ["hardware"]),
+        ("ros", ["ros"]),
+    ],
+)
+def test_extras_ask_for_what_a_checkout_installs(extra: str, files: list[str]) -> None:
+    pinned = {pin.key for file in files for pin in read_pins(FOLDER / f"{file}.txt")}
+    asked = _asked(extra) | {_key(line) for line in _project()["dependencies"]}
+    assert pinned <= asked
+    assert asked - pinned <= {pin.key for pin in read_pins(FOLDER / "core.txt")}
+    assert (asked == pinned) == (extra in {"gate", "record", "all"})
 
 
 @cache
