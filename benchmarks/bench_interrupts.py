@@ -91,7 +91,7 @@ def of_session(mark: str) -> list[int]:
 
 def start_trial(folder: Path, environment: dict[str, str]) -> list[subprocess.Popen[bytes]]:
     """Start `embodied-iqa trial`; the last process is the session."""
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", *WORDS, "--run-dir", str(folder / "run")]
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", *WORDS, "--out", str(folder / "run")]
     with (folder / "session.log").open("wb") as log:
         return [subprocess.Popen(command, stdout=log, stderr=log, env=environment, process_group=0)]
 
@@ -105,7 +105,7 @@ def start_group(folder: Path, environment: dict[str, str]) -> list[subprocess.Po
     words = ["--ros-args", "--params-file", str(parameters)]
     commands = [(entry.name, [str(EXECUTABLES / entry.name), *words]) for entry in nodes_of(graph)]
     session = [*UNINTERRUPTED, sys.executable, "-m", "embodied_iqa.cli.main", *WORDS, "--attach"]
-    commands.append(("session", [*session, "--run-dir", str(folder / "run")]))
+    commands.append(("session", [*session, "--out", str(folder / "run")]))
     python = Path(sys.executable).parent
     environment = environment | {"PATH": f"{python}{os.pathsep}{environment['PATH']}"}
     started: list[subprocess.Popen[bytes]] = []

@@ -73,7 +73,7 @@ def beside(number: int) -> Iterator[None]:
 def start(number: int, folder: Path) -> Start:
     """Run `make trial` once in a process group of its own, which is ended whatever happens."""
     folder.mkdir(parents=True)
-    command = ["make", "--no-print-directory", "trial", f"ARGS=--run-dir {folder.resolve() / 'run'}"]
+    command = ["make", "--no-print-directory", "trial", f"ARGS=--out {folder.resolve() / 'run'}"]
     began_s = time.monotonic()
     with (folder / "make.log").open("wb") as log, beside(number):
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)

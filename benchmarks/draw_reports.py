@@ -34,7 +34,7 @@ DISTORTIONS: Final = ("02:3", "10:5", "04:5")
 
 def trial(folder: Path, *words: str) -> Path:
     """Run a trial; return its page."""
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--run-dir", str(folder), *words]
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--out", str(folder), *words]
     subprocess.run(command, check=True)
     return folder / "report.html"
 

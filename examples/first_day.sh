@@ -37,7 +37,7 @@ until grep -q ready emulator.log && grep -q ready camera.log; do
 done
 
 # 3. what is there
-step init embodied-iqa cell init --robot-ip "$ADDRESS" --camera top=/lab/image_raw --tool-length 0.2 \
+step init embodied-iqa cell init --robot-ip "$ADDRESS" --topic top=/lab/image_raw --tool-length 0.2 \
     --workspace-min -0.75 -0.40 0.02 --workspace-max -0.25 0.40 0.60 --table-z 0.0 \
     --vla python:own_vla:make --yes
 
@@ -59,4 +59,4 @@ python -m person &
 PERSON=$!
 step trial embodied-iqa trial --config cell.yaml --config rehearsal.yaml --set "$GATE" --gate on \
     --set vlm_node.subject=python:own_vlm:make --set trial_node.run_limit_s=30.0 \
-    --task "put the cup on the shelf" --no-distortion --run-dir run
+    --task "put the cup on the shelf" --no-distortion --out run

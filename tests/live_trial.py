@@ -93,7 +93,7 @@ def begin(
     **streams: Any,
 ) -> Iterator[Trial]:
     """Start a trial of the task in its scene."""
-    command = [*_COMMAND, "--scene-seed", str(SCENE_SEED), "--run-dir", str(folder), *more]
+    command = [*_COMMAND, "--scene-seed", str(SCENE_SEED), "--out", str(folder), *more]
     its = {"ROS_DOMAIN_ID": str(domain), **(variables or {})}
     with running_program(command, logs, its, **streams) as program:
         yield Trial(program, folder)

@@ -56,7 +56,7 @@ def told(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         words = ["--task", TASK, "--robot", "none", "--camera", "files", "--gate", "off", "--json"]
         words += ["--camera-path", str(folder / "pictures"), "--view", "top", "--view", "wrist"]
         words += ["--vlm", vlm.reference, "--vla", f"openpi://127.0.0.1:{port}", "--distortion", "19:5"]
-        words += ["--run-dir", str(folder / "run")]
+        words += ["--out", str(folder / "run")]
         words += ["--set", "vlm_node.cache.enabled=false"]
         command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
         out = completed(command, folder / "logs", TRIAL_S, {"ROS_DOMAIN_ID": str(ros_domain)})

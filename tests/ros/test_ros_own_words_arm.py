@@ -53,7 +53,7 @@ def test_the_microwave_is_opened_in_the_words_of_the_lab(ros_domain: int, tmp_pa
             words = ["--task", TASK, "--no-distortion", "--gate", "off", "--json"]
             words += ["--vlm", vlm.reference, "--vla", f"openpi://127.0.0.1:{port}"]
             words += ["--config", str(write_cell(tmp_path, robot.host, "ur5e"))]
-            words += ["--run-dir", str(tmp_path / "run"), "--set", "vlm_node.cache.enabled=false"]
+            words += ["--out", str(tmp_path / "run"), "--set", "vlm_node.cache.enabled=false"]
             command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
             path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
             variables = {"ROS_DOMAIN_ID": str(ros_domain), "PYTHONPATH": path}

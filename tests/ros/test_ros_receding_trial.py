@@ -129,7 +129,7 @@ def test_ten_nodes_move_through_all_chunks_and_the_recording_gives_the_same_agai
     (tmp_path / "upwards.py").write_text(UPWARDS, encoding="utf-8")
     folder, parameters = tmp_path / "run", {**HORIZON, **small_images(tmp_path)}
     words = ["--task", TASK, "--scene-seed", str(SCENE_SEED), "--distortion", f"{NOISE.id}:{NOISE.level}"]
-    words += ["--vla", VLA, "--vlm", VLM, "--gate", "shadow", "--json", "--run-dir", str(folder)]
+    words += ["--vla", VLA, "--vlm", VLM, "--gate", "shadow", "--json", "--out", str(folder)]
     search_path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words, *words_of(parameters)]
     variables = {"ROS_DOMAIN_ID": str(ros_domain), "PYTHONPATH": search_path}

@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--vlm", metavar="NAME", help="vision-language model")
     add("--vla", metavar="NAME", help="vision-language-action model")
     add_cell_options(parser)
-    add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
+    add("--out", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add_node_options(parser)
     add_consent(parser)
     add("--attach", action="store_true", help="use a running graph (ros2 launch)")
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     environment.prepare_environment()
     environment.require_ros()
     started = datetime.now(UTC).astimezone()
-    run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
+    run_folder = make_run_folder(arguments.out or Path("runs") / new_run_id(started))
     print(*(f"trial: {line}" for line in outlook(plan)), sep="\n", file=sys.stderr, flush=True)
     if sys.stdin.isatty():
         print(f"trial: {END_KEY} and Enter end a run", file=sys.stderr, flush=True)

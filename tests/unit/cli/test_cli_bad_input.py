@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 
 USAGE, FAILED = 2, 1
-TRIAL = ["trial", "--run-dir", "{tmp}/run"]
+TRIAL = ["trial", "--out", "{tmp}/run"]
 
 
 def _tree(folder: Path) -> dict[str, bytes]:
@@ -180,13 +180,13 @@ def test_a_run_folder_that_cannot_be_made_is_told(
     folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    refused(["trial", "--run-dir", folder], FAILED, ["cannot write to the run folder"], tmp_path, capsys)
+    refused(["trial", "--out", folder], FAILED, ["cannot write"], tmp_path, capsys)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_place_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tmp_path.chmod(0o500)
-    refused(TRIAL, FAILED, ["cannot write to the run folder"], tmp_path, capsys)
+    refused(TRIAL, FAILED, ["cannot write"], tmp_path, capsys)
 
 
 # --- recordings ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from pathlib import Path
 
@@ -57,14 +58,14 @@ def test_the_end_of_the_input_is_one_line() -> None:
         (["--robot-ip", "none", "--workspace-min", "0", "0", "0"], "--workspace-min is of an arm"),
         (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
         (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
-        (["--robot-ip", "none", "--camera", "top=/b"], "several --camera for top"),
+        (["--robot-ip", "none", "--topic", "top=/b"], "several --topic for top"),
     ],
 )
 def test_options_that_contradict_are_refused_before_anything_is_read(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "cell.yaml")
-    assert main(["cell", "init", "--yes", "--out", out, "--camera", "top=/a", *words]) == 2
+    assert main(["cell", "init", "--yes", "--out", out, "--topic", "top=/a", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
 
@@ -89,9 +90,15 @@ def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
     monkeypatch.setattr(init, "_describe_arm", arm)
     monkeypatch.setattr(init, "_describe_cameras", cameras)
     out = tmp_path / "cell.yaml"
-    assert main(["cell", "init", "--yes", "--out", str(out), "--robot-ip", "a", "--camera", "top=/a"]) == 0
+    assert main(["cell", "init", "--yes", "--out", str(out), "--robot-ip", "a", "--topic", "top=/a"]) == 0
     assert "left out: arm_node.model" in capsys.readouterr().out
     assert "\n    model:" not in out.read_text()
+    other = str(tmp_path / "other.yaml")
+    words = ["cell", "init", "--yes", "--out", other, "--robot-ip", "a", "--topic", "top=/a", "--json"]
+    assert main(words) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["file"] == other
+    assert printed["left_out"][0].startswith("arm_node.model")
 
 
 def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() -> None:
@@ -114,9 +121,9 @@ def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() ->
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ([], "--robot-ip --camera --workspace-min --workspace-max --table-z --gate-file --vla, or --yes"),
-        (["--robot-ip", "none"], "--camera --gate-file --vla, or --yes"),
-        (["--yes"], "--robot-ip --camera"),
+        ([], "--robot-ip --topic --workspace-min --workspace-max --table-z --calibration --vla, or --yes"),
+        (["--robot-ip", "none"], "--topic --calibration --vla, or --yes"),
+        (["--yes"], "--robot-ip --topic"),
     ],
 )
 def test_without_a_terminal_it_names_every_option_that_is_missing(

@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.codecs import write_image
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MISSING = {
-    "trial": ["--config", "{tmp}/none.yaml", "--run-dir", "{tmp}/run"],
+    "trial": ["--config", "{tmp}/none.yaml", "--out", "{tmp}/run"],
     "experiment": ["--config", "{tmp}/none.yaml", "--out", "{tmp}/x"],
     "build": ["--config", "{tmp}/none.yaml", "--out", "{tmp}/db"],
     "annotate": ["--config", "{tmp}/none.yaml", "--out", "{tmp}/db"],

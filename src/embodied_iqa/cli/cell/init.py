@@ -20,7 +20,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.cli.cell.questions import Questions, model_name, number, three, word
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.graph.node_table import resolve
@@ -53,11 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         add(f"--workspace-{name}", type=float, nargs=3, metavar=("X", "Y", "Z"), help=text)
     add("--table-z", type=float, metavar="M", help="height of the table top, base frame [m]")
     camera = "topic of a camera's images, such as top=/camera/camera/color/image_raw; may be repeated"
-    add("--camera", action="append", metavar="VIEW=TOPIC", help=camera)
-    add("--gate-file", type=Path, metavar="FILE", help="calibration of the gate, if there is one already")
+    add("--topic", action="append", metavar="VIEW=TOPIC", help=camera)
+    add("--calibration", type=Path, metavar="FILE", help="calibration of the gate, if there is one already")
     add("--vla", metavar="NAME", help="policy, such as pi0-ur5=openpi://gpu:8000")
     add("--seconds", type=float, default=3.0, metavar="S", help="how long to look at the cameras (default 3)")
     add("--yes", action="store_true", help="ask nothing: accept what is read, leave out the rest")
+    add("--json", action="store_true", help="print the file and what was left out as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not is_asked:
         _check_answered(arguments)
     questions = Questions(input if is_asked else None)
-    given = _cameras(arguments.camera or ())
+    given = _cameras(arguments.topic or ())
     where = f"Address of the UR controller, or {_NO_ROBOT}"
     robot = arguments.robot_ip or questions.ask(where, word, needed=True)
     file = CellFile()
@@ -83,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     _check_values(file)
     _check_new(out)
     write_text_whole(out, file.text())
+    if arguments.json:
+        print_json({"file": str(out), "left_out": file.left_out})
+        return 0
     print(out)
     for line in file.left_out:
         print(f"left out: {line}")
@@ -96,10 +100,10 @@ def _check_answered(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: Options are missing; the message names all of them.
     """
-    needed = ["--robot-ip", "--camera"]
+    needed = ["--robot-ip", "--topic"]
     if not arguments.yes:
         arm = ["--workspace-min", "--workspace-max", "--table-z"] if arguments.robot_ip != _NO_ROBOT else []
-        needed += [*arm, "--gate-file", "--vla"]
+        needed += [*arm, "--calibration", "--vla"]
     missing = [word for word in needed if getattr(arguments, word[2:].replace("-", "_")) is None]
     if missing:
         rest = "" if arguments.yes else ", or --yes to leave out what cannot be read"
@@ -269,7 +273,7 @@ def _chosen(present: Sequence[str] | dict[str, str], questions: Questions) -> di
         if view is not None:
             chosen[view] = topic
     if not chosen:
-        raise UsageError("no camera is chosen", expected="--camera VIEW=TOPIC", available=present)
+        raise UsageError("no camera is chosen", expected="--topic VIEW=TOPIC", available=present)
     return chosen
 
 
@@ -301,7 +305,7 @@ def _without_info(infos: dict[View, str]) -> str:
 
 
 def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
-    gate = arguments.gate_file or questions.ask("Calibration of the gate, a file", Path)
+    gate = arguments.calibration or questions.ask("Calibration of the gate, a file", Path)
     if gate is None:
         file.left_out.append("gate_node.calibration: `record` clean images, then `gate calibrate`")
     else:
@@ -319,7 +323,7 @@ def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Que
 def _camera(word: str) -> tuple[View, str]:
     view, equals, topic = word.partition("=")
     if not equals or not topic:
-        raise UsageError("wrong --camera", expected="VIEW=TOPIC, such as top=/top/image_raw", got=word)
+        raise UsageError("wrong --topic", expected="VIEW=TOPIC, such as top=/top/image_raw", got=word)
     return parse_view(view), topic if topic.startswith("/") else f"/{topic}"
 
 
@@ -327,6 +331,6 @@ def _cameras(words: Sequence[str]) -> dict[View, str]:
     given: dict[View, str] = {}
     for view, topic in map(_camera, words):
         if view in given:
-            raise UsageError(f"several --camera for {view}", expected="one topic for each view", got=topic)
+            raise UsageError(f"several --topic for {view}", expected="one topic for each view", got=topic)
         given[view] = topic
     return given

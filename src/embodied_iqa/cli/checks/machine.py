@@ -38,7 +38,7 @@ def disk(folder: Path | None = None) -> list[Finding]:
     detail = f"{free / _GIBI:.1f} GiB free in {place}"
     if free >= _DISK_NEEDED_BYTES:
         return [Finding("disk", Status.OK, detail, required=True)]
-    fix = f"free space: a trial may need {_DISK_NEEDED_BYTES // _GIBI} GiB, or choose --run-dir elsewhere"
+    fix = f"free space: a trial may need {_DISK_NEEDED_BYTES // _GIBI} GiB, or choose --out elsewhere"
     return [Finding("disk", Status.BROKEN, detail, fix, required=True)]
 
 

@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="verify hashes, columns, links, completeness and images")
     check.add_argument("database", type=Path, metavar="DB")
-    check.add_argument("--no-images", "--no-pictures", action="store_true", help="do not decode every image")
+    check.add_argument("--no-images", action="store_true", help="do not decode every image")
     show = actions.add_parser("show", help="draw a sample: images side by side, answers, actions, scores")
     show.add_argument("database", type=Path, metavar="DB")
     show.add_argument("--pairs", type=int, default=4, metavar="N", help="how many (default 4)")
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     judge.add_argument("--calibration", type=Path, required=True, metavar="FILE", help=file)
     kinds = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
     judge.add_argument("--judge", default="statistics", metavar="NAME", help=kinds)
-    for action in (check, show, health, sql, judge):
+    for action in (check, show, health, merge, sql, join, judge):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

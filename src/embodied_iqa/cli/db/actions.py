@@ -41,6 +41,9 @@ def merge(arguments: argparse.Namespace) -> int:
     stores = open_database(arguments.first), open_database(arguments.second)
     record = merge_databases(*stores, arguments.out, arguments.workers)
     counts = {name: count for name, count in record.counts.items() if name != "failures"}
+    if arguments.json:
+        print_json({"database": str(arguments.out), "counts": counts})
+        return 0
     print(f"{arguments.out}: {_counted(counts)}")
     next_command("report", arguments.out)
     return 0
@@ -49,6 +52,9 @@ def merge(arguments: argparse.Namespace) -> int:
 def join_execution(arguments: argparse.Namespace) -> int:
     """Keep the runs of experiments in a database."""
     count = joined_runs.join_execution(open_database(arguments.database), arguments.experiments)
+    if arguments.json:
+        print_json({"database": str(arguments.database), "runs": count})
+        return 0
     print(f"{arguments.database}: {count:,} runs joined")
     next_command("report", arguments.database)
     return 0

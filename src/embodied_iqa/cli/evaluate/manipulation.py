@@ -55,7 +55,7 @@ def _add_prompt(parser: argparse.ArgumentParser) -> None:
     add("--resolution", type=int, default=500, metavar="PX", help="side of the images (default 500)")
     published = "as the published code: plans go on after invalid actions; an empty plan counts -1 errors"
     add("--as-published", action="store_true", help=published)
-    add("--keep-images", "--keep-pictures", action="store_true", help="keep the images that the planner gets")
+    add("--keep-images", action="store_true", help="keep the images that the planner gets")
 
 
 def _add_arms(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.progress import track
+from embodied_iqa.cli.output import print_json
 from embodied_iqa.cli.plan_options import add_every
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
@@ -18,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("run", type=Path, metavar="RUN", help="folder of `embodied-iqa evaluate manipulation`")
     add_every(parser)
+    add("--json", action="store_true", help="print the differences as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,6 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
                 replay(one, environment)
             except InputError as error:
                 different.append(f"{one.arm}: {error}")
+    if arguments.json:
+        print_json({"episodes": len(transcripts), "different": different})
+        return 1 if different else 0
     for line in different:
         print(line)
     same = len(transcripts) - len(different)

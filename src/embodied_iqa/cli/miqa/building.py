@@ -37,9 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--coco", type=Path, metavar="FILE", help="instances of your images as COCO JSON")
     source.add_argument("--database", type=Path, metavar="DB", help="annotated database of simulated scenes")
-    add("--images", "--pictures", type=Path, metavar="DIR", help="the images of --coco")
+    add("--images", type=Path, metavar="DIR", help="the images of --coco")
     kept = "write the distorted images; without, they are made again from their seeds"
-    add("--keep-images", "--keep-pictures", action="store_true", help=kept)
+    add("--keep-images", action="store_true", help=kept)
     add_engine_options(parser, "references in parallel")
     add("--json", action="store_true", help="print the summary as JSON")
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.output import print_json
 from embodied_iqa.suites.static_benchmark.circular import can_rotate, circular_items
 from embodied_iqa.suites.static_benchmark.tsv import read_tsv, write_tsv
 from embodied_iqa.suites.static_benchmark.tsv_rows import shown
@@ -15,6 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("file", type=Path, metavar="TSV", help="plain file; groups and answers are kept")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: beside it, with _circular")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,6 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
     items = circular_items(table.items)
     write_tsv(out, items, table.images)
     alone = [item.index for item in table.items if not can_rotate(item)]
+    if arguments.json:
+        tree = {"file": str(out), "rows": len(items), "items": len(table.items), "not_rotated": alone}
+        print_json(tree | {"columns_not_written": table.unknown_columns})
+        return 0
     print(f"{out}: {len(items)} rows of {len(table.items)} items")
     if table.unknown_columns:
         print(f"columns that are not written: {', '.join(map(shown, table.unknown_columns[:40]))}")

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.output import print_json
 from embodied_iqa.suites.static_benchmark.benchmark import (
     ITEMS_FILE,
     PUBLISHED_MD5,
@@ -30,13 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="BENCH", help="new folder")
     meaning = f"meaning of a value of a column of groups: {', '.join((*_DIMENSIONS, *_PERSONS))}"
     add("--category", action="append", default=[], metavar="MEANING=VALUE", help=meaning)
-    add(
-        "--images",
-        "--pictures",
-        type=Path,
-        metavar="DIR",
-        help="folder of the files in the column image_path",
-    )
+    add("--images", type=Path, metavar="DIR", help="folder of the files in the column image_path")
+    add("--json", action="store_true", help="print what was read as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,7 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
             table.image(item)  # a damaged image is found now, not after hours of questions
     md5 = md5_of(arguments.file)
     write_benchmark(arguments.out, table, arguments.file.name, md5)
-    _report(arguments.file, table, md5)
+    if arguments.json:
+        print_json(_record(arguments.out, table, md5))
+    else:
+        _report(arguments.file, table, md5)
     return 0
 
 
@@ -74,6 +73,19 @@ def _meanings(words: list[str]) -> tuple[dict[str, Dimension], dict[str, Person]
         else:
             persons[value] = _PERSONS[meaning]
     return dimensions, persons
+
+
+def _record(out: Path, table: ItemTable, md5: str) -> dict[str, object]:
+    return {
+        "benchmark": str(out),
+        "md5": md5,
+        "published_as": PUBLISHED_MD5.get(md5),
+        "rows": len(table.items),
+        "items": len(plain_items(table.items)),
+        "images": len(table.images),
+        "values_without_a_meaning": table.unmapped,
+        "columns_not_read": table.unknown_columns,
+    }
 
 
 def _report(file: Path, table: ItemTable, md5: str) -> None:

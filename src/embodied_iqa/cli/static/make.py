@@ -8,7 +8,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import add_engine_options, engine_of
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
@@ -23,12 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     number = f"number of items (default {_ITEMS}), with --vla of trajectories (default {_TRAJECTORIES})"
     add("--items", type=int, metavar="N", help=number)
     steps = "with --vla: also draw every step from every camera"
-    add("--step-images", "--step-pictures", action="store_true", help=steps)
+    add("--step-images", action="store_true", help=steps)
     add("--seed", type=int, default=0, metavar="S", help="of everything random (default 0)")
     add("--size", default="480x360", metavar="WxH", help="of the images (default 480x360)")
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated images")
     add_engine_options(parser)
+    add("--json", action="store_true", help="print the counts as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,6 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     slots = slots_of(items, arguments.seed)
     counts = Counter(str(slot.dimension) for slot in slots)
+    if arguments.json:
+        tree = {"benchmark": str(arguments.out), "items": record.items, "md5": record.md5}
+        print_json(tree | {"dimensions": counts})
+        return 0
     print(f"{arguments.out}: {record.items} items, md5 {record.md5}")
     print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     next_command("evaluate", "static", arguments.out, "--vlm", "oracle,letter-a,random,panel-vlm-fine")
@@ -75,6 +80,11 @@ def _make_trajectories(arguments: argparse.Namespace, tasks: int, width_px: int,
     made = folder.read()
     verbs = Counter(task.verb for task in made)
     kinds, backgrounds = {task.kind for task in made}, {task.background for task in made}
+    if arguments.json:
+        failed = sum(task.draws for task in made)
+        tree = {"benchmark": str(folder.path), "trajectories": len(made), "replaced_experts": failed}
+        print_json(tree | {"verbs": verbs, "kinds": len(kinds), "backgrounds": len(backgrounds)})
+        return 0
     print(
         f"{folder.path}: {len(made)} trajectories, {sum(task.draws for task in made)} failed experts replaced"
     )

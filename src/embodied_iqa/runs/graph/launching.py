@@ -141,7 +141,7 @@ def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[st
 
 def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     """Return the arguments of `embodied-iqa trial` for a session on a running graph."""
-    words = ["--attach", "--run-dir", str(run_folder), "--namespace", namespace_of(values)]
+    words = ["--attach", "--out", str(run_folder), "--namespace", namespace_of(values)]
     words += ["--scene-seed", values["scene_seed"], "--seed", values["seed"]]
     if values["schedule"]:
         words += ["--schedule", values["schedule"]]

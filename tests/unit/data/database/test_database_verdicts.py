@@ -82,7 +82,9 @@ def test_the_check_knows_the_table(judged: DatabaseStore, capsys: pytest.Capture
     assert any("verdicts.parquet" in line for line in check_database(judged, images=False).errors)
 
 
-def test_a_merged_database_keeps_the_verdicts_on_its_images(judged: DatabaseStore, tmp_path: Path) -> None:
+def test_a_merged_database_keeps_the_verdicts_on_its_images(
+    judged: DatabaseStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A pair that both have judged keeps the verdict of the first; one on another image is left out."""
     other = tmp_path / "other"
     shutil.copytree(judged.path, other)
@@ -91,7 +93,9 @@ def test_a_merged_database_keeps_the_verdicts_on_its_images(judged: DatabaseStor
     outdated = replace(rows[0], sha256="1" * 64)
     write_table(judged.verdicts_file, table_of(PairVerdict, [outdated, *rows[2:]]), VERDICTS)
     merged = tmp_path / "merged"
-    assert main(["db", "merge", str(judged.path), str(other), "--out", str(merged)]) == 0
+    assert main(["db", "merge", str(judged.path), str(other), "--out", str(merged), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["database"], printed["counts"]["pairs"]) == (str(merged), len(rows))
     found = {row.pair_id: row for row in rows_of(PairVerdict, stored_verdicts(DatabaseStore(merged)))}
     assert {name: row.gate for name, row in found.items()} == dict.fromkeys(
         (row.pair_id for row in rows), "gate.yaml, statistics"

@@ -99,8 +99,9 @@ def test_replay_compares_a_run_and_finds_what_was_changed(
     name = tree["turns"][0]["steps"][1]["objects"]
     name[next(iter(name))][0] += 1
     file.write_text(json.dumps(tree))
-    assert main(["manipulate", "replay", str(tmp_path / "run")]) == 1
-    assert "clean: step 2 of base-000 ends otherwise" in capsys.readouterr().out
+    assert main(["manipulate", "replay", str(tmp_path / "run"), "--json"]) == 1
+    (line,) = json.loads(capsys.readouterr().out)["different"]
+    assert line.startswith("clean: step 2 of base-000 ends otherwise")
     assert main(["manipulate", "replay", str(tmp_path)]) == 1
     assert "no run in" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 import zlib
 from pathlib import Path
@@ -231,6 +232,10 @@ def test_import_writes_a_benchmark_and_reports_it(tmp_path: Path, capsys: pytest
     assert len(read_tsv(out / "items.tsv").items) == 2
     assert main(words) == 1
     assert "holds a benchmark already" in capsys.readouterr().err
+    assert main([*words[:3], "--out", str(tmp_path / "other"), *words[5:], "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["rows"], printed["published_as"]) == (2, None)
+    assert printed["values_without_a_meaning"] == {"category=Plan": 1}
 
 
 def test_circular_writes_beside_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,4 +245,7 @@ def test_circular_writes_beside_the_file(tmp_path: Path, capsys: pytest.CaptureF
     table = read_tsv(tmp_path / "items_circular.tsv")
     assert [entry.index for entry in table.items] == [0, 10**6, 2 * 10**6, 1]
     assert set(table.images) == {0, 1}
+    assert main(["static", "circular", str(tmp_path / "items.tsv"), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["rows"], printed["items"], printed["not_rotated"]) == (4, 2, [1])
     assert main(["static", "circular", str(tmp_path / "items_circular.tsv")]) == 2

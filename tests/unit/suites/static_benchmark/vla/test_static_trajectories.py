@@ -102,8 +102,9 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--vla", "--items", "2", "--seed", "4", "--size", "160x120", "--out", str(tmp_path / "whole")]
-    assert main(["static", "make", *words]) == 0
-    assert "1 pull, 1 push" in capsys.readouterr().out
+    assert main(["static", "make", *words, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["trajectories"], printed["verbs"]) == (2, {"pull": 1, "push": 1})
     whole = TrajectoryFolder(tmp_path / "whole")
     assert [task.verb for task in whole.read()] == ["push", "pull"]
     assert all(len(task.steps) == 50 and len(task.pictures) == 3 for task in whole.read())

@@ -1,0 +1,61 @@
+"""Options of all commands: JSON everywhere, and one name for one thing."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from embodied_iqa.cli.main import COMMANDS
+from embodied_iqa.cli.parser import Parser
+
+WITHOUT_JSON = {
+    "studio": "serves pages until it is ended",
+    "emulator": "runs until it is ended",
+    "gate run": "a node: its output is the graph's",
+    "completion": "prints a script",
+}
+RETIRED = {
+    "--run-dir": "--out",
+    "--gate-file": "--calibration",
+    "--keep-pictures": "--keep-images",
+}
+"""Names of options that others already have a name for."""
+
+
+@cache
+def options() -> dict[str, frozenset[str]]:
+    """Return the options of every command and action."""
+    found = {}
+    for name, (module, _) in COMMANDS.items():
+        parser = Parser(prog=name)
+        importlib.import_module(module).configure(parser)
+        found |= dict(_leaves(parser, name, frozenset()))
+    return found
+
+
+def _leaves(
+    parser: argparse.ArgumentParser, name: str, above: frozenset[str]
+) -> Iterator[tuple[str, frozenset[str]]]:
+    if isinstance(parser, Parser):
+        parser.complete()
+    own = above.union(*(action.option_strings for action in parser._actions))
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for group in groups:
+        for action, chosen in group.choices.items():
+            yield from _leaves(chosen, f"{name} {action}", own)
+    if not groups or not all(group.required for group in groups):
+        yield name, own
+
+
+def test_every_command_prints_json() -> None:
+    without = {name for name, own in options().items() if "--json" not in own}
+    assert without == set(WITHOUT_JSON)
+
+
+@pytest.mark.parametrize("old", RETIRED)
+def test_one_thing_has_one_name(old: str) -> None:
+    assert not [name for name, own in options().items() if old in own], f"it is called {RETIRED[old]}"
