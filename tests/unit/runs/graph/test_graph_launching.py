@@ -53,7 +53,7 @@ def test_every_argument_reaches_the_session(tmp_path: Path):
     }
     arguments = parsed(trial, trial_words(values, tmp_path))
     assert arguments.attach
-    assert arguments.run_dir == tmp_path
+    assert arguments.out == tmp_path
     assert arguments.task == ["pick the red cube", "press the blue button"]
     assert arguments.distortion == ["19:5", "02:3"]
     assert (arguments.scene_seed, arguments.seed) == (11, 4)
