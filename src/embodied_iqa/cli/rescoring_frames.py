@@ -19,9 +19,10 @@ from embodied_iqa.cli.rescore import judge_of
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import sampling_of
 from embodied_iqa.data.frames.any_frames import open_frames
-from embodied_iqa.data.frames.cameras import cameras_of
+from embodied_iqa.data.frames.cameras import cameras_of, parse_topics
 from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.frames.dataset_states import DatasetStates
+from embodied_iqa.data.frames.depth_beside import depths_of
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.camera_models import recorded_intrinsics, recorded_poses
 from embodied_iqa.data.recording.opening import recording_files
@@ -129,6 +130,7 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
         poses,
         _tasks(arguments.tasks, frames.path, tuple(cameras.values())) if arguments.tasks else (),
         faults,
+        depths_of(frames, cameras, parse_topics(arguments.depth or (), "--depth")),
     )
 
 

@@ -26,7 +26,7 @@ ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
         "distorting",
         frozenset(
             {"type", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers", "out"}
-            | {"format", "json", "topic", "video"}
+            | {"format", "json", "topic", "depth", "video"}
         ),
     ),
 }
@@ -77,6 +77,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC",
         help="image topic of a recording, or camera of a data set; repeatable",
     )
+    depth = "of a recording: write the depth of each image there, 16 bits in mm, as it is"
+    add("--depth", type=Path, metavar="DIR", help=depth)
     add("--seed", type=int, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
     add("--out", type=Path, metavar="PATH", help="output")

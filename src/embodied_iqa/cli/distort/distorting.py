@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
+from embodied_iqa.cli.distort.depth_files import DepthFiles
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.frames.any_frames import open_frames
@@ -60,7 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("distorting needs a folder to write to", expected="--out DIR")
     wanted = _wanted(arguments)
     if getattr(arguments, "format", "") == LEROBOT:
+        if hasattr(arguments, "depth"):
+            raise UsageError("--depth is of recordings", got=f"--format {LEROBOT}")
         return copy_dataset(arguments, [(one.id, one.level) for one in wanted])
+    if hasattr(arguments, "depth") and arguments.depth.resolve() == arguments.out.resolve():
+        raise UsageError("depth beside colour", expected="--depth with another folder than --out")
     if hasattr(arguments, "video"):
         raise UsageError("--video needs --format lerobot")
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
@@ -69,12 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
     topics = tuple(getattr(arguments, "topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)
+    depth = DepthFiles(frames, topics, arguments.depth) if hasattr(arguments, "depth") else None
     total = frames.count(topics) * len(wanted)
     with JobFolder(arguments.out, "distortion of images").locked(), ProgressBars() as bars:
         batch = _Batch(options, Manifest(arguments.out))
         batch.manifest.begin()
+        images = clean_images(frames, topics, None if depth is None else depth.keep)
         try:
-            jobs = _jobs(batch, clean_images(frames, topics), wanted, getattr(arguments, "seed", 0))
+            jobs = _jobs(batch, images, wanted, getattr(arguments, "seed", 0))
             for result in run_jobs(jobs, options, workers):
                 batch.manifest.add(result)
                 batch.done += 1
@@ -82,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
                 bars.update("distorting", batch.done + batch.kept, total)
         finally:
             batch.manifest.finish()
-    _report(arguments, batch, frames.note)
+            notes = () if depth is None else depth.close()
+    _report(arguments, batch, [*filter(None, [frames.note]), *notes])
     return 1 if batch.manifest.failed else 0
 
 
@@ -176,7 +184,7 @@ def _digest(image: CleanImage) -> str:
         return "unreadable"  # the worker reports the reason
 
 
-def _report(arguments: argparse.Namespace, batch: _Batch, note: str) -> None:
+def _report(arguments: argparse.Namespace, batch: _Batch, notes: Sequence[str]) -> None:
     out, failed = arguments.out, batch.manifest.failed
     if getattr(arguments, "json", False):
         tree = {"made": batch.written, "kept": batch.kept, "failed": [asdict(failure) for failure in failed]}
@@ -184,7 +192,7 @@ def _report(arguments: argparse.Namespace, batch: _Batch, note: str) -> None:
     else:
         print(f"{batch.written} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
         next_command("metrics", "score", "psnr", out, "--reference", arguments.input)
-    if note:
+    for note in notes:
         print(f"note: {note}", file=sys.stderr)
     for failure in failed:
         print(f"embodied-iqa: {failure.reason}", file=sys.stderr)

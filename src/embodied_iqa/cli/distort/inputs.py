@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from embodied_iqa.base.errors import InputError, UsageError
@@ -23,10 +23,17 @@ def check_topics(frames: Frames, topics: Sequence[str]) -> None:
         raise UsageError("images in files have no topics", expected="a recording or data set", got="--topic")
 
 
-def clean_images(frames: Frames, topics: Sequence[str] = ()) -> Iterator[CleanImage | Failure]:
+def clean_images(
+    frames: Frames, topics: Sequence[str] = (), keep_depth: Callable[[StoredImage], object] | None = None
+) -> Iterator[CleanImage | Failure]:
     """Iterate over the images, in the order of their names or of their time.
 
     Files that would get one name, such as a.png and a.jpg, are failures, and so are names that are not UTF-8.
+
+    Args:
+        frames: The source.
+        topics: Those that are wanted; empty for all.
+        keep_depth: Called with each image of a recording, data set or video before it is yielded.
 
     Raises:
         InputError: No such topic, or a recording is damaged.
@@ -43,6 +50,8 @@ def clean_images(frames: Frames, topics: Sequence[str] = ()) -> Iterator[CleanIm
                 error = InputError("a name that is not UTF-8", got=place)
                 yield Failure(place, str(error))
         else:
+            if keep_depth is not None:
+                keep_depth(image)
             view = VIEW_OF_FILES if not image.topic else frames.view_of(image.topic) or image.topic
             yield CleanImage(image.name, view, image.stamp_ns, image.source)
     yield from _files(files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,12 +14,15 @@ from rich.markup import escape
 from embodied_iqa.base.progress import ProgressBars, track
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.cli.output import console, print_json, printable, table_of
+from embodied_iqa.data.frames.cameras import depth_topic_beside
 from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.survey import Times, TopicSurvey, survey
+from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
+_IMAGES: Final = (IMAGE_TYPE, COMPRESSED_TYPE)
 _STEP: Final = 1000
 """So many messages are read between two lines of progress."""
 
@@ -49,6 +53,7 @@ def info(arguments: argparse.Namespace) -> int:
 
 
 def _tree(reader: TrialReader, topics: list[TopicSurvey]) -> dict[str, Any]:
+    depth_of = _depth_of(reader)
     return {
         "recording": str(reader.path),
         "compression": reader.compression() or None,
@@ -64,11 +69,42 @@ def _tree(reader: TrialReader, topics: list[TopicSurvey]) -> dict[str, Any]:
                 "received": _times(one.received),
                 "stamps": None if one.stamps is None else _times(one.stamps),
                 "damaged": one.damaged,
+                "image": _image(one, depth_of),
             }
             for one in topics
         ],
         "not_read": [{"topic": name, "encoding": kind} for name, kind in sorted(reader.foreign.items())],
     }
+
+
+def _depth_of(reader: TrialReader) -> dict[str, str | None]:
+    """Return the topics of depth, each with the topic of colour in whose pixels it is by its name."""
+    found: dict[str, str | None] = dict.fromkeys(reader.depth_topics())
+    for topic in sorted(info.topic for info in reader.topics.values() if info.type_name in _IMAGES):
+        depth = depth_topic_beside(topic, found)
+        if depth is not None and topic not in found:
+            found[depth] = topic
+    return found
+
+
+def _image(one: TopicSurvey, depth_of: Mapping[str, str | None]) -> dict[str, Any] | None:
+    """Return what a topic of images holds; None for another."""
+    if not one.encoding:
+        return None
+    width_px, height_px = one.size_px or (None, None)
+    is_depth = one.info.topic in depth_of
+    found = {"encoding": one.encoding, "width_px": width_px, "height_px": height_px, "depth": is_depth}
+    return found | {"depth_of": depth_of.get(one.info.topic)}
+
+
+def _kind(one: TopicSurvey, image: Mapping[str, Any] | None) -> str:
+    """Return the type of a topic, with what its images are."""
+    if image is None:
+        return printable(one.info.type_name)
+    size = "" if image["width_px"] is None else f" {image['width_px']}x{image['height_px']}"
+    beside = f" of {image['depth_of']}" if image["depth_of"] else ""
+    depth = f", depth{beside}" if image["depth"] else ""
+    return printable(f"{one.info.type_name}, {image['encoding']}{size}{depth}")
 
 
 def _dataset(dataset: LeRobotDataset) -> dict[str, Any]:
@@ -165,11 +201,11 @@ def _print(recording: Path, tree: dict[str, Any], topics: list[TopicSurvey]) -> 
         *("topic", "type", "messages", "rate [Hz]", "longest gap [s]", "first stamp", "stamps"),
         right=("messages", "rate [Hz]", "longest gap [s]"),
     )
-    for one in topics:
+    for one, row in zip(topics, tree["topics"], strict=True):
         rate_hz, stamps = one.received.rate_hz, one.stamps
         table.add_row(
             escape(printable(one.info.topic)),
-            escape(printable(one.info.type_name)),
+            escape(_kind(one, row["image"])),
             str(one.info.messages),
             "-" if rate_hz is None else f"{rate_hz:.2f}",
             f"{one.received.gap_ns / SECOND_NS:.3f}" if one.received.count > 1 else "-",

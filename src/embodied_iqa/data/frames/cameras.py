@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError
@@ -16,10 +16,19 @@ DRIVERS: Final = {
     "camera_ros": re.compile(r"(/\w+)?/camera/image_raw(/compressed)?", re.ASCII),
 }
 """Name of a driver to its image topics, in any namespace that it is started in."""
+_TRANSPORTS: Final = ("", "/compressedDepth", "/compressed")
+_BESIDE: Final = (
+    "{camera}/depth/image_raw",  # of this package
+    "{driver}/aligned_depth_to_color/image_raw",  # realsense-ros
+    "{driver}/depth_to_rgb/image_raw",  # Azure Kinect
+    "{driver}/depth_registered/image_raw",  # OpenNI, Astra
+)
+"""Depth in the pixels of the images ``{camera}/image_raw``, where ``{camera}`` is ``{driver}/NAME``."""
+_OPTION: Final = "--topic"
 _EXAMPLE: Final = "such as top=/camera/camera/color/image_raw or top=realsense-ros"
 
 
-def parse_topics(words: Sequence[str]) -> dict[View, str]:
+def parse_topics(words: Sequence[str], option: str = _OPTION) -> dict[View, str]:
     """Return the topics, or names of drivers, of ``VIEW=TOPIC`` by their cameras, in this order.
 
     The topic may be empty: the frames of a video have no other.
@@ -31,11 +40,13 @@ def parse_topics(words: Sequence[str]) -> dict[View, str]:
     for word in words:
         view, separator, topic = word.partition("=")
         if not separator:
-            raise UsageError("wrong --topic", expected=_EXAMPLE, got=word)
+            raise UsageError(
+                f"wrong {option}", expected=_EXAMPLE if option == _OPTION else "VIEW=TOPIC", got=word
+            )
         found[parse_view(view)] = topic
     named = [topic for topic in found.values() if topic not in DRIVERS]  # two cameras may be of one driver
     if len(found) < len(words) or len(set(named)) < len(named):
-        raise UsageError("--topic names a camera or topic twice", got=", ".join(words))
+        raise UsageError(f"{option} names a camera or topic twice", got=", ".join(words))
     return found
 
 
@@ -79,6 +90,19 @@ def cameras_of(
                 f"{frames.path} has no images of this camera", got=str(view), available=ordered_views(named)
             )
     return {named[view]: view for view in views or ordered_views(named)}
+
+
+def depth_topic_beside(topic: str, depths: Collection[str]) -> str | None:
+    """Return the topic of depth in the pixels of an image topic, by its name; None without one.
+
+    Args:
+        topic: Of the images.
+        depths: Topics of depth; a raw one comes before its compressed copy.
+    """
+    camera = topic.removesuffix("/compressed").rpartition("/")[0]
+    names = [name.format(camera=camera, driver=camera.rpartition("/")[0]) for name in _BESIDE]
+    found = [name + ending for name in names for ending in _TRANSPORTS]
+    return next((name for name in found if name in depths), None)
 
 
 def topics_of(frames: Frames, words: Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.data.frames.cameras import depth_topic_beside
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedMessage
@@ -31,7 +32,7 @@ class RecordingFrames:
     Attributes:
         path: As given.
         topics: Image topics of colour, with the number of their messages.
-        depth_topics: Those that hold depth, which are not read.
+        depth_topics: Those that hold depth, which is read beside images, see `depth_beside`.
         note: What ``ros2 bag`` compressed.
 
     Raises:
@@ -72,12 +73,12 @@ class RecordingFrames:
         return sum(self.topics[topic] for topic in chosen_topics(self.path, topics, self.topics))
 
     def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
-        """Iterate over the images; a topic of depth is one that cannot be read, and so is each damaged image.
+        """Iterate over the images; depth that is of no camera of colour cannot be read, nor a damaged image.
 
         Images of one topic and stamp are numbered from the second on.
         """
-        for topic in () if topics else self.depth_topics:
-            fault = f"topic {topic} holds depth, which is not read"
+        for topic in () if topics else self._lone_depths():
+            fault = f"topic {topic} holds depth, and is by its name of no camera of colour"
             yield UnreadableImage(topic, RecordingReadError(self.path, fault))
         wanted = chosen_topics(self.path, topics, self.topics)
         stamps: Counter[str] = Counter()
@@ -99,6 +100,16 @@ class RecordingFrames:
                 number = f"_{stamps[name]}" if stamps[name] > 1 else ""
                 title = f"{topic} {stamp_ns}"
                 yield StoredImage(name + number, title, topic, stamp_ns, recorded.image.rgb, task)
+
+    def _lone_depths(self) -> list[str]:
+        """Return the topics of depth that are of no camera, and no compressed copy of one that is."""
+        named = {depth_topic_beside(topic, self.depth_topics) for topic in self.topics}
+        beside = [depth for depth in named if depth is not None]
+        return [
+            topic
+            for topic in self.depth_topics
+            if not any(topic == depth or topic.startswith(f"{depth}/") for depth in beside)
+        ]
 
 
 def _sentence(reader: TrialReader, message: RecordedMessage) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,8 +11,14 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedMessage, TopicInfo
-from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
+from embodied_iqa.imaging.images.image_cdr import (
+    COMPRESSED_TYPE,
+    IMAGE_TYPE,
+    encoding_from_cdr,
+    stamp_from_cdr,
+)
 
+_IMAGES: Final = (IMAGE_TYPE, COMPRESSED_TYPE)
 _HEADERS: Final = ("std_msgs/Header", "std_msgs/msg/Header", "Header")
 
 
@@ -69,12 +76,16 @@ class TopicSurvey:
         received: Log times.
         stamps: Stamps of the headers; None for a type that does not begin with one.
         damaged: Messages whose stamp cannot be read.
+        encoding: Of the first whole image, or its format; empty for what holds no images.
+        size_px: Its width and height; None where its message does not say.
     """
 
     info: TopicInfo
     received: Times = field(default_factory=Times)
     stamps: Times | None = None
     damaged: int = 0
+    encoding: str = ""
+    size_px: tuple[int, int] | None = None
 
     def add(self, message: RecordedMessage) -> None:
         """Note the next message."""
@@ -85,6 +96,9 @@ class TopicSurvey:
             self.stamps.add(stamp_from_cdr(message.cdr))
         except InputError:
             self.damaged += 1
+        if not self.encoding and message.type_name in _IMAGES:
+            with suppress(InputError):  # the next one says it
+                self.encoding, self.size_px = encoding_from_cdr(message.cdr, message.type_name)
 
 
 def survey(reader: TrialReader, progress: Callable[[int, int], None]) -> list[TopicSurvey]:

@@ -159,7 +159,12 @@ def depth_mm_of(image: RawImage) -> NDArray[np.uint16]:
     pixels = image.pixels(encoding)
     if encoding.kind == "u2":
         return pixels.astype(np.uint16)
-    millimetres = np.rint(pixels.astype(np.float64) * 1e3)
+    return depth_mm_of_metres(pixels.astype(np.float64))
+
+
+def depth_mm_of_metres(metres: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """Return depth in mm; 0 where it is not finite, negative, or above 65.535 m."""
+    millimetres = np.rint(metres * 1e3)
     is_known = (millimetres > 0.0) & (millimetres <= np.iinfo(np.uint16).max)
     return np.where(is_known, millimetres, 0.0).astype(np.uint16)
 

@@ -18,6 +18,7 @@ IMAGE_TYPE = "sensor_msgs/msg/Image"
 COMPRESSED_TYPE = "sensor_msgs/msg/CompressedImage"
 
 _COMPRESSED = "embodied_iqa.imaging.images.compressed_image:rgb_of_file"
+_COMPRESSED_DEPTH = "embodied_iqa.imaging.images.compressed_image:depth_mm_of_file"
 _ENCAPSULATION = 4  # bytes before the message; alignment counts from here
 
 
@@ -110,14 +111,32 @@ def image_from_cdr(cdr: Buffer) -> StampedImage:
     return StampedImage(stamp_ns, frame_id, image.encoding, rgb_of(image))
 
 
-def depth_from_cdr(cdr: Buffer) -> tuple[int, NDArray[np.uint16]]:
-    """Return stamp (ns) and depth of an Image; ``(H, W)`` uint16 in mm, 0 where it is unknown.
+def depth_from_cdr(cdr: Buffer, type_name: str = IMAGE_TYPE) -> tuple[int, NDArray[np.uint16]]:
+    """Return stamp (ns) and depth of an Image or CompressedImage; ``(H, W)`` uint16 in mm, 0 for unknown.
 
     Raises:
         InputError: The bytes are damaged, or the encoding is not one of depth.
     """
+    if type_name == COMPRESSED_TYPE:
+        stamp_ns, _frame_id, form, data = _compressed_image(cdr)
+        depth_mm: NDArray[np.uint16] = load(_COMPRESSED_DEPTH)(form, bytes(data))
+        return stamp_ns, depth_mm
     stamp_ns, _frame_id, image = _raw_image(cdr)
     return stamp_ns, depth_mm_of(image)
+
+
+def encoding_from_cdr(cdr: Buffer, type_name: str) -> tuple[str, tuple[int, int] | None]:
+    """Return encoding, or format, of an Image or CompressedImage, and its width and height (px).
+
+    The size of a compressed image is None: its file says it.
+
+    Raises:
+        InputError: The bytes are damaged.
+    """
+    if type_name == COMPRESSED_TYPE:
+        return _compressed_image(cdr)[2], None
+    image = _raw_image(cdr)[2]
+    return image.encoding, (image.width_px, image.height_px)
 
 
 def compressed_from_cdr(cdr: Buffer) -> StampedImage:

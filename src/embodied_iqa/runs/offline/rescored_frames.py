@@ -47,12 +47,13 @@ _MOST_OPEN: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moment:
-    """Images of one instant: those of other cameras have the stamp of the first one."""
+    """Images of one instant: all have the stamp of the first camera, whenever they were taken."""
 
     number: int
     task: str
     stamp_ns: int
     images: Mapping[View, NDArray[np.uint8]]
+    taken_ns: Mapping[View, int]
 
     def frames(self, images: Mapping[View, NDArray[np.uint8]], plan: RescoringPlan) -> dict[View, Frame]:
         return {
@@ -146,6 +147,9 @@ class FrameRescorer:
             for run in self._runs.values():
                 run.output.discard()
             raise
+        finally:
+            for depth in self._plan.depths.values():
+                depth.close()
         if not self._runs:
             raise InputError(f"{self._frames.path} gives nothing to rescore", got="; ".join(self.remarks))
         return [(run.output.path, run.record(task, self._metadata)) for (task, _), run in self._runs.items()]
@@ -195,7 +199,8 @@ class FrameRescorer:
             if not task:
                 self._lost["left out: an image without a task"] += 1
                 continue
-            yield _Moment(number, task, stamp_ns, {one: newest[one][1] for one in (first, *others)})
+            images, taken_ns = ({one: newest[one][place] for one in (first, *others)} for place in (1, 0))
+            yield _Moment(number, task, stamp_ns, images, taken_ns)
             number += 1
 
     def _moment(self, moment: _Moment) -> None:
@@ -215,10 +220,24 @@ class FrameRescorer:
                 run.images += 1
                 self._judge(run, view, moment.stamp_ns, distorted[view])
             self._note(run, raw_answer, raw_chunk)
-            if spec is not None:
+            if spec is None:
+                self._keep_depth(run, moment)
+            else:
                 said = self._answer(moment, distorted, Source.DISTORTED)
                 asked = None if request is None else replace(request, source=Source.DISTORTED)
                 self._note(run, said, None if asked is None else self._decide(moment, asked, distorted))
+
+    def _keep_depth(self, run: _Run, moment: _Moment) -> None:
+        """Store the depth beside the recorded images; nobody distorts it, so that one copy is enough."""
+        for topic, depth in self._plan.depths.items():
+            view = self._plan.cameras[topic]
+            height_px, width_px = moment.images[view].shape[:2]
+            try:
+                depth_mm = depth.at(moment.taken_ns[view], (width_px, height_px))
+            except InputError as error:
+                self._lost[f"an image without depth: {error}"] += 1
+                continue
+            run.output.depth(view, moment.stamp_ns, depth_mm)
 
     def _note(self, run: _Run, said: AnswerRecord | None, chunk: ChunkRecord | None) -> None:
         if said is not None:

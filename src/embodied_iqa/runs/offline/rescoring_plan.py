@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.frames.dataset_states import DatasetStates
+from embodied_iqa.data.frames.depth_beside import DepthBeside
 from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import Intrinsics, View
@@ -33,6 +34,7 @@ class RescoringPlan:
         poses: ``T_base_camera`` ``(4, 4)`` (m) of cameras that stand still, where they are known.
         tasks: Instructions, each from a stamp on until the next one's; empty for ``task``.
         faults: Why a pose that is recorded is not used.
+        depths: Depth beside the images of a topic, where there is some.
     """
 
     cameras: Mapping[str, View]
@@ -43,6 +45,7 @@ class RescoringPlan:
     poses: Mapping[View, NDArray[np.float64]] = field(default_factory=dict)
     tasks: tuple[tuple[int, str], ...] = ()
     faults: tuple[str, ...] = ()
+    depths: Mapping[str, DepthBeside] = field(default_factory=dict)
 
     def task_of(self, image: StoredImage) -> str | None:
         """Return the instruction at an image: of all, of the list, or of the source."""

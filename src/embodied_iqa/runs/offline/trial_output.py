@@ -19,7 +19,7 @@ from embodied_iqa.data.recording.trial_record import AnswerRecord, ChunkRecord, 
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.imaging.images.frame import Frame, pinhole_lens
+from embodied_iqa.imaging.images.frame import Frame, View, pinhole_lens
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.world.protocols import ChunkStatus
 
@@ -78,6 +78,14 @@ class TrialOutput:
         self._writer.write(topic, image_to_cdr(rgb, stamp_ns, str(view)), stamp_ns)
         self._last_ns = max(self._last_ns, stamp_ns)
         self._images += 1
+
+    def depth(self, view: View, stamp_ns: int, depth_mm: NDArray[np.uint16]) -> None:
+        """Add the depth of an image, ``(H, W)`` in mm, on the topic that a live camera has for it."""
+        height, width = depth_mm.shape
+        size = {"height": height, "width": width, "step": 2 * width}
+        data = np.ascontiguousarray(depth_mm, "<u2").tobytes()
+        topic = f"/camera/{view}/depth/image_raw"
+        self._send_kind(topic, IMAGE_TYPE, stamp_ns, encoding="16UC1", data=data, **size)
 
     def verdict(self, record: VerdictRecord, mode: GateMode) -> None:
         """Add a verdict of the gate."""

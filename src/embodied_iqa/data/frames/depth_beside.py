@@ -1,0 +1,114 @@
+"""Depth beside the images of a recording: which topic belongs to which camera, and its images by stamp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.frames.cameras import depth_topic_beside
+from embodied_iqa.data.frames.recording_frames import RecordingFrames
+from embodied_iqa.data.recording.errors import RecordingReadError
+from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import depth_from_cdr, stamp_from_cdr
+from embodied_iqa.imaging.images.stored_images import Frames
+
+_GAP_NS: Final = SECOND_NS // 50
+"""Depth whose stamp is further away belongs to another image."""
+
+
+def depths_of(
+    frames: Frames, cameras: Mapping[str, View], named: Mapping[View, str] | None = None
+) -> dict[str, DepthBeside]:
+    """Return the depth beside each image topic that has some; only recordings have.
+
+    Args:
+        frames: The images.
+        cameras: Image topic to camera.
+        named: Topics of depth by camera; of others, see `depth_topic_beside`.
+
+    Raises:
+        InputError: A topic that is named is not one of depth, or a camera none that is read.
+    """
+    known = frames.depth_topics if isinstance(frames, RecordingFrames) else ()
+    for view, topic in (named or {}).items():
+        if view not in cameras.values():
+            raise InputError("depth of a camera that is not read", got=view, available=cameras.values())
+        if topic not in known:
+            raise InputError(f"{frames.path} has no such topic of depth", got=topic, available=known)
+    found = {}
+    for topic, view in cameras.items():
+        depth = (named or {}).get(view) or depth_topic_beside(topic, known)
+        if depth is not None:
+            found[topic] = DepthBeside(frames.path, depth)
+    return found
+
+
+class DepthBeside:
+    """Depth of one topic at stamps that rise, read in step with them: a moment of it is in memory.
+
+    Args:
+        path: The recording.
+        topic: The topic of depth.
+
+    Attributes:
+        topic: As given.
+    """
+
+    def __init__(self, path: Path, topic: str) -> None:
+        self.topic, self._path = topic, path
+        self._reader: TrialReader | None = None
+        self._near: dict[int, tuple[bytes, str]] = {}
+        self._newest_ns = -1
+
+    def at(self, stamp_ns: int, size_px: tuple[int, int]) -> NDArray[np.uint16]:
+        """Return the depth of an image: that with the nearest stamp, ``(H, W)`` uint16 in mm, 0 for unknown.
+
+        Args:
+            stamp_ns: Of the image; no earlier than that of the call before.
+            size_px: Width and height of the image, which depth in its pixels has too.
+
+        Raises:
+            InputError: There is none within 0.02 s, or it is damaged or of another size.
+        """
+        self._read_until(stamp_ns + _GAP_NS)
+        self._near = {at_ns: one for at_ns, one in self._near.items() if at_ns >= stamp_ns - _GAP_NS}
+        nearest_ns = min(self._near, key=lambda at_ns: abs(at_ns - stamp_ns), default=None)
+        if nearest_ns is None or abs(nearest_ns - stamp_ns) > _GAP_NS:
+            raise InputError(f"topic {self.topic} has no depth within {_GAP_NS / SECOND_NS:g} s of an image")
+        try:
+            _, depth_mm = depth_from_cdr(*self._near[nearest_ns])
+        except InputError as error:
+            raise RecordingReadError(self._path, f"topic {self.topic}: {error}") from error
+        height_px, width_px = depth_mm.shape
+        if (width_px, height_px) != size_px:
+            raise InputError(
+                f"topic {self.topic} is not aligned to its images",
+                expected=f"{size_px[0]}x{size_px[1]}",
+                got=f"{width_px}x{height_px}",
+            )
+        return depth_mm
+
+    def close(self) -> None:
+        """Close the recording; may be called twice."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def _read_until(self, stamp_ns: int) -> None:
+        if self._reader is None:
+            self._reader = TrialReader(self._path)
+            self._messages = self._reader.messages([self.topic])
+        while self._newest_ns < stamp_ns and (message := next(self._messages, None)) is not None:
+            try:
+                at_ns = stamp_from_cdr(message.cdr)
+            except InputError:
+                continue  # without a stamp it belongs to no image
+            self._newest_ns = at_ns  # not the highest: a wrong one would end reading for good
+            if at_ns >= stamp_ns - 2 * _GAP_NS:
+                self._near[at_ns] = message.cdr, message.type_name
