@@ -34,7 +34,7 @@ from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 
 FRAME_OPTIONS: Final = (
-    *("task", "tasks", "task_topic", "topic", "depth", "state", "arm"),
+    *("task", "tasks", "task_topic", "topic", "depth", "state", "arm", "action"),
     *("vlm", "vla", "distortion", "every", "schedule", "seed"),
 )
 """Options for images that are not a trial."""
@@ -69,6 +69,8 @@ def add_frame_options(parser: argparse.ArgumentParser) -> None:
     add_stored_options(add)
     depth = "topic of depth in the pixels of a camera (default: that of its driver); repeatable"
     add("--depth", action="append", metavar="VIEW=TOPIC", help=depth)
+    action = "of a data set: compare decisions with its actions, too; what these mean, such as tool-absolute"
+    add("--action", metavar="CONVENTION", help=action)
     add("--tasks", type=Path, metavar="FILE", help="task file: each task holds from its stamp to the next")
     add("--task-topic", metavar="TOPIC", help="topic of std_msgs/String with the instruction")
     add("--vlm", metavar="SUBJECT", help="the VLM that answers")

@@ -38,6 +38,7 @@ from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_results import SessionScores, score_session
+from embodied_iqa.runs.offline.recorded_actions import RecordedActions, described
 from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
@@ -47,7 +48,7 @@ from embodied_iqa.world.tasks.task_files import load_task_file
 
 _COLUMNS: Final = (
     *("task", "stamp_ns", "view", "distortion", "level", "verdict", "predicted", "cognition", "decision"),
-    *("answer", "reference_answer"),
+    *("answer", "reference_answer", "against_recorded_action", "reference_against_recorded_action"),
 )
 
 
@@ -65,6 +66,8 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
         total = frames.count(tuple(plan.cameras))
         records = rescorer.records(lambda done: bars.update("rescoring images", done, total))
     remarks = [*plan.faults, *rescorer.remarks]
+    if panel.actions is not None:
+        remarks.append(_stated(panel))
     if panel.judge is None:
         remarks.append("the gate judged nothing: no --calibration of these cameras")
     scores = [score_session(folder.name, record, remarks) for _, record in records]
@@ -76,6 +79,21 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
     write_text_whole(folder / "frames.csv", _table([record for _, record in records]))
     _report(arguments, whole, folder)
     return int(not any(_has_judgement(run) for _, record in records for run in record.runs))
+
+
+def _stated(panel: Panel) -> str:
+    """Return what the recorded actions are taken for."""
+    if panel.actions is None:
+        return ""
+    convention = panel.actions.convention
+    words = f"recorded actions are {convention.name}: {described(convention)}; a step of the data set"
+    rate_hz = None if panel.vla is None else panel.vla.info.rate_hz
+    at = (
+        f" ({panel.actions.rate_hz:g} Hz)"
+        if rate_hz is None
+        else f" ({panel.actions.rate_hz:g} of {rate_hz:g} Hz)"
+    )
+    return f"{words}{at} is a step of the policy"
 
 
 def _has_judgement(run: RunRecord) -> bool:
@@ -169,7 +187,19 @@ def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
     judge = None
     if arguments.calibration is not None:
         judge, _ = judge_of(graph.gate_node, arguments.calibration)
-    return Panel(*_subjects(arguments, graph), states, judge, graph.gate_node.judge)
+    actions = _actions(arguments, frames)
+    return Panel(*_subjects(arguments, graph), states, judge, graph.gate_node.judge, actions)
+
+
+def _actions(arguments: argparse.Namespace, frames: Frames) -> RecordedActions | None:
+    """Return what was done in a data set, where decisions are compared with it."""
+    if arguments.action is None:
+        return None
+    if not isinstance(frames, DatasetFrames):
+        raise UsageError("--action is of a LeRobot data set", got=f"{frames.kind} {frames.path}")
+    if arguments.vla is None:
+        raise UsageError("--action is compared with the decisions of a policy", expected="--vla")
+    return RecordedActions(frames.dataset, arguments.action)
 
 
 def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | DatasetStates | None:
@@ -206,6 +236,7 @@ def _row(record: TrialRecord, run: RunRecord, stamp_ns: int) -> dict[str, object
         answers=tuple(item for item in run.answers if item.stamp_ns == stamp_ns),
         chunks=tuple(item for item in run.chunks if item.stamp_ns == stamp_ns),
         verdicts=tuple(item for item in run.verdicts if item.stamp_ns == stamp_ns),
+        recorded=tuple(item for item in run.recorded or () if item.stamp_ns == stamp_ns),
     )
     (scores,) = score_trial(replace(record, runs=(moment,)), constants_of)
     verdict = moment.verdicts[0] if moment.verdicts else None
@@ -225,4 +256,7 @@ def _row(record: TrialRecord, run: RunRecord, stamp_ns: int) -> dict[str, object
         "answer": None if distorted is None else distorted.answer,
         "reference_answer": None if raw is None else raw.answer,
     }
+    if scores.recorded_action is not None:
+        found["against_recorded_action"] = scores.recorded_action.score
+        found["reference_against_recorded_action"] = scores.recorded_action.reference_score
     return {name: value for name, value in found.items() if value is not None}

@@ -160,6 +160,8 @@ class RunRecord:
         tool_path: ``(N, 4)`` float64 rows ``(stamp_s, x, y, z)`` of the tool, seconds since the start, m.
         executed: Sequences of the decisions that moved the arm; None where unknown, as in a recording.
         peak_contact_n: Highest force on table, wall or floor [N]; None where unknown.
+        recorded: What was done at the frames of decisions, of the images of a data set; None where nobody
+            asked.
     """
 
     index: int
@@ -179,6 +181,7 @@ class RunRecord:
     motions: tuple[MotionVerdict, ...] = ()
     executed: tuple[int, ...] | None = None
     peak_contact_n: float | None = None
+    recorded: tuple[ChunkRecord, ...] | None = None
 
     def level_at(self, stamp_ns: int, view: str = "") -> int:
         """Return the level of the distortion at a stamp, 0 (undistorted) to 5.

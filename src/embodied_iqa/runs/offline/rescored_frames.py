@@ -74,6 +74,7 @@ class _Run:
     answers: list[AnswerRecord] = field(default_factory=list)
     chunks: list[ChunkRecord] = field(default_factory=list)
     verdicts: list[VerdictRecord] = field(default_factory=list)
+    recorded: list[ChunkRecord] | None = None
     end_ns: int = 0
     images: int = 0
 
@@ -93,6 +94,7 @@ class _Run:
             chunks=tuple(self.chunks),
             verdicts=tuple(self.verdicts),
             tool_path=np.empty((0, 4)),
+            recorded=None if self.recorded is None else tuple(self.recorded),
         )
         return TrialRecord(task, 0, (run,), metadata)
 
@@ -208,6 +210,7 @@ class FrameRescorer:
         raw_answer = self._answer(moment, moment.images, Source.RAW)
         request = self._request(moment)
         raw_chunk = None if request is None else self._decide(moment, request, moment.images)
+        done = self._done(raw_chunk)
         for spec in (None, *self._plan.distortions):
             run = self._run(moment, spec)
             distorted = {
@@ -220,6 +223,8 @@ class FrameRescorer:
                 run.images += 1
                 self._judge(run, view, moment.stamp_ns, distorted[view])
             self._note(run, raw_answer, raw_chunk)
+            if run.recorded is not None and done is not None:
+                run.recorded.append(done)
             if spec is None:
                 self._keep_depth(run, moment)
             else:
@@ -283,6 +288,16 @@ class FrameRescorer:
             state.q_rad,
         )
 
+    def _done(self, chunk: ChunkRecord | None) -> ChunkRecord | None:
+        """Return what was done at a decision; None where it is not known or nobody asked."""
+        if self._panel.actions is None or chunk is None or not chunk.is_decision:
+            return None
+        try:
+            return self._panel.actions.beside(chunk)
+        except InputError as error:
+            self._lost[f"no recorded action: {error}"] += 1
+            return None
+
     def _decide(
         self, moment: _Moment, request: DecisionRequest, images: Mapping[View, NDArray[np.uint8]]
     ) -> ChunkRecord | None:
@@ -314,5 +329,6 @@ class FrameRescorer:
                 spec,
                 moment.stamp_ns,
                 None if judge is None else Gatekeeper(judge, rules),
+                recorded=None if self._panel.actions is None else [],
             )
         return self._runs[key]

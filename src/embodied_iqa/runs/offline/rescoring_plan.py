@@ -18,6 +18,7 @@ from embodied_iqa.imaging.images.frame import Intrinsics, View
 from embodied_iqa.imaging.images.stored_images import Frames, StoredImage
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import ImageJudge
+from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.protocols import Vla, Vlm
 
 
@@ -63,6 +64,7 @@ class Panel:
         vlm: None for none.
         vla: None for none.
         states: Of the robot; None where there are none, which refuses a VLA.
+        actions: What was done, as a second reference of the VLA; None for none.
         judge: Of the gate; None for no verdicts.
         gate: Rules of the gate.
     """
@@ -72,6 +74,7 @@ class Panel:
     states: RobotStates | DatasetStates | None
     judge: ImageJudge | None
     gate: GateOptions
+    actions: RecordedActions | None = None
 
 
 def check_panel(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,26 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedAction:
+    """Decisions against what was done in the data set, over all moments where that is known.
+
+    Attributes:
+        convention: What the actions mean: a name of `models.subjects.actions.table`; empty where none was
+            known.
+        moments: Decisions that were compared.
+        score: Mean of the decisions on the images of this run; None without one.
+        reference_score: Mean of the decisions on the undistorted images of the same moments; likewise.
+        position_error_mm: Mean distance from the points that were reached; likewise.
+    """
+
+    convention: str
+    moments: int
+    score: float | None
+    reference_score: float | None
+    position_error_mm: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
     """Score of the run against the reference run; None where unknown. See `models.scoring.execution`."""
 
@@ -140,6 +160,8 @@ class RunScores:
     gate: Gate
     frames: Frames
     latency_ms: Latency
+    recorded_action: RecordedAction | None = None
+    """None where nobody asked, and in older files."""
 
 
 def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, ...]:
@@ -161,6 +183,7 @@ def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, .
             gate=_gate(run),
             frames=_frames(run),
             latency_ms=_latency(run),
+            recorded_action=_recorded_action(run, constants),
         )
         for run in record.runs
     )
@@ -185,6 +208,8 @@ def as_json(scores: RunScores) -> dict[str, Any]:
     spec = scores.distortion
     if spec is not None:
         tree["distortion"]["name"] = entry(spec.id).name
+    if scores.recorded_action is None:
+        del tree["recorded_action"]
     tree["gate"]["pass"] = tree["gate"].pop("passed")
     return tree
 
@@ -231,6 +256,29 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
             for later, (_, chunk) in zip(scored[1:], pairs[1:], strict=True)
         ),
     )
+
+
+def _recorded_action(run: RunRecord, constants: Constants) -> RecordedAction | None:
+    if run.recorded is None:
+        return None
+    decided = {(chunk.sequence, chunk.source): chunk for chunk in run.chunks}
+    own = Source.RAW if run.distortion is None else Source.DISTORTED
+    of_own, of_raw, errors_mm = [], [], []
+    for done in run.recorded:
+        raw, seen = (decided.get((done.sequence, source)) for source in (Source.RAW, own))
+        scale = None if raw is None else _scale(constants, raw.subject, raw.subject_version)
+        if raw is None or seen is None or scale is None or scale.d_max_m is None:
+            continue
+        score, reference = (
+            score_decision(_executable(chunk), done.increments, scale.d_max_m, gripper=done.gripper)
+            for chunk in (seen, raw)
+        )
+        of_own.append(score.score)
+        of_raw.append(reference.score)
+        errors_mm.append(score.position_error_mm)
+    name = run.recorded[0].subject_version if run.recorded else ""
+    means = [fmean(values) if values else None for values in (of_own, of_raw, errors_mm)]
+    return RecordedAction(name, len(of_own), *means)
 
 
 def _scale(constants: Constants, subject: str, version: str) -> SubjectConstants | None:

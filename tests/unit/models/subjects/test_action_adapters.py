@@ -60,10 +60,11 @@ def in_their_words(poses: np.ndarray, states: np.ndarray, convention: ActionConv
     """Write tool poses in a policy's convention, from its definition alone."""
     rows = []
     for before, after, state in zip(poses[:-1], poses[1:], states, strict=True):
-        A, B = HALF_TURN @ before, HALF_TURN @ after
+        T = np.eye(4) if convention.frame is ActionFrame.OWN_BASE else HALF_TURN
+        A, B = T @ before, T @ after
         if convention.motion is Motion.ABSOLUTE:
             p, R = B[:3, 3], B[:3, :3]
-        elif convention.frame is ActionFrame.BASE:
+        elif convention.frame is not ActionFrame.TOOL:
             p, R = B[:3, 3] - A[:3, 3], B[:3, :3] @ A[:3, :3].T
         else:
             step = np.linalg.inv(before) @ after

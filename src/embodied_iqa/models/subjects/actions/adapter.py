@@ -128,7 +128,10 @@ def _increments(
         angles = _joint_angles(rows[:, :-1], convention, q)
         T = arm_of(convention.arm).forward(np.concatenate([q[None], angles]))
     else:
-        T = _cartesian_poses(rows[:, :-1], convention, T_BASE_LINK_BASE @ T_base_tool)
+        is_own = convention.frame is ActionFrame.OWN_BASE
+        T = _cartesian_poses(
+            rows[:, :-1], convention, T_base_tool if is_own else T_BASE_LINK_BASE @ T_base_tool
+        )
     states = _gripper_states(rows[:, -1], convention.gripper, gripper)
     return np.concatenate([increments_between(T), states[:, None]], axis=1)
 
@@ -142,7 +145,7 @@ def _joint_angles(values: Array, convention: ActionConvention, q_rad: Array) -> 
 
 
 def _cartesian_poses(values: Array, convention: ActionConvention, T_policy_tool: Array) -> Array:
-    """Return ``(K + 1, 4, 4)`` in the policy's base (REP-103: x forward, z up)."""
+    """Return ``(K + 1, 4, 4)`` in the base of ``T_policy_tool``: REP-103 (x forward, z up), or our own."""
     positions_m = values[:, :3] * convention.position_scale_m
     rotations = rotations_of(values[:, 3:] * _rotation_scale(convention), convention.rotation)
     poses = np.empty((len(values) + 1, 4, 4))

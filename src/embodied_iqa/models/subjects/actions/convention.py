@@ -36,6 +36,8 @@ class ActionFrame(StrEnum):
     """Displacement and rotation about the axes of the policy's base; the rotation is about the tool point."""
     TOOL = "tool"
     """Displacement and rotation about the axes of the tool before the step."""
+    OWN_BASE = "own base"
+    """As base, about the axes of this package's base frame, which is that of the UR controller."""
 
 
 class RotationForm(StrEnum):

@@ -59,6 +59,16 @@ _ur5 = partial(_joints, arm="ur5", joints=6, chunk_length=50, observation=Observ
 
 _ALL: Final = (
     OWN,
+    ActionConvention(
+        name="tool-absolute",
+        kind=ActionKind.CARTESIAN,
+        motion=Motion.ABSOLUTE,
+        frame=ActionFrame.OWN_BASE,
+        gripper=_OPEN_IS_ZERO,
+        chunk_length=0,
+        observation=ObservationForm.OWN,
+        source="data sets of `embodied-iqa recording export`: the pose of the tool that follows, in its base",
+    ),
     _bridge(
         name="openvla-bridge",
         statistics=StatisticsKind.PERCENTILES,

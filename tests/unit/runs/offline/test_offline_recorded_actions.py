@@ -1,0 +1,124 @@
+"""Recorded actions of a data set as a second reference: against worked values, and refused by name."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.cli import rescoring_frames
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.scoring.constants import SubjectConstants
+from embodied_iqa.runs.graph import session_results
+from embodied_iqa.runs.offline.recorded_actions import RecordedActions
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
+from lerobot_samples import LENGTHS, edit_info, pixels, write_dataset
+from trial_recording import PixelVla
+
+STEP_M, GRIPPER, SCALE_M = 0.01, 0.5, 0.1
+CLEAN = {pixels(episode, step).tobytes() for episode, length in enumerate(LENGTHS) for step in range(length)}
+
+
+class Follows(PixelVla):
+    """Does for two steps what was recorded; on other images it moves three times as far."""
+
+    def __init__(self) -> None:
+        super().__init__((View.TOP,))
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        far = 1 if observation.frames[View.TOP].rgb.tobytes() in CLEAN else 3
+        rows = np.zeros((2, 7))
+        rows[:, 0], rows[:, 6] = far * STEP_M, GRIPPER
+        return ActionChunk(ChunkStatus.ACT, rows, "along x")
+
+
+def write_moving(folder: Path) -> Path:
+    """A data set whose tool moves along x; an action is the state of the next step."""
+    write_dataset(folder)
+    for path in sorted(folder.glob("data/*/*.parquet")):
+        table = pq.read_table(path)
+        for key, ahead in (("observation.state", 0), ("action", 1)):
+            rows = [
+                [STEP_M * (step + ahead), 0.0, 0.0, 0.0, 0.0, 0.0, GRIPPER]
+                for step in table["frame_index"].to_pylist()
+            ]
+            place = table.column_names.index(key)
+            table = table.set_column(place, key, pa.array(rows, pa.list_(pa.float64(), 7)))
+        pq.write_table(table, path)
+    info = json.loads((folder / "meta/info.json").read_text())
+    for key in ("observation.state", "action"):
+        info["features"][key] = {"dtype": "float64", "shape": [7], "names": None}
+    edit_info(folder, features=info["features"])
+    return folder
+
+
+def rescore(folder: Path, out: Path, *words: str) -> int:
+    states = ["--state", "tool=observation.state:0", "--state", "gripper=observation.state:6"]
+    asked = ["--vla", "p", "--distortion", "10:3", "--every", "0", "--out", str(out)]
+    return main(["rescore", str(folder), *asked, *states, *words])
+
+
+@pytest.fixture(autouse=True)
+def _policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    constants = SubjectConstants("pixel-vla", "1", "for this test", 1, d_max_m=SCALE_M)
+    for module in (rescoring_frames, session_results):
+        monkeypatch.setattr(module, "constants_of", lambda _name, _version: constants)
+    monkeypatch.setattr(rescoring_frames, "parse_vla", str)
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Follows())
+
+
+def test_decisions_are_compared_with_what_was_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = write_moving(tmp_path / "set"), tmp_path / "out"
+    assert rescore(folder, out, "--action", "tool-absolute") == 0
+    runs = json.loads((out / "scores.json").read_text())["runs"]
+    for run in runs:
+        found = run["recorded_action"]
+        distorted = run["distortion"] is not None
+        # two steps of 0.03 m instead of 0.01 m: 0.04 m of 0.1 m; rotation and gripper agree
+        assert found["score"] == pytest.approx((0.6 + 1 + 1) / 3 if distorted else 1.0)
+        assert found["reference_score"] == pytest.approx(1.0)
+        assert found["position_error_mm"] == pytest.approx(40.0 if distorted else 0.0, abs=1e-6)
+        assert found["convention"] == "tool-absolute"
+        of_task = LENGTHS[:1] if run["task"] == "pick up the cube" else LENGTHS[1:]
+        assert found["moments"] == sum(length - 1 for length in of_task)
+    with (out / "frames.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["level"] == "3"]
+    given = [float(row["against_recorded_action"]) for row in rows if row["against_recorded_action"]]
+    assert len(rows) - len(given) == len(LENGTHS), "the last step of an episode has no second action"
+    assert given == pytest.approx([2.6 / 3] * len(given))
+    said = capsys.readouterr().out
+    assert "3 x no recorded action: the episode ends before 2 actions" in said
+    assert "recorded actions are tool-absolute: tool pose, absolute, axes of own base, rotvec" in said
+    assert main(["report", str(out)]) == 0
+    assert "Against the recorded action" in next(out.rglob("*.html")).read_text()
+
+
+def test_nobody_asked_is_not_null(tmp_path: Path) -> None:
+    assert rescore(write_moving(tmp_path / "set"), tmp_path / "out") == 0
+    runs = json.loads((tmp_path / "out/scores.json").read_text())["runs"]
+    assert all("recorded_action" not in run for run in runs)
+
+
+def test_what_is_no_such_action_is_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_dataset(tmp_path / "set")
+    dataset = LeRobotDataset(folder)
+    with pytest.raises(InputError, match=r"not pi0-base; expected '?7 numbers: 6 joints of ur5, absolute"):
+        RecordedActions(dataset, "pi0-base")
+    with pytest.raises(UsageError, match="unknown action convention; got 'absolute'"):
+        RecordedActions(dataset, "absolute")
+    moving = LeRobotDataset(write_moving(tmp_path / "moving"))
+    words = ("--action", "tool-absolute", "--distortion", "10:3", "--out", str(tmp_path / "out"))
+    assert main(["rescore", str(moving.path), "--vlm", "p", *words]) == 2
+    assert "--action is compared with the decisions of a policy" in capsys.readouterr().err
