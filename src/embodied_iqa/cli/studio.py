@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import INSTALL_ALL, importing
-from embodied_iqa.data.frames.video_frames import is_video
-from embodied_iqa.data.lerobot.info import INFO_FILE
-from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.models.subjects.wire.tokens import token_from
 
 _LAST_PORT = 65535
@@ -24,8 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "folders",
         type=Path,
         nargs="*",
-        metavar="DB|RUN|FOLDER",
-        help="databases, runs, experiments, or folders that hold some (default: runs, else this folder)",
+        metavar="DB|RUN|IMAGES|FOLDER",
+        help="databases, runs, experiments, recordings, data sets, videos, images, or folders that hold some "
+        "(default: runs, else this folder)",
     )
     add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
     add("--port", type=int, default=8600, metavar="N", help="TCP port, 0 for any free one (default 8600)")
@@ -50,7 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("wrong --port", expected=f"0 to {_LAST_PORT}", got=arguments.port)
     if arguments.gate_token_env and not arguments.gate:
         raise UsageError("--gate-token-env needs --gate")
-    _refuse_images(arguments.folders)
     with importing("the studio", INSTALL_ALL):
         from embodied_iqa.pages.studio import server
         from embodied_iqa.pages.studio.kit.context import Studio
@@ -72,18 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
         shown.gate = gate_of(arguments.gate, token_from(arguments.gate_token_env))
     server.serve(shown, arguments.host, arguments.port, _say)
     return 0
-
-
-def _refuse_images(folders: Sequence[Path]) -> None:
-    """Refuse recordings, data sets and videos that are no run: nothing of them would be shown."""
-    for one in folders:
-        is_stored = is_recording(one) or is_video(one) or (one / INFO_FILE).is_file()
-        if is_stored and not (one / "trial.mcap").is_file():
-            raise UsageError(
-                "the studio shows databases and runs",
-                expected="what `embodied-iqa rescore` or `build --from-bag` makes of it",
-                got=str(one),
-            )
 
 
 def _say(url: str) -> None:

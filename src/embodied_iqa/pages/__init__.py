@@ -13,7 +13,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `reports.manipulation`: the report of planners in the simulated cell
 - `reports`: which report a folder of stored results has
 - `studio.kit`: what all pages of the studio share: sources, rendering, security
-- `studio.browse`: pages of a database: its pairs, one pair, images
+- `studio.browse`: pages of a database: its pairs, one pair, images; and of stored images
 - `studio.boards`: leaderboards of databases and experiments
 - `studio.watch`: pages of a run: its overview, the player of its recording
 - `studio.people`: pages on which people work: annotate, verify, judge, the journal of edits

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.pages.studio.boards import board_page
-from embodied_iqa.pages.studio.browse import images_page, pair_page, table_page
+from embodied_iqa.pages.studio.browse import images_page, pair_page, stored_page, table_page
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.security import Address, App, Guard
 from embodied_iqa.pages.studio.kit.sources import NotFoundError
@@ -30,7 +30,7 @@ from embodied_iqa.pages.studio.people import (
 )
 from embodied_iqa.pages.studio.watch import gate_page, live_page, run_page
 
-_LOOK: Final = (table_page, pair_page, images_page, board_page, run_page, live_page, gate_page)
+_LOOK: Final = (table_page, pair_page, images_page, stored_page, board_page, run_page, live_page, gate_page)
 _WORK: Final = (person, annotate_page, verify_page, spot_page, agreement_page, edits_page, judge_page)
 PAGES: Final[tuple[ModuleType, ...]] = (*_LOOK, *_WORK)
 """Modules with pages behind the first one, each with ``routes(studio) -> list[Route]``."""
@@ -47,8 +47,11 @@ def create_app(studio: Studio, address: Address) -> App:
     routes = [route for module in PAGES for route in module.routes(studio)]
 
     def home(request: Request) -> Response:
-        """Return the first page: all databases, runs and experiments."""
-        return studio.page(request, "studio_home.html.j2", sources=studio.sources.all())
+        """Return the first page: all databases, runs, experiments and images, and what cannot be read."""
+        sources = studio.sources.all()
+        return studio.page(
+            request, "studio_home.html.j2", sources=sources, faults=stored_page.faults(studio, sources)
+        )
 
     def failed(request: Request, error: Exception) -> Response:
         return _failure(studio, request, error)

@@ -1,4 +1,4 @@
-"""The databases, runs and experiments that the studio shows, by the names of their addresses."""
+"""The databases, runs, experiments and images that the studio shows, by the names of their addresses."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError, UserError
 from embodied_iqa.data.database.store import is_database
+from embodied_iqa.data.frames.video_frames import is_video
+from embodied_iqa.data.lerobot.dataset import is_lerobot
+from embodied_iqa.data.recording.opening import RECORDING_SUFFIXES, is_recording
+from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 
 _RECORDING: Final = "trial.mcap"
 _EXPERIMENT: Final = "experiment.json"
 _BENCHMARK: Final = ("benchmark.json", "plan.json")
 _MOST_ENTRIES: Final = 2_000
 """Entries of a folder that are looked at."""
+_BAG: Final = "metadata.yaml"
+"""In a folder of ``ros2 bag``."""
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -26,22 +32,24 @@ class NotFoundError(UserError):
 
 
 class SourceKind(StrEnum):
-    """What a folder holds."""
+    """What a folder or file holds."""
 
     DATABASE = "database"
     RUN = "run"
     EXPERIMENT = "experiment"
     BENCHMARK = "benchmark"
+    IMAGES = "images"
+    """A recording of somebody, a data set, a video, a folder of images."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder that the studio shows.
+    """A folder, or a file of images, that the studio shows.
 
     Attributes:
         name: In addresses; unique.
         kind: What it holds.
-        path: The folder.
+        path: The folder or file.
     """
 
     name: str
@@ -53,18 +61,17 @@ class Sources:
     """The sources below the folders of the command line; new ones are found while the studio runs.
 
     Args:
-        folders: Databases, runs, experiments, or folders that hold some.
+        folders: Databases, runs, experiments, stored images, or folders that hold some.
 
     Raises:
-        InputError: A folder does not exist.
+        InputError: A folder does not exist, or a file is neither a recording nor a video.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
         for folder in folders:
-            if not folder.is_dir():
-                raise InputError(
-                    f"{folder} is not a folder", expected="a database, a run, or a folder of them"
-                )
+            if not folder.is_dir() and not (folder.is_file() and _holds_images(folder)):
+                expected = "a database, a run, a recording, a data set, a video, or a folder of them"
+                raise InputError(f"{folder} is not a folder", expected=expected)
         self._folders = tuple(folder.resolve() for folder in folders)
         self._known: dict[Path, Source] = {}
 
@@ -84,7 +91,7 @@ class Sources:
             NotFoundError: There is none of this name.
         """
         for source in (*self._known.values(), *self.all()):
-            if source.name == name and source.kind is kind and source.path.is_dir():
+            if source.name == name and source.kind is kind and source.path.exists():
                 return source
         names = [source.name for source in self.all() if source.kind is kind]
         raise NotFoundError(f"no such {kind}", got=name, available=names)
@@ -118,9 +125,43 @@ def _sources_in(folders: Iterable[Path]) -> Iterator[tuple[Path, SourceKind]]:
         kind = kind_of(folder)
         if kind is SourceKind.RUN and not (folder / _RECORDING).is_file() and not _is_session(folder):
             kind = None
-        for path in [folder] if kind else _folders(folder):
-            if found := kind or kind_of(path):
-                yield path, found
+        if kind is not None:
+            yield folder, kind
+        elif _is_whole(folder):
+            yield folder, SourceKind.IMAGES
+        else:
+            yield from _sources_below(folder)
+
+
+def _sources_below(folder: Path) -> Iterator[tuple[Path, SourceKind]]:
+    """Yield the sources directly below a folder, and the folder itself where images are directly in it."""
+    entries = _entries(folder)
+    if _has_images(entries):
+        yield folder, SourceKind.IMAGES
+    for path in entries:
+        if kind := kind_of(path) if path.is_dir() else None:
+            yield path, kind
+        elif _holds_images(path):
+            yield path, SourceKind.IMAGES
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether this is one recording, data set or video, not a folder that may hold others."""
+    return path.is_file() or is_lerobot(path) or (path / _BAG).is_file()
+
+
+def _holds_images(path: Path) -> bool:
+    """Return whether stored images are here, by names alone: what is damaged is listed with its reason."""
+    try:
+        if path.is_file():
+            return path.name.endswith(RECORDING_SUFFIXES) or is_video(path)
+        return _is_whole(path) or is_recording(path) or _has_images(_entries(path))
+    except OSError:
+        return False
+
+
+def _has_images(entries: Iterable[Path]) -> bool:
+    return any(entry.suffix.lower() in IMAGE_SUFFIXES and entry.is_file() for entry in entries)
 
 
 def _is_session(folder: Path) -> bool:
@@ -129,7 +170,11 @@ def _is_session(folder: Path) -> bool:
 
 
 def _folders(path: Path) -> list[Path]:
+    return [child for child in _entries(path) if child.is_dir()]
+
+
+def _entries(path: Path) -> list[Path]:
     try:
-        return sorted(child for child in islice(path.iterdir(), _MOST_ENTRIES) if child.is_dir())
+        return sorted(islice(path.iterdir(), _MOST_ENTRIES))
     except OSError:
         return []
