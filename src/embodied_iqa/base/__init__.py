@@ -6,6 +6,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `units`: constants of units: nanoseconds per second
 - `clock`: time as an argument: a monotonic clock and the waits that it limits
 - `deadline`: ends the process in time, also where native code never returns
+- `termination`: SIGTERM like Ctrl-C, for commands that have something to undo
 - `lazy`: imports on first use: commands, back ends, optional libraries
 - `pins`: reads pinned requirements
 - `resources`: finds configuration, requirements and the source checkout

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError
@@ -98,10 +99,20 @@ def check(arguments: argparse.Namespace) -> int:
             print(f"embodied-iqa: {error}", file=sys.stderr)
         if not errors:
             print(f"{arguments.file}: {len(found)} images, {tasks} tasks")
-            bags = [item.path for item in found if item.stamp_ns is not None]
-            source = ("--from-bag", arguments.file.parent / bags[0]) if bags else ("--from-folder", "DIR")
-            next_command("build", *source, "--tasks", arguments.file, *_repeated(arguments), "--out", "DB")
+            _next(arguments, list(dict.fromkeys(item.path for item in found if item.stamp_ns is not None)))
     return 1 if errors else 0
+
+
+def _next(arguments: argparse.Namespace, bags: Sequence[PurePosixPath]) -> None:
+    """Print the builds of the file: of each recording, whose databases can be merged, or of photographs."""
+    words = ("--tasks", arguments.file, *_repeated(arguments))
+    if not bags:
+        next_command("build", "--from-folder", "DIR", *words, "--out", "DB")
+    for number, bag in enumerate(bags, start=1):
+        out = "DB" if len(bags) == 1 else f"DB{number}"
+        next_command("build", "--from-bag", arguments.file.parent / bag, *words, "--out", out)
+    if len(bags) > 1:
+        next_command("db", "merge", "DB1", "DB2", "--out", "DB")
 
 
 def _repeated(arguments: argparse.Namespace) -> list[str]:

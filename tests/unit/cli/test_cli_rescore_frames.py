@@ -11,12 +11,15 @@ import pytest
 
 from embodied_iqa.arm.robot.foreign.options import JOINTS
 from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.geometry import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
 from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.distortions import DistortionSpec
@@ -26,9 +29,11 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
+from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline import rescored_frames
-from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
+from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan, check_panel
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from lerobot_samples import TASKS, TOP, WRIST, Layout, write_dataset
 from trial_recording import PixelVla, PixelVlm, image, type_store
 
@@ -48,6 +53,19 @@ def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rescoring_frames, "parse_vla", str)
     monkeypatch.setattr(rescoring_frames, "make_vlm", lambda _name, _options: PixelVlm())
     monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: PixelVla((View.TOP,)))
+
+
+def test_joints_of_every_policy_are_needed(tmp_path: Path) -> None:
+    """Also of one that is asked only where the first is held."""
+    info = SubjectInfo("a or b", "1", "both", (View.TOP,))
+    parts = (replace(info, name="a"), replace(info, name="b", joints_of="ur5e"))
+    policy = PixelVla((View.TOP,))
+    policy.info = replace(info, parts=parts)
+    frames = open_frames(write_bag(tmp_path / "bag.mcap", states=True))
+    plan = RescoringPlan({COLOUR: View.TOP}, TASK, (), 0.0)
+    states = RobotStates(frames.path, StateTopics(tool="/tcp", gripper="/grip"))
+    with pytest.raises(UsageError, match="b commands joints, which are not known"):
+        check_panel(frames, plan, Panel(None, policy, states, None, GateOptions()))
 
 
 def write_bag(path: Path, *, states: bool = False) -> Path:

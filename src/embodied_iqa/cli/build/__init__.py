@@ -15,6 +15,7 @@ from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 __all__ = ["EMBEDDED", "configure", "run"]
 
+DEFAULT_SIZE: Final = "480x360"
 EMBEDDED: Final = "embedded"
 """Name of all subjects that need no server."""
 
@@ -37,9 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--cell-cameras", action="store_true", help=cell)
     add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")
     add("--views", default="", metavar="VIEWS", help="cameras of the references (default wrist,top,side)")
-    add("--size", default="480x360", metavar="WxH", help="of simulated images (default 480x360)")
+    add("--size", metavar="WxH", help=f"of simulated images (default {DEFAULT_SIZE})")
     models = [str(model) for model in CameraModel]
-    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of simulated images")
+    model = f"of simulated images (default {DEFAULT_MODEL})"
+    add("--camera-model", choices=models, help=model)
     levels = "of each distortion: one at random (default), or all five"
     add("--levels", choices=["one", "all"], default="one", help=levels)
     add_plan_options(parser, BuildOptions, "steps", "retry", steps="STEPS")

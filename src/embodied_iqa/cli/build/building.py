@@ -6,7 +6,7 @@ import argparse
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.build import EMBEDDED
+from embodied_iqa.cli.build import DEFAULT_SIZE, EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
@@ -33,7 +33,7 @@ from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, sin
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.world.libero.suites import CAMERAS
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
-from embodied_iqa.world.simulation.camera import CameraModel
+from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,6 +78,7 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     views = tuple(parse_view(word) for word in arguments.views.split(",") if word)
     if arguments.cell_cameras and arguments.from_folder is None:
         raise UsageError("--cell-cameras needs --from-folder")
+    _refuse_simulated_options(arguments)
     if arguments.from_bag is not None:
         if views:
             raise UsageError(
@@ -96,12 +97,24 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
         return FolderSource(arguments.from_folder, arguments.tasks, view, arguments.cell_cameras)
     if arguments.tasks is not None:
         raise UsageError("--tasks needs --from-folder or --from-bag")
-    width, times, height = arguments.size.partition("x")
+    return _simulated(arguments, views)
+
+
+def _refuse_simulated_options(arguments: argparse.Namespace) -> None:
+    """Refuse options of simulated images where others are taken."""
+    others = (arguments.from_bag, arguments.from_folder, arguments.world)
+    for option in ("size", "camera_model"):
+        if getattr(arguments, option) is not None and any(one is not None for one in others):
+            raise UsageError(f"--{option.replace('_', '-')} is of simulated images")
+
+
+def _simulated(arguments: argparse.Namespace, views: tuple[View, ...]) -> SimulationSource:
+    size = arguments.size or DEFAULT_SIZE
+    width, times, height = size.partition("x")
     if not (times and width.isdecimal() and height.isdecimal()):
-        raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
-    return SimulationSource(
-        arguments.seed, int(width), int(height), views or CELL_VIEWS, CameraModel(arguments.camera_model)
-    )
+        raise UsageError("wrong --size", expected="such as 480x360", got=size)
+    model = CameraModel(arguments.camera_model or DEFAULT_MODEL)
+    return SimulationSource(arguments.seed, int(width), int(height), views or CELL_VIEWS, model)
 
 
 def _stored(arguments: argparse.Namespace) -> ReferenceSource:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.termination import terminable
 from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
 from embodied_iqa.data.frames.cameras import DRIVERS
 from embodied_iqa.imaging.images.frame import View, parse_view
@@ -58,7 +59,8 @@ def live_folder(arguments: argparse.Namespace, topics: Mapping[View, str]) -> It
         UserError: No camera, or one gives no image.
     """
     plan = read_plan(LivePlan, arguments)
-    with tempfile.TemporaryDirectory(prefix="embodied-iqa-live-") as name, ProgressBars() as bars:
+    place = tempfile.TemporaryDirectory(prefix="embodied-iqa-live-")
+    with terminable(), place as name, ProgressBars() as bars:  # nothing else would remove it at SIGTERM
         folder = Path(name)
 
         def show(seconds: float, images: Mapping[View, int]) -> None:

@@ -85,7 +85,7 @@ class VideoFrames:
                 name = f"frame_{number:06d}"
                 number += 1
                 if isinstance(found, InputError):
-                    yield UnreadableImage(f"{self.path} {name}", found)
+                    yield UnreadableImage(f"{self.path} {name}", found, name)
                     continue
                 time_ns = None if found.time is None else round(found.time * SECOND_NS)
                 if first_ns is None:

@@ -45,7 +45,12 @@ class DatasetImage:
     @property
     def name(self) -> str:
         """Camera, episode and step as a path without a suffix."""
-        return f"{self.key}/episode_{self.step.episode:06d}/frame_{self.step.index:06d}"
+        return image_name(self.key, self.step)
+
+
+def image_name(key: str, step: Step) -> str:
+    """Return camera, episode and step as a path without a suffix."""
+    return f"{key}/episode_{step.episode:06d}/frame_{step.index:06d}"
 
 
 def is_lerobot(path: Path) -> bool:
@@ -190,12 +195,12 @@ class LeRobotDataset:
         try:
             rgb = self._decoded(camera, step, cell, place)
         except InputError as error:
-            return UnreadableImage(place, error)
+            return UnreadableImage(place, error, image_name(camera.key, step))
         height_px, width_px = rgb.shape[:2]
         if (width_px, height_px) != (camera.width_px, camera.height_px):
             size, got = f"{camera.width_px}x{camera.height_px}", f"{width_px}x{height_px}"
             wrong = InputError(f"the image of {place} has another size", expected=size, got=got)
-            return UnreadableImage(place, wrong)
+            return UnreadableImage(place, wrong, image_name(camera.key, step))
         return DatasetImage(step, camera.key, rgb)
 
     def _decoded(self, camera: DatasetCamera, step: Step, cell: Any, place: str) -> NDArray[np.uint8]:

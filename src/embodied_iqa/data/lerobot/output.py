@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, first_line
+from embodied_iqa.base.locks import take_lock
 from embodied_iqa.data.lerobot.info import INFO_FILE, DatasetCamera
 from embodied_iqa.data.lerobot.statistics import ImageCounts, as_numbers, joined, statistics_of
 from embodied_iqa.data.lerobot.video_output import VideoCodec, VideoFile, feature_of_video
@@ -96,16 +98,37 @@ class DatasetOutput:
             InputError: The folder cannot be written.
         """
         try:
-            shutil.rmtree(self._root, ignore_errors=True)  # of one that was killed
-            self._root.mkdir(parents=True)
-            yield
-            self._root.rename(self._place)
+            with self._alone():
+                try:
+                    yield
+                    self._root.rename(self._place)
+                except BaseException:
+                    shutil.rmtree(self._root, ignore_errors=True)
+                    raise
         except BaseException as error:
-            shutil.rmtree(self._root, ignore_errors=True)
             if isinstance(error, OSError | pa.ArrowException):
                 reason = error.strerror if isinstance(error, OSError) else None
                 raise InputError(f"cannot write {self._out}: {reason or first_line(error)}") from None
             raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes from the unfinished folder in the block; what a killed one left is removed.
+
+        Raises:
+            InputError: Another process writes this data set.
+        """
+        self._root.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with suppress(OSError):  # a file system without locks
+                if not take_lock(folder):
+                    raise InputError(f"another process writes {self._out}")
+            for entry in self._root.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+            yield
+        finally:
+            os.close(folder)
 
     @contextmanager
     def file(self, number: int, schema: pa.Schema) -> Iterator[DataFileOutput]:

@@ -83,9 +83,9 @@ def export_trials(
     """Write the runs of trials as episodes, with the undistorted images of all their cameras.
 
     A state is the measured pose of the tool in the base frame (m, rotation vector in rad), the gripper, 0
-    open to 1 closed, and the six joints (rad), as far as the first recording has them; an action is the state
-    of the next step. A run without images or with another camera, or whose state is not known all the time,
-    is left out.
+    open to 1 closed, and the six joints (rad), as far as the first recording with images has them; an action
+    is the state of the next step. A run without images or with another camera, or whose state is not known
+    all the time, is left out.
 
     Args:
         recordings: Of trials.
@@ -106,19 +106,25 @@ class _Export:
         self._recordings, self._plan = recordings, plan
         self.report = TrialsReport()
         self._tasks: dict[str, int] = {}
-        trials = self._trials()
-        first = next(trials, None)
-        if first is None:
-            raise InputError("no recording of a trial", got="; ".join(self.report.left_out))
-        path, trial = first
-        with TrialReader(path) as reader:
-            self._views = ordered_views(filter(None, map(view_of_topic, reader.topics)))
-            self._cameras = _cameras(reader, self._views)
-        self._names = _names(path)
-        fps = plan.fps or _rate_hz(path, self._views[0], trial.runs[0])
+        fps = self._agree()
         self._period_ns = SECOND_NS / fps
         self.report.fps, self.report.state = fps, self._names
         self._output = DatasetOutput(out, self._cameras, fps, plan.codec)
+
+    def _agree(self) -> float:
+        """Take cameras, state and rate of the first recording that has images; return the rate [Hz]."""
+        for path, trial in self._trials():
+            try:
+                with TrialReader(path) as reader:
+                    self._views = ordered_views(filter(None, map(view_of_topic, reader.topics)))
+                    self._cameras = _cameras(reader, self._views)
+                fps = self._plan.fps or _rate_hz(path, self._views[0], trial.runs[0])
+            except InputError as error:
+                self.report.left_out.append(str(error))
+                continue
+            self._names = _names(path)
+            return fps
+        raise InputError("no recording of a trial with images", got="; ".join(self.report.left_out))
 
     def write(self, progress: Callable[[int], None]) -> None:
         self.report.left_out.clear()

@@ -47,10 +47,17 @@ class StoredImage:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableImage:
-    """What could not be read: an image, or several that share what is damaged."""
+    """What could not be read: an image, or several that share what is damaged.
+
+    Attributes:
+        what: What lists call it.
+        error: Why.
+        name: That the image would have, see `StoredImage.name`; empty where several are lost, or it has none.
+    """
 
     what: str
     error: InputError
+    name: str = ""
 
 
 class Frames(Protocol):

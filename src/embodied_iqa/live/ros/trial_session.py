@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,6 +9,7 @@ from pathlib import Path
 
 from embodied_iqa_msgs.action import RunTrial
 
+from embodied_iqa.base.termination import terminable
 from embodied_iqa.live.ros.conversion import spec_to_msg
 from embodied_iqa.live.ros.graph_processes import running_nodes
 from embodied_iqa.live.ros.trial_client import TrialClient, TrialProgress
@@ -51,7 +50,7 @@ def run_session(
     """
     remarks: list[str] = []
     with (
-        _terminable(),
+        terminable(),
         _graph(settings, run_folder) as check,
         TrialClient(check, person, wants_end, namespace=settings.namespace) as client,
     ):
@@ -62,24 +61,6 @@ def run_session(
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
     return remarks
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, so that no node is left running."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 @contextmanager

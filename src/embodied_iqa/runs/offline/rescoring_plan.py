@@ -97,7 +97,8 @@ def check_panel(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:
             f"{vla.info.name} needs the pose of the tool and the gripper, which are not known",
             expected="--state gripper=TOPIC and --state tool=TOPIC of a recording, or joints=TOPIC and --arm",
         )
-    if vla is not None and vla.info.joints_of and not known.joints:
-        raise UsageError(
-            f"{vla.info.name} commands joints, which are not known", expected="--state joints=TOPIC"
-        )
+    for info in () if vla is None or known.joints else (vla.info, *vla.info.parts):
+        if info.joints_of:
+            raise UsageError(
+                f"{info.name} commands joints, which are not known", expected="--state joints=TOPIC"
+            )

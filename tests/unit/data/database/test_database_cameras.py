@@ -72,6 +72,15 @@ def test_cells_cameras_are_of_photographs_only(tmp_path: Path) -> None:
     assert main(["build", "--out", str(tmp_path / "db"), "--cell-cameras"]) == 2
 
 
+@pytest.mark.parametrize("option", [("--size", "64x48"), ("--camera-model", "ideal")])
+@pytest.mark.parametrize("source", [("--from-folder", "x"), ("--from-bag", "x"), ("--world", "libero_goal")])
+def test_options_of_simulated_images_are_refused_for_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str], source: tuple[str, str]
+) -> None:
+    assert main(["build", "--out", str(tmp_path / "db"), *source, *option]) == 2
+    assert f"{option[0]} is of simulated images" in capsys.readouterr().err
+
+
 def _nan_pose(camera: Camera) -> Camera:
     return replace(camera, T_base_camera=(math.nan,) * 16)
 

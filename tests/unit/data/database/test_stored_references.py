@@ -88,7 +88,7 @@ def test_lost_images_of_a_data_set_cost_one_pass_over_it(
     monkeypatch.setattr(DatasetFrames, "images", counted)
     source = FramesSource(folder, Sampling({View.TOP: TOP}, every_s=0))
     for index in range(1, 4):
-        with pytest.raises(InputError, match="is missing"):
+        with pytest.raises(InputError, match=f"step {index} is missing"):
             source.read(index)
     for index in (0, 4, len(files) - 1):
         source.read(index)
@@ -177,6 +177,14 @@ def test_a_task_file_is_checked_against_the_recording(
     file.write_text(file.read_text().replace(rows[2], ""))
     assert main(["tasks", "check", str(file)]) == 0
     assert f"next: embodied-iqa build --from-bag {tmp_path}/bag.mcap" in capsys.readouterr().err
+    write_bag(tmp_path / "other.mcap")
+    file.write_text(file.read_text() + rows[0].replace("bag.mcap", "other.mcap"))
+    assert main(["tasks", "check", str(file)]) == 0
+    said = capsys.readouterr().err
+    for number, name in ((1, "bag.mcap"), (2, "other.mcap")):
+        words = f"next: embodied-iqa build --from-bag {tmp_path}/{name} --tasks {file} --out DB{number}"
+        assert words in said
+    assert "next: embodied-iqa db merge DB1 DB2 --out DB" in said
     assert main(["tasks", "check", str(file), "--topic", "top=/nose"]) == 1
     assert "/nose" in capsys.readouterr().err
     assert main(["tasks", "check", str(file), "--topic", "top=/nose", "--no-files"]) == 2
@@ -199,8 +207,6 @@ def test_the_next_command_works(
         capsys.readouterr()
     assert main(["rescore", "bag.mcap"]) == 1
     assert "for images of anybody: --task" in capsys.readouterr().err
-    assert main(["studio", "bag.mcap"]) == 2
-    assert "what `embodied-iqa rescore`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot.info import DatasetCamera
+from embodied_iqa.data.lerobot.output import DatasetOutput
 from embodied_iqa.data.lerobot.video_output import VideoFile
 from embodied_iqa.imaging.images.frame import View
 from trial_recording import NOISE, TASK, VIEWS, Recorder, image, stamp_ns, start_ns
@@ -120,6 +122,31 @@ def test_a_first_run_without_a_rate_asks_for_one(tmp_path: Path, capsys: pytest.
     assert "expected --fps" in error
     assert main([*words, "--fps", "15"]) == 1, "that run is left out"
     assert len(LeRobotDataset(tmp_path / "set").episodes) == 1
+
+
+def test_a_first_recording_without_images_does_not_end_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blind = write(tmp_path / "a.mcap", lost=tuple(range(FRAMES)))
+    words = ["recording", "export", str(blind), str(write(tmp_path / "b.mcap")), "--lerobot"]
+    assert main([*words, str(tmp_path / "set")]) == 1
+    dataset = LeRobotDataset(tmp_path / "set")
+    assert (dataset.info.fps, len(dataset.episodes)) == (15.0, 3), "two of b and the second run of a"
+    assert "a.mcap, run 0: fewer than two steps" in capsys.readouterr().err
+
+
+def test_two_exports_to_one_folder_do_not_remove_what_the_other_wrote(tmp_path: Path) -> None:
+    cameras = (DatasetCamera("observation.images.top", False, 4, 4),)
+    first, second = (DatasetOutput(tmp_path / "set", cameras, 10.0) for _ in range(2))
+    part = tmp_path / ".set.partial"
+    part.mkdir()
+    (part / "left.txt").write_text("by one that was killed")
+    with first.writing():
+        (part / "own.txt").write_text("mine")
+        with pytest.raises(InputError, match="another process writes"), second.writing():
+            pytest.fail("both write")
+    assert [one.name for one in (tmp_path / "set").iterdir()] == ["own.txt"]
+    assert not part.exists()
 
 
 def test_a_video_that_cannot_be_written_is_no_run_that_is_left_out(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import cv2
 import numpy as np
@@ -134,6 +137,33 @@ def test_the_command_calibrates_from_a_camera_that_opencv_opens(
     assert (camera["view"], camera["frames"], camera["width_px"]) == ("top", 40, 64)
     (made,) = load_calibrations(output)
     assert made.provenance == f"live, top={video}"
+
+
+def test_a_request_to_end_leaves_no_folder_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before every camera has given an image: as with Ctrl-C, nothing is calibrated."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    seen = list[Path]()
+
+    class Ended(Cameras):
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def next(self, wait_s: float) -> LiveImage | None:
+            seen.extend((tmp_path / "tmp").iterdir())
+            signal.raise_signal(signal.SIGTERM)
+            return super().next(wait_s)
+
+    monkeypatch.setattr(live_source, "_source", lambda *_: Ended(ManualClock(), both))
+    before = signal.getsignal(signal.SIGTERM)
+    output = str(tmp_path / "mine.yaml")
+    assert main(["gate", "calibrate", "--live", "--camera", "top=0", "--output", output]) == 130
+    assert seen
+    assert not list((tmp_path / "tmp").iterdir())
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.parametrize(

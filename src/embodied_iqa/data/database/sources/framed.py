@@ -160,7 +160,8 @@ class _Reading:
         self._topics = tuple(_cameras_of(self._frames, topics))
         self._images: Iterator[StoredImage | UnreadableImage] = iter(())
         self._names: set[str] | None = None  # of all that can be read, once all were passed
-        self._reason = f"{self._frames.path} has it no longer"
+        self._faults: dict[str, str] = {}
+        self._shared: dict[str, None] = {}  # reasons of parts in which several images are lost
 
     def find(self, name: str) -> NDArray[np.uint8]:
         """Return the pixels of an image.
@@ -175,13 +176,20 @@ class _Reading:
                     self._images = self._frames.images(self._topics)
                 while (image := next(self._images, None)) is not None:
                     if isinstance(image, UnreadableImage):
-                        self._reason = str(image.error)
+                        self._note(image)
                         continue
                     if image.name == name:
                         return image.rgb
                     passed.add(image.name)
             self._names = passed  # so that others that are lost cost no pass of their own
-        raise InputError(f"no image: {name}: {self._reason}")
+        reason = self._faults.get(name) or "; ".join(self._shared)
+        raise InputError(f"no image: {name}: {reason or f'{self._frames.path} has it no longer'}")
+
+    def _note(self, lost: UnreadableImage) -> None:
+        if lost.name:
+            self._faults[lost.name] = str(lost.error)
+        else:
+            self._shared[f"{lost.what}: {lost.error}"] = None
 
 
 @lru_cache(maxsize=_OPEN)
