@@ -1,23 +1,26 @@
 """A long recording of realsense-ros with depth: how fast it is read, and in how much memory it is rescored.
 
 The recording is generated: colour and depth of 640 x 480 px at 30 Hz and joint states at 120 Hz, in chunks as
-`ros2 bag` writes them; the mcap and rosbags libraries read the same file. Memory must not grow with length:
-all of it is rescored, and a quarter.
+`ros2 bag` writes them, split into parts; the mcap and rosbags libraries read the same files. Memory must not
+grow with length: all of it is rescored, and a quarter. With --folder the same command goes on where it was
+interrupted: parts that are whole and what was measured stay.
 
 python benchmarks/bench_foreign_bag.py --seconds 60 --json build/bench_foreign_bag.json
-python benchmarks/bench_foreign_bag.py --seconds 7200 --folder /data    # two hours, 270 GB
+python benchmarks/bench_foreign_bag.py --seconds 7200 --rounds 1 --folder two-hours    # 310 GiB
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -44,14 +47,16 @@ JOINTS = [
 ]
 DISTORTED_S = 20.0
 """A moment is judged so often, so that rescoring is reading most of the time."""
+MOST_S = 600
+"""Longest part of the recording."""
 
 
-def messages(types: TypeStore, seconds: float) -> Iterator[tuple[str, str, int, bytes]]:
-    """Yield topic, type, time and bytes in the order of their times."""
+def messages(types: TypeStore, first: int, count: int) -> Iterator[tuple[str, str, int, bytes]]:
+    """Yield topic, type, time and bytes of frames in the order of their times."""
     random = np.random.default_rng(0)
     photos = [random.integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8) for _ in range(8)]
     depth = np.ascontiguousarray(random.integers(300, 2000, (HEIGHT, WIDTH), np.uint16)).tobytes()
-    for number in range(round(seconds * RATE_HZ)):
+    for number in range(first, first + count):
         at_ns = START_NS + number * SECOND_NS // RATE_HZ
         header = types.header(at_ns, "camera_color_optical_frame")
         for _ in range(4):
@@ -63,20 +68,28 @@ def messages(types: TypeStore, seconds: float) -> Iterator[tuple[str, str, int, 
         yield DEPTH, IMAGE_TYPE, at_ns, types.serialise(image)
 
 
-def write(path: Path, seconds: float) -> int:
-    """Write the recording as the MCAP plugin of `ros2 bag` does; return its bytes."""
+def write(path: Path, first: int, count: int) -> None:
+    """Write frames as the MCAP plugin of `ros2 bag` does, unless the file is there."""
+    if path.is_file():
+        return
     types, store, ids = TypeStore(), get_typestore(Stores.ROS2_JAZZY), dict[str, int]()
-    with path.open("wb") as file:
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_suffix(".part")
+    with fresh.open("wb") as file:
         writer = Writer(file, compression=CompressionType.NONE, chunk_size=4 << 20)
         writer.start(profile="ros2", library="bench_foreign_bag")
-        for topic, kind, at_ns, cdr in messages(types, seconds):
+        for topic, kind, at_ns, cdr in messages(types, first, count):
             if topic not in ids:
                 text, _ = store.generate_msgdef(kind, ros_version=2)
                 schema = writer.register_schema(kind, "ros2msg", text.encode())
                 ids[topic] = writer.register_channel(topic, "cdr", schema)
             writer.add_message(ids[topic], at_ns, cdr, at_ns)
         writer.finish()
-    return path.stat().st_size
+    fresh.rename(path)
+
+
+def parts_of(bag: Path) -> list[Path]:
+    return sorted(bag.glob("*.mcap"), key=lambda path: int(path.stem.rpartition("_")[2]))
 
 
 def read_ours(path: Path) -> int:
@@ -88,16 +101,17 @@ def read_ours(path: Path) -> int:
 def read_mcap(path: Path) -> int:
     """Messages as the library gives them, decoded by numpy: it has no decoder of images."""
     count = 0
-    with path.open("rb") as file:
-        for _, _, message in make_reader(file).iter_messages([COLOUR]):
-            pixels = np.frombuffer(message.data, np.uint8)[-HEIGHT * WIDTH * 3 :]
-            count += pixels.reshape(HEIGHT, WIDTH, 3).size > 0
+    for part in parts_of(path):
+        with part.open("rb") as file:
+            for _, _, message in make_reader(file).iter_messages([COLOUR]):
+                pixels = np.frombuffer(message.data, np.uint8)[-HEIGHT * WIDTH * 3 :]
+                count += pixels.reshape(HEIGHT, WIDTH, 3).size > 0
     return count
 
 
 def read_rosbags(path: Path) -> int:
     count = 0
-    with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
+    with AnyReader(parts_of(path), default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
         chosen = [one for one in reader.connections if one.topic == COLOUR]
         for connection, _, data in reader.messages(chosen):
             message = reader.deserialize(data, connection.msgtype)
@@ -116,16 +130,15 @@ def frames_per_s(read: Callable[[Path], int], path: Path, frames: int, rounds: i
     return frames / min(found)
 
 
-def rescore(path: Path, folder: Path) -> dict[str, float]:
+def rescore(path: Path, gate: Path, out: Path) -> dict[str, float]:
     """Rescore with the statistics gate in a process of its own; return its peak memory and rate."""
     code = (
         "import resource, sys, time; from embodied_iqa.cli.main import main; began = time.perf_counter();"
         "rc = main(sys.argv[1:]);"
         "print('PEAK', rc, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter() - began)"
     )
-    gate = folder / "gate.yaml"
     words = ["--topic", f"top={COLOUR}", "--task", "open the drawer", "--distortion", "19:5"]
-    words += ["--every", str(DISTORTED_S), "--calibration", str(gate), "--out", str(folder / "out")]
+    words += ["--every", str(DISTORTED_S), "--calibration", str(gate), "--out", str(out)]
     ran = subprocess.run(
         [sys.executable, "-c", code, "rescore", str(path), *words],
         capture_output=True,
@@ -139,38 +152,76 @@ def rescore(path: Path, folder: Path) -> dict[str, float]:
     return {"peak_gib": int(peak_kib) / 2**20, "seconds": float(took_s)}
 
 
-def calibrate(folder: Path) -> None:
-    """Write a calibration of the gate from a short recording."""
-    short = folder / "clean.mcap"
-    write(short, 2.0)
-    words = ["--topic", f"top={COLOUR}", "--output", str(folder / "gate.yaml")]
-    if embodied_iqa_main(["gate", "calibrate", str(short), *words]) != 0:
-        raise SystemExit("no calibration")
+def calibrate(folder: Path) -> Path:
+    """Return a calibration of the gate from a short recording, made unless it is there."""
+    gate = folder / "gate.yaml"
+    if not gate.is_file():
+        write(folder / "clean.mcap", 0, 2 * RATE_HZ)
+        words = ["--topic", f"top={COLOUR}", "--output", str(gate)]
+        if embodied_iqa_main(["gate", "calibrate", str(folder / "clean.mcap"), *words]) != 0:
+            raise SystemExit("no calibration")
+    return gate
+
+
+def recorded(folder: Path, frames: int) -> tuple[Path, Path]:
+    """Return the recording and its first quarter, whose parts are links; what is missing is written."""
+    whole, quarter = folder / "realsense", folder / "quarter"
+    count = max(4, -(-frames // (MOST_S * RATE_HZ)) // 4 * 4)
+    bounds = [frames * number // count for number in range(count + 1)]
+    for number, (first, last) in enumerate(pairwise(bounds)):
+        write(whole / f"{whole.name}_{number}.mcap", first, last - first)
+    quarter.mkdir(exist_ok=True)
+    for number in range(count // 4):
+        link = quarter / f"{quarter.name}_{number}.mcap"
+        if not link.is_symlink():
+            link.symlink_to((whole / f"{whole.name}_{number}.mcap").resolve())
+    return whole, quarter
+
+
+class Numbers:
+    """What was measured, written after each measurement; it is not measured again.
+
+    Args:
+        file: Where to.
+        seconds: Of the recording.
+    """
+
+    def __init__(self, file: Path, seconds: float) -> None:
+        self._file = file
+        self.values: dict[str, float] = {"seconds": seconds}
+        if file.is_file():
+            self.values = json.loads(file.read_text())
+            if self.values["seconds"] != seconds:
+                raise SystemExit(f"{file} is of {self.values['seconds']:g} s")
+        write_text_whole(file, json.dumps(self.values))
+
+    def add(self, name: str, measure: Callable[[], float]) -> None:
+        """Measure a number, unless it is known."""
+        if name not in self.values:
+            self.values[name] = measure()
+            print(f"{name:<26}{self.values[name]:10.3f}", flush=True)
+            write_text_whole(self._file, json.dumps(self.values, indent=2))
 
 
 def measure(folder: Path, seconds: float, rounds: int) -> dict[str, float]:
-    calibrate(folder)
-    path, frames = folder / "realsense.mcap", round(seconds * RATE_HZ)
-    numbers: dict[str, float] = {"seconds": seconds, "frames": frames}
-    numbers["gib"] = write(path, seconds) / 2**30
+    """Write the recording, read it with three libraries, and rescore all and a quarter of it."""
+    frames, numbers = round(seconds * RATE_HZ), Numbers(folder / "numbers.json", seconds)
+    gate = calibrate(folder)
+    whole, quarter = recorded(folder, frames)
+    numbers.add("frames", lambda: frames)
+    numbers.add("gib", lambda: sum(part.stat().st_size for part in parts_of(whole)) / 2**30)
     for read in (read_ours, read_mcap, read_rosbags):
-        numbers[f"{read.__name__.removeprefix('read_')}_frames_per_s"] = frames_per_s(
-            read, path, frames, rounds
-        )
+        name = f"{read.__name__.removeprefix('read_')}_frames_per_s"
+        numbers.add(name, partial(frames_per_s, read, whole, frames, rounds))
     for peer in ("mcap", "rosbags"):
-        numbers[f"ours_to_{peer}"] = numbers["ours_frames_per_s"] / numbers[f"{peer}_frames_per_s"]
-    (folder / "whole").mkdir()
-    (folder / "whole/gate.yaml").write_text((folder / "gate.yaml").read_text())
-    whole = rescore(path, folder / "whole")
-    numbers["rescore_peak_gib"], numbers["rescore_frames_per_s"] = (
-        whole["peak_gib"],
-        frames / whole["seconds"],
-    )
-    path.unlink()
-    write(path, seconds / 4)
-    numbers["rescore_quarter_peak_gib"] = rescore(path, folder)["peak_gib"]
-    numbers["reader_peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return numbers
+        peers = numbers.values[f"{peer}_frames_per_s"]
+        numbers.add(f"ours_to_{peer}", lambda peers=peers: numbers.values["ours_frames_per_s"] / peers)
+    for name, bag, count in (("rescore", whole, frames), ("rescore_quarter", quarter, frames // 4)):
+        if f"{name}_peak_gib" not in numbers.values:
+            found = rescore(bag, gate, folder / f"{name}-{time.time_ns()}")
+            numbers.add(f"{name}_frames_per_s", partial(float, count / found["seconds"]))
+            numbers.add(f"{name}_peak_gib", partial(float, found["peak_gib"]))
+    return numbers.values
 
 
 def main() -> None:
@@ -179,13 +230,16 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the recording")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="where the recording is written (default: temporary)")
+    parser.add_argument("--folder", type=Path, help="where to go on, and what to keep (default: temporary)")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="foreign-bag-") as folder:
-        numbers = measure(Path(folder), arguments.seconds, arguments.rounds)
-    for name, value in numbers.items():
-        print(f"{name:<26}{value:10.3f}")
+    with ExitStack() as stack:
+        if arguments.folder is None:
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="foreign-bag-"))
+        else:
+            arguments.folder.mkdir(parents=True, exist_ok=True)
+            made = str(arguments.folder)
+        numbers = measure(Path(made), arguments.seconds, arguments.rounds)
     if arguments.json:
         write_text_whole(arguments.json, json.dumps(numbers, indent=2))
 

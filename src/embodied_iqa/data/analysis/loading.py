@@ -104,7 +104,8 @@ def _pairs(store: DatabaseStore) -> PairTable:
     pairs = store.pairs(["pair_id", "reference_id", "distortion_id", "level"]).sort_by("pair_id")
     if pc.count_distinct(pairs["pair_id"]).as_py() != pairs.num_rows:
         raise InputError(f"{store.pairs_file} holds a pair twice")
-    references = store.references(["reference_id", "real", "view", "person", "main_object", "background"])
+    columns = ["reference_id", "source", "real", "view", "person", "main_object", "background"]
+    references = store.references(columns)
     rows = pc.index_in(
         pairs["reference_id"].combine_chunks(), value_set=references["reference_id"].combine_chunks()
     )
@@ -113,6 +114,10 @@ def _pairs(store: DatabaseStore) -> PairTable:
             f"{store.pairs_file} holds pairs of references that do not exist", got=rows.null_count
         )
     own = references.take(rows)
+    origins = np.where(np.asarray(own["real"]), "real", "simulation")
+    sources = _words(own["source"])
+    # only where it tells more than the origin, such as LIBERO from the simulated cell
+    more = {"source": sources} if len(np.unique(sources)) > len(np.unique(origins)) else {}
     return PairTable(
         _words(pairs["pair_id"]),
         _words(pairs["reference_id"]),
@@ -121,7 +126,8 @@ def _pairs(store: DatabaseStore) -> PairTable:
         {
             "view": _words(own["view"]),
             "person": _words(own["person"]),
-            "origin": np.where(np.asarray(own["real"]), "real", "simulation"),
+            "origin": origins,
+            **more,
             "main object": _words(own["main_object"]),
             "background": _words(own["background"]),
         },

@@ -20,13 +20,15 @@ from chromium_pipe import Browser, chromium, executable
 from database_folders import write_database, write_experiment
 from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.analysis.breakdowns import columns_of
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.query import query
-from embodied_iqa.data.database.schema import SCHEMA_VERSION, SCORES
+from embodied_iqa.data.database.schema import REFERENCES, SCHEMA_VERSION, SCORES
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export.opinions import opinions_of
 from embodied_iqa.data.export.plain import opinion_columns
 from embodied_iqa.pages.reports.database.database_report import write_database_report
+from embodied_iqa.quality.metrics.benchmark.targets import available_targets, subsets_of, target_scores
 from page_checks import CONTRAST
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -55,6 +57,21 @@ def page(store: DatabaseStore) -> Path:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("profile")) as found:
         yield found
+
+
+def test_a_mix_of_sources_is_shown_by_source(tmp_path: Path) -> None:
+    """The simulated cell, LIBERO and photographs: in the report as in a benchmark."""
+    mixed = write_database(tmp_path / "mixed", references=12)
+    rows = mixed.references().to_pylist()
+    for row in rows[1::3]:
+        row["source"] = "libero"
+    write_table(mixed.references_file, pa.Table.from_pylist(rows, schema=REFERENCES), REFERENCES)
+    grid = load_grid(mixed)
+    for target in target_scores(grid, available_targets(grid)):
+        found = {one.value: one.references for one in subsets_of(target, grid.pairs) if one.by == "source"}
+        assert found == {"folder": 4, "libero": 4, "simulation": 4}
+    assert "source" in columns_of(grid.pairs), "by which the report has a table each"
+    assert "source" not in load_grid(write_database(tmp_path / "two", references=3)).pairs.labels
 
 
 def test_every_table_of_the_page_has_its_csv_file(page: Path) -> None:
