@@ -214,8 +214,8 @@ def measure(folder: Path, seconds: float, rounds: int) -> dict[str, float]:
         name = f"{read.__name__.removeprefix('read_')}_frames_per_s"
         numbers.add(name, partial(frames_per_s, read, whole, frames, rounds))
     for peer in ("mcap", "rosbags"):
-        peers = numbers.values[f"{peer}_frames_per_s"]
-        numbers.add(f"ours_to_{peer}", lambda peers=peers: numbers.values["ours_frames_per_s"] / peers)
+        ratio = numbers.values["ours_frames_per_s"] / numbers.values[f"{peer}_frames_per_s"]
+        numbers.add(f"ours_to_{peer}", partial(float, ratio))
     for name, bag, count in (("rescore", whole, frames), ("rescore_quarter", quarter, frames // 4)):
         if f"{name}_peak_gib" not in numbers.values:
             found = rescore(bag, gate, folder / f"{name}-{time.time_ns()}")

@@ -201,8 +201,9 @@ class FrameRescorer:
             if not task:
                 self._lost["left out: an image without a task"] += 1
                 continue
-            images, taken_ns = ({one: newest[one][place] for one in (first, *others)} for place in (1, 0))
-            yield _Moment(number, task, stamp_ns, images, taken_ns)
+            views = (first, *others)
+            images = {one: newest[one][1] for one in views}
+            yield _Moment(number, task, stamp_ns, images, {one: newest[one][0] for one in views})
             number += 1
 
     def _moment(self, moment: _Moment) -> None:
