@@ -95,7 +95,7 @@ def _noise(plane: Plane) -> Vector:
 
 def _gray_levels(gray: Gray) -> Vector:
     """Return the number of gray levels in use (log), and how few of them hold the image."""
-    counts = np.bincount(gray.ravel(), minlength=256) / gray.size
+    counts = cv2.calcHist([gray], [0], None, [256], [0, 256]).ravel().astype(np.float64) / gray.size
     return np.array([np.log1p(np.count_nonzero(counts > _LEAST_SHARE)), counts @ counts], np.float32)
 
 
