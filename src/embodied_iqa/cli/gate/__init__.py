@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):
-        source = "folder of images, folder of folders by camera, recording, or LeRobot data set"
+        source = "images, a folder of them or of folders by camera, recording, data set, or database"
         action.add_argument("source", type=Path, nargs=count, help=source)
         action.add_argument("--view", action="append", metavar="VIEW", help="name of a camera")
         action.add_argument(

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.database.reference_frames import ReferenceFrames
+from embodied_iqa.data.database.store import is_database
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import cameras_of
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.stored_images import UnreadableImage
+from embodied_iqa.imaging.images.stored_images import Frames, UnreadableImage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,12 +35,21 @@ class StoredFrame:
     rgb: NDArray[np.uint8]
 
 
+def open_clean(source: Path) -> Frames:
+    """Open stored images as `open_frames`, and of an annotated database the references.
+
+    Raises:
+        InputError: It does not exist, cannot be read, or holds no images.
+    """
+    return ReferenceFrames(source) if is_database(source) else open_frames(source)
+
+
 class CameraFrames:
     """The images of some cameras.
 
     Args:
         source: An image, a folder of images, or one folder per camera with its name; a video; a recording; a
-            LeRobot data set.
+            LeRobot data set; an annotated database, of which the references are taken.
         views: The cameras; empty for all. Exactly one where the source does not name its only camera.
         topics: Topic, or name of its driver, by camera; by default those that name their camera, see
             `cameras_of`.
@@ -52,7 +63,7 @@ class CameraFrames:
     """
 
     def __init__(self, source: Path, views: Sequence[View], topics: Mapping[View, str]) -> None:
-        self._frames = open_frames(source)
+        self._frames = open_clean(source)
         self._cameras = cameras_of(self._frames, views, topics)
         self.unreadable: list[UnreadableImage] = []
 

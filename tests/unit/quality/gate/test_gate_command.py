@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -11,8 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from database_folders import add_cameras, write_database
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.database.schema import REFERENCES, Reference
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
@@ -190,3 +194,24 @@ def test_folders_by_camera_can_be_chosen_from(tmp_path: Path) -> None:
     (frame,) = CameraFrames(tmp_path, [View.SIDE], {})
     assert frame.view == View.SIDE
     np.testing.assert_array_equal(frame.rgb, scene(1))
+
+
+def test_a_database_gives_the_references_of_the_camera(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = write_database(tmp_path / "db", references=66)
+    add_cameras(store, 66)
+    write(store.path / "pictures" / "distorted", [scene(1)])
+    words = ["gate", "calibrate", str(store.path), "--output", str(tmp_path / "gate.yaml")]
+    assert main([*words, "--view", "top"]) == 0
+    assert "top   128x96 from 22 frames" in capsys.readouterr().out
+    (calibration,) = load_calibrations(tmp_path / "gate.yaml")
+    assert (calibration.view, calibration.n_frames) == ("top", 22)
+    assert calibration.provenance == "references of db"
+    first, *others = rows_of(Reference, store.references())
+    seen = tuple(replace(first.cameras[0], view=View(view)) for view in ("wrist", "top"))
+    rows = [replace(first, cameras=seen), *others]
+    write_table(store.references_file, table_of(Reference, rows), REFERENCES)
+    assert len(CameraFrames(store.path, (View("top"),), {})) == 23  # of an instant, all cameras count
+    with pytest.raises(InputError, match="no images of this camera; got 'front'"):
+        CameraFrames(store.path, (View("front"),), {})
