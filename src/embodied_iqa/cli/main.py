@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+# isort: off
+from embodied_iqa.cli.interrupts import EXIT_CODE, INTERRUPTED, keep_interrupts, raise_interrupts  # first
+
+# isort: on
 import argparse
 import importlib
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from embodied_iqa import __version__
 from embodied_iqa.base.deadline import end_within
@@ -22,9 +26,6 @@ from embodied_iqa.base.errors import (
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.lazy import install_of
 from embodied_iqa.cli.parser import Parser
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "check this machine and report what to install"),
@@ -65,7 +66,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Sub-command to (module, one-line help); a module is imported when its command runs."""
 
-_AGAIN_S = 0.05
 _LAST_S = 30.0
 _OUTPUTS = ("out", "output")
 """Options with the file or folder that a command writes, checked before it starts."""
@@ -112,6 +112,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return 0
     try:
         command, parsed = parse(arguments)
+        raise_interrupts()
         return command.run(parsed)
     except ModuleNotFoundError as error:  # a light install, or what a command imports where it runs
         module = (error.name or "").partition(".")[0]
@@ -145,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     is_process = arguments is None
     if is_process:
-        _keep_interrupts()
+        keep_interrupts()
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by a launch file
         return _dispatch(list(sys.argv[1:] if arguments is None else arguments))
@@ -161,27 +162,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"embodied-iqa: {where}{error.strerror or first_line(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("embodied-iqa: interrupted", file=sys.stderr)
-        return 130
+        print(INTERRUPTED, file=sys.stderr)
+        return EXIT_CODE
     finally:
         if is_process:  # a second Ctrl-C would interrupt the end of the interpreter
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             if "rclpy" in sys.modules:
                 end_within(_LAST_S)
-
-
-def _keep_interrupts() -> None:
-    """Raise Ctrl-C again that arrived while Python finalized an object, where exceptions are ignored."""
-    report = sys.unraisablehook
-
-    def hook(ignored: UnraisableHookArgs) -> None:
-        if issubclass(ignored.exc_type, KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
-        else:
-            report(ignored)
-
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    sys.unraisablehook = hook
 
 
 if __name__ == "__main__":
