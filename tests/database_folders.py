@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,14 @@ def write_database(
     *,
     images: bool = False,
     homes: dict[str, str] | None = None,
+    distortions: Sequence[str] = DISTORTIONS,
 ) -> DatabaseStore:
     """A finished database; `homes`: the view that a subject is made for, all else."""
     rng = np.random.default_rng(seed)
     store = DatabaseStore(path)
     path.mkdir(parents=True, exist_ok=True)
     made = [_reference(number, rng) for number in range(references)]
-    pairs = [_pair(reference, number, rng, images) for reference in made for number in DISTORTIONS]
+    pairs = [_pair(reference, number, rng, images) for reference in made for number in distortions]
     tasks = [_task(reference["reference_id"], rank) for reference in made for rank in RANKS]
     for file, rows, schema in (
         (store.references_file, made, REFERENCES),

@@ -100,12 +100,14 @@ class LeaseBook:
         return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
 
     def of_frame(self, view: View, frame_stamp_ns: int, decision: int | None = None) -> GateLease | None:
-        """Return the lease of one frame, or of one decision on it; or None."""
+        """Return the most severe lease of one frame, or of one decision on it; or None."""
         wanted = (view, frame_stamp_ns, decision)
-        for lease in (*(stop.lease for stop in self.ahead), *reversed(self.leases)):
-            if (lease.view, lease.frame_stamp_ns, lease.decision) == wanted:
-                return lease
-        return None
+        found = [
+            lease
+            for lease in (*(stop.lease for stop in self.ahead), *self.leases)
+            if (lease.view, lease.frame_stamp_ns, lease.decision) == wanted
+        ]
+        return max(found, key=lambda lease: lease.verdict, default=None)
 
 
 def _order(lease: GateLease) -> tuple[int, Verdict]:

@@ -34,7 +34,8 @@ class GateOptions:
         trip_frames: Bad frames among the newest window_frames that give HOLD [frames].
         window_frames: Length of the window [frames].
         recover_frames: Good frames in a row that end HOLD or REJECT [frames].
-        reset_gap_ms: A longer gap between two frames of a camera resets its history [ms].
+        reset_gap_ms: A longer gap between two frames of a camera resets its history [ms], but none in which
+            an earlier lease may still move the arm, see `reset_gap_ns`.
         repair: Repairs of images that do not pass.
         lease: Times of the leases that it grants.
     """
@@ -49,6 +50,11 @@ class GateOptions:
     reset_gap_ms: float = ranged(500.0, 1.0, 60_000.0)
     repair: RepairOptions = field(default_factory=RepairOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
+
+    @property
+    def reset_gap_ns(self) -> float:
+        """Shortest gap that resets a history: at least until the arm stands after the lease before it."""
+        return max(self.reset_gap_ms * MILLISECOND_NS, self.lease.ttl_ns + self.lease.overrun_ns)
 
     @property
     def repairs(self) -> bool:
@@ -180,7 +186,7 @@ def step(
 def _debounce(state: GateState, stamp_ns: int, judgement: Judgement, options: GateOptions) -> GateState:
     frame_verdict = judgement.verdict
     gap_ns = stamp_ns - state.stamp_ns if state.stamp_ns is not None else None
-    if gap_ns is None or gap_ns > options.reset_gap_ms * MILLISECOND_NS:
+    if gap_ns is None or gap_ns > options.reset_gap_ns:
         state = GateState()
     recent = (*state.recent, frame_verdict)[-options.window_frames :]
     good_in_a_row = state.good_in_a_row + 1 if frame_verdict is Verdict.PASS else 0

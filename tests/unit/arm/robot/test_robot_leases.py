@@ -58,6 +58,9 @@ def test_of_one_frame_ahead_of_the_clock_the_most_severe_verdict_counts(later_ms
     book = LeaseBook().with_leases([_lease(135, Verdict.HOLD, 335)], 130 * MS, TIMES)
     book = book.with_leases([_lease(135, Verdict.REJECT, 335)], later_ms * MS, TIMES)
     assert book.permission(View.WRIST, later_ms * MS).verdict is Verdict.REJECT
+    of_frame = book.of_frame(View.WRIST, 135 * MS)
+    assert of_frame is not None
+    assert of_frame.verdict is Verdict.REJECT
 
 
 @pytest.mark.parametrize("verdict", [Verdict.HOLD, Verdict.REJECT])

@@ -199,7 +199,7 @@ def test_folders_by_camera_can_be_chosen_from(tmp_path: Path) -> None:
 def test_a_database_gives_the_references_of_the_camera(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = write_database(tmp_path / "db", references=66)
+    store = write_database(tmp_path / "db", references=66, subjects=1, distortions=["01"])
     add_cameras(store, 66)
     write(store.path / "pictures" / "distorted", [scene(1)])
     words = ["gate", "calibrate", str(store.path), "--output", str(tmp_path / "gate.yaml")]

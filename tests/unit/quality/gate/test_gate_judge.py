@@ -95,7 +95,7 @@ def test_every_rule_of_debouncing_holds(verdicts: list[Verdict], config: GateOpt
 @given(sequences, configs, st.integers(1, 39))
 def test_a_gap_makes_the_gate_forget(verdicts: list[Verdict], config: GateOptions, cut: int) -> None:
     cut = min(cut, len(verdicts))
-    gap_ns = round(config.reset_gap_ms * MS) + 1
+    gap_ns = round(config.reset_gap_ns) + 1
     stamps_ns = [k * PERIOD_NS + (gap_ns if k >= cut else 0) for k in range(len(verdicts))]
     together = [quality.verdict for quality, _ in run(verdicts, config, stamps_ns)]
     assert together == judged(verdicts[:cut], config) + judged(verdicts[cut:], config)
@@ -251,11 +251,12 @@ def test_a_gap_is_longer_than_its_limit(more_ns: int, verdict: Verdict) -> None:
     assert GateState().good_in_a_row == 0
 
 
-@given(sequences, st.integers(1, 39))
-def test_a_gap_fails_closed(verdicts: list[Verdict], cut: int) -> None:
-    """What the gate forgets permits nothing: the arm has stood since long before the frame after a gap."""
-    config, cut = GateOptions(), min(cut, len(verdicts) - 1)
-    gap_ns = round(config.reset_gap_ms * MS) + 1
+@given(sequences, st.integers(1, 39), st.sampled_from([1.0, 500.0]), st.sampled_from([0.12, 1.0]))
+def test_a_gap_fails_closed(verdicts: list[Verdict], cut: int, reset_gap_ms: float, ttl_s: float) -> None:
+    """What the gate forgets permits nothing: the arm has stood since before the frame after a gap."""
+    config = GateOptions(reset_gap_ms=reset_gap_ms, lease=LeaseOptions(ttl_s=ttl_s))
+    cut = min(cut, len(verdicts) - 1)
+    gap_ns = round(config.reset_gap_ns) + 1
     stamps_ns = [k * PERIOD_NS + (gap_ns if k >= cut else 0) for k in range(len(verdicts))]
     results = run(verdicts, config, stamps_ns)
     ended_ns = max((lease.expires_ns for _, lease in results[:cut]), default=0) + config.lease.overrun_ns
