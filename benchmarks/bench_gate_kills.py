@@ -10,7 +10,6 @@ and a robot that moves for 0.2 s after each action. With --json a run is resumed
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import sys
@@ -25,6 +24,7 @@ from beside_graph import spinning
 from gate_kill_parts import ANSWER_S, SIDE_PX, WATCHDOG_S, Asking, Policy, Stack, Started, gate_words
 from gate_kill_results import GateKill, Kind, read, table, write
 from hold_results import write_page
+from kill_results import options_of
 
 from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.live.ros.environment import prepare_environment, use_sockets_only
@@ -141,14 +141,7 @@ def measure(kinds: list[Kind], wanted: int, done: list[GateKill], json: Path | N
 
 def main() -> int:
     """Kill processes; return 1 if a consumer did not stop within its watchdog."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--kills", type=int, default=6, help="of all kinds together")
-    parser.add_argument("--kinds", nargs="+", type=Kind, default=list(Kind), metavar="KIND")
-    parser.add_argument("--json", type=Path, help="results; an existing file is continued")
-    parser.add_argument("--page", type=Path, help="page whose table is written anew")
-    arguments = parser.parse_args()
+    arguments = options_of(__doc__, Kind, 6, "of all kinds together")
     done = read(arguments.json)
     prepare_environment()
     measure(arguments.kinds, arguments.kills, done, arguments.json)

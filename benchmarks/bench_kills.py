@@ -11,7 +11,6 @@ then `report`. With --json a run is resumed: what the file holds is not done aga
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -39,7 +38,7 @@ from bench_interrupts import duration_s as session_duration_s
 from beside_graph import spinning
 from embodied_iqa_msgs.srv import RecordTrial
 from hold_results import write_page
-from kill_results import Kill, Kind, read, table, write
+from kill_results import Kill, Kind, options_of, read, table, write
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import Image
@@ -260,14 +259,7 @@ def measure(kinds: list[Kind], wanted: int, done: list[Kill], keep: Callable[[],
 
 def main() -> int:
     """Kill processes; return 1 if more was lost than is promised."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--kills", type=int, default=5, help="of each kind")
-    parser.add_argument("--kinds", nargs="+", type=Kind, default=list(Kind), metavar="KIND")
-    parser.add_argument("--json", type=Path, help="results; an existing file is continued")
-    parser.add_argument("--page", type=Path, help="page whose table is written anew")
-    arguments = parser.parse_args()
+    arguments = options_of(__doc__, Kind, 5, "of each kind")
     done = read(arguments.json)
 
     def keep() -> None:

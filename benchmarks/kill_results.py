@@ -1,7 +1,8 @@
-"""Kinds of kills of `bench_kills.py`, what each lost, and their table."""
+"""Kinds of kills of `bench_kills.py`, what each lost, and their table; options of benchmarks that kill."""
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -84,3 +85,22 @@ def table(done: list[Kill]) -> str:
             beyond = "; ".join(f"{count} {words}" for words, count in problems.items()) or "none"
             lines.append(f"| {kind} | {len(found)} | {kind.promise} | {lost} | {beyond} |")
     return "\n".join(lines)
+
+
+def options_of(description: str | None, kinds: type[StrEnum], kills: int, counted: str) -> argparse.Namespace:
+    """Return the parsed options of a benchmark that kills.
+
+    Args:
+        description: Of the benchmark.
+        kinds: What can be killed.
+        kills: How often unless it is given.
+        counted: What that number is of.
+    """
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=kills, help=counted)
+    parser.add_argument("--kinds", nargs="+", type=kinds, default=list(kinds), metavar="KIND")
+    parser.add_argument("--json", type=Path, help="results; an existing file is continued")
+    parser.add_argument("--page", type=Path, help="page whose table is written anew")
+    return parser.parse_args()
