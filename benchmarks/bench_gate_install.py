@@ -20,6 +20,8 @@ from pathlib import Path
 
 from machine_state import machine_state
 
+from embodied_iqa.base.files import write_text_whole
+
 _ROOT = Path(__file__).resolve().parents[1]
 _IMPORT = "from embodied_iqa import Gate"
 
@@ -93,8 +95,7 @@ def main() -> None:
     text = json.dumps(results, indent=2)
     print(text)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
+        write_text_whole(arguments.json, text + "\n")
 
 
 if __name__ == "__main__":

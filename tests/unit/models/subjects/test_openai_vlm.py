@@ -182,6 +182,16 @@ def test_options_that_a_model_refuses_are_replaced_from_then_on(server: ChatServ
     assert not {"max_tokens", "temperature"} & sent.keys()
 
 
+@pytest.mark.parametrize("key", ["temperature", "seed"])
+def test_sampling_that_was_asked_for_is_not_left_out(server: ChatServer, key: str) -> None:
+    problem = {"error": {"message": f"Unsupported parameter: '{key}' is not supported with this model."}}
+    server.behave = lambda handler: handler.say(400, problem)
+    asked = replace(OPTIONS, decoding=replace(OPTIONS.decoding, temperature=0.7, seed=3))
+    with pytest.raises(WireError, match=rf"does not take {key}; expected decoding\.temperature=0"):
+        reach(server, asked).answer(frame_of(0), TASK)
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_refused_value_is_reported(server: ChatServer, status: int) -> None:
     problem = {"error": {"message": "max_tokens is too large: 20. This model takes at most 16."}}

@@ -91,7 +91,8 @@ def info_of_server(request: VlmRequest, prompt: str) -> SubjectInfo:
 class OpenAiServer:
     """A server and its options; the key appears in no message and no `repr`.
 
-    An option that the server refuses is replaced or left out, from then on.
+    An option that the server refuses is replaced or left out, from then on; not so a temperature above 0 and
+    its seed, which somebody asked for and which are part of the version under which answers are stored.
     """
 
     reference: SubjectReference
@@ -149,6 +150,11 @@ class OpenAiServer:
             new = {key for key in _REPLACED if key in sent and _names(str(problem), key)}
             if not new:
                 raise problem
+            if body["temperature"] and (wanted := new & {"temperature", "seed"}):
+                raise ServerError(
+                    f"{self.where} does not take {' and '.join(sorted(wanted))}",
+                    expected="decoding.temperature=0: the server's own sampling",
+                )
             self.refused.update(new)
             for key in sorted(new):
                 self.progress(
