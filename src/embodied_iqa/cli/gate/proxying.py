@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import importing
+from embodied_iqa.base.memory import reuse_large_blocks
 from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
@@ -41,6 +42,7 @@ _LISTEN: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)
 
 def proxy(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; return the exit code."""
+    reuse_large_blocks()
     serving = _serving(arguments)
     place = _place(arguments)
     file = load_gate_file(arguments.calibration)

@@ -82,8 +82,9 @@ def percentiles(values: NDArray[np.float32] | Small) -> Vector:
     step = next(step for step in _STEPS if step == 1 or step * _SAMPLE <= values.size)
     flat = values.ravel()[::step]
     places = [round(level / 100 * (flat.size - 1)) for level in _LEVELS]
-    kind = "stable" if flat.dtype == np.uint8 else None  # of small whole numbers without comparisons
-    found: Vector = np.sort(flat, kind=kind)[places].astype(np.float32)  # `partition` is slower
+    # whole numbers are sorted without comparisons; of real ones `partition` is slower
+    ranked = np.sort(flat, kind="stable") if flat.dtype == np.uint8 else np.sort(flat)
+    found: Vector = ranked[places].astype(np.float32)
     return found
 
 
@@ -96,17 +97,21 @@ def cell_means(plane: Plane, cells: tuple[int, int] = CELLS) -> Vector:
 def _colour(small: Small) -> Vector:
     """Means, deviations and correlations of red, green, blue and of two opponent colours."""
     mean = np.array(cv2.mean(small)[:3])
-    centred = [
-        cv2.subtract(plane, value, dtype=cv2.CV_32F).ravel()
-        for plane, value in zip(cv2.split(small), mean, strict=True)
-    ]
-    covariance = np.array([[one @ other for other in centred] for one in centred], np.float64)
-    covariance /= centred[0].size
+    covariance = covariance_of(small, mean)
     deviation = np.sqrt(np.diag(covariance)) + 0.5
     shared = (covariance / np.outer(deviation, deviation))[np.triu_indices(3, 1)]
     opponents = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", _OPPONENTS, covariance, _OPPONENTS), 0.0))
     clipped = [np.count_nonzero(small <= 1) / small.size, np.count_nonzero(small >= 254) / small.size]
     return np.concatenate([mean, deviation, shared, _OPPONENTS @ mean, opponents, clipped])
+
+
+def covariance_of(small: Small, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ``(3, 3)`` covariances of the colours; plane by plane in half the time of all at once."""
+    centred = [
+        cv2.subtract(plane, value, dtype=cv2.CV_32F).ravel()
+        for plane, value in zip(cv2.split(small), mean, strict=True)
+    ]
+    return np.array([[one @ other for other in centred] for one in centred], np.float64) / centred[0].size
 
 
 def _saturation(small: Small) -> Vector:
@@ -148,11 +153,16 @@ def edges(gray: Plane) -> Vector:
 
 def _planes(small: Small) -> Vector:
     """Detail of the colour planes, and how alike it is: shifted planes and colour noise make it differ."""
-    # whole numbers, which a Laplacian of uint8 to float32 finds four times as slowly
-    fine = [cv2.Laplacian(plane, cv2.CV_16S).astype(np.float32).ravel() for plane in cv2.split(small)]
+    fine = [laplacian_of(plane).ravel() for plane in cv2.split(small)]
     norms = [float(np.sqrt(one @ one / one.size)) + 0.1 for one in fine]
     pairs = ((0, 1), (1, 2), (0, 2))
     alike = [float(fine[i] @ fine[j]) / fine[i].size / norms[i] / norms[j] for i, j in pairs]
     chroma = cv2.split(cv2.cvtColor(small, cv2.COLOR_RGB2YCrCb))[1:]
-    detail = [cv2.norm(cv2.Laplacian(plane, cv2.CV_16S), cv2.NORM_L1) / plane.size for plane in chroma]
+    detail = [cv2.norm(laplacian_of(plane), cv2.NORM_L1) / plane.size for plane in chroma]
     return np.array([*np.log(norms), *alike, *np.log1p(detail)], np.float32)
+
+
+def laplacian_of(plane: Small) -> Plane:
+    """Return the Laplacian: whole numbers, which `cv2.CV_32F` of a uint8 plane gives four times as slowly."""
+    fine: Plane = cv2.Laplacian(plane, cv2.CV_16S).astype(np.float32)
+    return fine
