@@ -111,7 +111,9 @@ def covariance_of(small: Small, mean: NDArray[np.float64]) -> NDArray[np.float64
         cv2.subtract(plane, value, dtype=cv2.CV_32F).ravel()
         for plane, value in zip(cv2.split(small), mean, strict=True)
     ]
-    return np.array([[one @ other for other in centred] for one in centred], np.float64) / centred[0].size
+    products: NDArray[np.float64] = np.array([[one @ other for other in centred] for one in centred], float)
+    products /= centred[0].size
+    return products
 
 
 def _saturation(small: Small) -> Vector:
