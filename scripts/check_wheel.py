@@ -46,7 +46,8 @@ from embodied_iqa.cli.main import main
 image = np.random.default_rng(0).integers(0, 256, (192, 256, 3), dtype=np.uint8)
 folder = tempfile.mkdtemp()
 cv2.imwrite(f"{folder}/a.png", image)
-assert main(["distort", "--type", "02:3", "--type", "17:1", "--out", f"{folder}/out", f"{folder}/a.png"]) == 0
+words = ["--distortion", "02:3", "--distortion", "17:1", "--out", f"{folder}/out"]
+assert main(["distort", f"{folder}/a.png", *words]) == 0
 assert main(["metrics", "score", "psnr,ssim,ms_ssim,niqe", f"{folder}/out", "--reference", folder]) == 0
 assert embodied_iqa.metric("ms_ssim")(image, image) == 1.0
 import embodied_iqa.cli.build.building, embodied_iqa.cli.recording, embodied_iqa.pages.reports.stored

@@ -26,7 +26,7 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
     view = topic or ["--view", "top"]
     path, task = str(file.path), ["--task", "open the drawer"]
     found = [
-        ["distort", path, "--type", "10:3", "--workers", "1", "--out", str(out / "distorted")],
+        ["distort", path, "--distortion", "10:3", "--workers", "1", "--out", str(out / "distorted")],
         ["gate", "calibrate", path, *view, "--output", str(out / "gate.yaml")],
         ["metrics", "score", "psnr", path, "--reference", path],
     ]

@@ -20,6 +20,7 @@ WITHOUT_JSON = {
 }
 RETIRED = {
     "--run-dir": "--out",
+    "--type": "--distortion",
     "--gate-file": "--calibration",
     "--keep-pictures": "--keep-images",
 }

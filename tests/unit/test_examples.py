@@ -161,7 +161,7 @@ def test_an_own_distortion_works_like_a_built_in_one(tmp_path: Path) -> None:
     assert not np.array_equal(levels[2], embodied_iqa.distort(image, f"{word}:3", seed=5))
     cv2.imwrite(str(tmp_path / "in.png"), image[..., ::-1])
     out = tmp_path / "out"
-    assert main(["distort", "--type", f"{word}:3", "--out", str(out), str(tmp_path / "in.png")]) == 0
+    assert main(["distort", "--distortion", f"{word}:3", "--out", str(out), str(tmp_path / "in.png")]) == 0
     assert len(list(out.rglob("*.png"))) == 1
 
 

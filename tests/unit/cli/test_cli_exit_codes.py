@@ -25,7 +25,7 @@ MISSING = {
     "export": ["{tmp}/none", "--format", "csv", "--out", "{tmp}/e"],
     "recover": ["{tmp}/none.mcap"],
     "recording": ["info", "{tmp}/none.mcap"],
-    "distort": ["{tmp}/none.png", "--type", "12:3", "--out", "{tmp}/d"],
+    "distort": ["{tmp}/none.png", "--distortion", "12:3", "--out", "{tmp}/d"],
     "gate": ["check", "{tmp}/none", "--calibration", "{tmp}/none.yaml"],
     "tasks": ["check", "{tmp}/none.yaml"],
     "train": ["panel", "--out", "/proc/none"],
@@ -67,7 +67,7 @@ def test_what_does_not_exist_is_a_failure(
 def test_checks_that_find_faults_fail(tmp_path: Path) -> None:
     write_image(tmp_path / "a.png", np.zeros((32, 32, 3), np.uint8))
     (tmp_path / "b.png").write_bytes(b"no image")
-    assert main(["distort", str(tmp_path), "--type", "12:3", "--out", str(tmp_path / "out")]) == FAILED
+    assert main(["distort", str(tmp_path), "--distortion", "12:3", "--out", str(tmp_path / "out")]) == FAILED
     (tmp_path / "tasks.yaml").write_text("[]")
     assert main(["tasks", "check", str(tmp_path / "tasks.yaml")]) == FAILED
     assert main(["subjects", "check", "classical-vlm"]) == DONE

@@ -107,7 +107,7 @@ def test_what_distort_wrote_is_scored_as_a_whole_by_several_metrics(
     folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     photos, distorted = folders[1], tmp_path / "distorted"
-    command = ["distort", str(photos), "--type", "12", "--levels", "1,4", "--out", str(distorted)]
+    command = ["distort", str(photos), "--distortion", "12", "--levels", "1,4", "--out", str(distorted)]
     assert main([*command, "--workers", "1"]) == 0
     capsys.readouterr()
     trees = result(capsys, "score", "psnr,ssim,piqe", distorted, "--reference", photos)["metrics"]

@@ -39,7 +39,7 @@ def test_commands_end_with_the_next_one_which_is_understood(
     monkeypatch.chdir(tmp_path)
     commands = [
         "distort list",
-        f"distort {images}/00.png --type 12:3 --out d --workers 1",
+        f"distort {images}/00.png --distortion 12:3 --out d --workers 1",
         f"gate calibrate {images} --view top --output gate.yaml",
         f"gate check {images} --view top --calibration gate.yaml",
         "subjects list",

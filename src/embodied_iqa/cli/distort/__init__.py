@@ -25,8 +25,8 @@ ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     IMAGES: (
         "distorting",
         frozenset(
-            {"type", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers", "out"}
-            | {"format", "json", "topic", "depth", "video"}
+            {"distortion", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers"}
+            | {"out", "format", "json", "topic", "depth", "video"}
         ),
     ),
 }
@@ -41,11 +41,11 @@ EPILOG: Final = """actions, given instead of IN:
   train-denoiser    train the network of distortion 17   [--out --steps --seed --references]
 
 examples:
-  embodied-iqa distort IN.png --type 15:4 --seed 3 --out DIR
+  embodied-iqa distort IN.png --distortion 15:4 --seed 3 --out DIR
   embodied-iqa distort FOLDER --all --levels 1,3,5 --workers 2 --out DIR
-  embodied-iqa distort IN.png --type miqd:fog --region roi.png --inside 4 --outside 1 --out DIR
-  embodied-iqa distort runs/X/trial.mcap --type 10:5 --out DIR
-  embodied-iqa distort DATASET --topic observation.images.top --type 10:5 --out DIR
+  embodied-iqa distort IN.png --distortion miqd:fog --region roi.png --inside 4 --outside 1 --out DIR
+  embodied-iqa distort runs/X/trial.mcap --distortion 10:5 --out DIR
+  embodied-iqa distort DATASET --topic observation.images.top --distortion 10:5 --out DIR
 """
 
 
@@ -60,13 +60,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="an image, a folder of images, a video, a recording, a LeRobot data set, or an action (below)",
     )
     add = parser.add_argument
-    add("--type", action="append", metavar="T[:L]", help="such as 15:4, motion-blur, miqd:fog:2; repeatable")
-    add("--all", action="store_true", help="all 30 types")
-    add("--all-miqd", action="store_true", help="all 10 machine-vision types (sheet: instead of the 30)")
+    add(
+        "--distortion",
+        action="append",
+        metavar="ID[:LEVEL]",
+        help="such as 15:4, motion-blur, miqd:fog:2; repeatable",
+    )
+    add("--all", action="store_true", help="all 30 distortions")
+    add(
+        "--all-miqd", action="store_true", help="all 10 machine-vision distortions (sheet: instead of the 30)"
+    )
     add(
         "--levels",
         metavar="L,L|random",
-        help="levels of types given without one; random: one per image and type",
+        help="levels of distortions given without one; random: one per image and distortion",
     )
     add("--region", type=Path, metavar="MASK", help="mask of the region, white inside")
     add("--inside", type=int, metavar="L", help="level inside the region")

@@ -38,7 +38,9 @@ def copy_dataset(arguments: argparse.Namespace, wanted: Sequence[tuple[str, int 
     if given is not None:
         raise UsageError("not an option for a data set", got=f"--{given}")
     if len(wanted) != 1:
-        raise UsageError("a data set has one distortion", expected="such as --type 19:5", got=len(wanted))
+        raise UsageError(
+            "a data set has one distortion", expected="such as --distortion 19:5", got=len(wanted)
+        )
     (kind, level), seed = wanted[0], getattr(arguments, "seed", 0)
     dataset, topics = LeRobotDataset(path), tuple(getattr(arguments, "topic", ()))
     chosen = {camera.key for camera in dataset.cameras(topics)}

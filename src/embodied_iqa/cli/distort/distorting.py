@@ -103,7 +103,7 @@ def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:
     if getattr(arguments, "all_miqd", False):
         entries += miqd_catalogue()
     wanted = [_Wanted(found.id, level) for found in entries for level in levels]
-    for word in getattr(arguments, "type", []):
+    for word in getattr(arguments, "distortion", []):
         name, _, last = word.rpartition(":")
         if name and last.isdecimal():
             if region:
@@ -112,7 +112,7 @@ def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:
         else:
             wanted += [_Wanted(entry(word).id, level) for level in levels]
     if not wanted:
-        raise UsageError("nothing to make", expected="--type T[:L], --all or --all-miqd")
+        raise UsageError("nothing to make", expected="--distortion ID[:LEVEL], --all or --all-miqd")
     return list(dict.fromkeys(wanted))
 
 

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         origin = (entry.distortion_class, entry.source) if has_room else ()
         table.add_row(entry.id, entry.name, *origin, f"{'/'.join(entry.parameter_names)}: {levels}")
     out.print(table, highlight=False)
-    next_command("distort", "IN.png", "--type", "15:4", "--out", "DIR")
+    next_command("distort", "IN.png", "--distortion", "15:4", "--out", "DIR")
     return 0
 
 

@@ -59,7 +59,7 @@ def test_images_are_distorted_each_camera_by_itself(
     recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "distorted"
-    assert main(["distort", str(recording), "--type", "12:3", "--out", str(out), "--workers", "1"]) == 0
+    assert main(["distort", str(recording), "--distortion", "12:3", "--out", str(out), "--workers", "1"]) == 0
     capsys.readouterr()
     for view in VIEWS:
         folder = f"camera-{view}-image_raw"

@@ -196,7 +196,7 @@ def test_the_next_command_works(
     monkeypatch.chdir(tmp_path)
     write_bag(Path("bag.mcap"), count=24)
     commands = [
-        ["distort", "bag.mcap", "--type", "10:3", "--out", "distorted", "--workers", "1"],
+        ["distort", "bag.mcap", "--distortion", "10:3", "--out", "distorted", "--workers", "1"],
         ["recover", "bag.mcap"],
         ["gate", "calibrate", "bag.mcap", "--view", "top", "--output", "gate.yaml"],
     ]

@@ -115,7 +115,7 @@ def test_a_recording_of_two_cells_is_read_by_topic(tmp_path: Path) -> None:
         frames.views()
     (image,) = CameraFrames(path, (), {View("top"): topics[1]})
     assert np.array_equal(image.rgb, smooth(1))
-    assert main(["distort", str(path), "--type", "10:3", "--out", str(out), "--workers", "1"]) == 0
+    assert main(["distort", str(path), "--distortion", "10:3", "--out", str(out), "--workers", "1"]) == 0
     assert len(list(out.rglob("*.png"))) == 2
 
 
@@ -155,7 +155,7 @@ def test_a_name_that_is_not_utf8_is_listed_and_the_rest_is_distorted(
     folder, out = tmp_path / "photos", tmp_path / "out"
     write_image(folder / "good.png", smooth(0))
     (folder / "bad\udcff.png").write_bytes((folder / "good.png").read_bytes())
-    assert main(["distort", str(folder), "--type", "10:3", "--out", str(out), "--workers", "1"]) == 1
+    assert main(["distort", str(folder), "--distortion", "10:3", "--out", str(out), "--workers", "1"]) == 1
     assert [file.name for file in out.rglob("*.png")] == ["good.png"]
     assert "a name that is not UTF-8; got" in capsys.readouterr().err
     (failed,) = json.loads((out / "manifest.json").read_text())["failed"]
@@ -171,7 +171,7 @@ def test_topics_that_ros_does_not_allow_stay_in_the_folder_of_the_output(tmp_pat
             writer.write(topic, image_to_cdr(smooth(0), 100), 100)
     names = [image.name for image in open_frames(path).images() if isinstance(image, StoredImage)]
     assert sorted(names) == ["_../100", "_/100", "a_b/100", "a_b/100_2"]
-    assert main(["distort", str(path), "--type", "10:3", "--out", str(out), "--workers", "1"]) == 0
+    assert main(["distort", str(path), "--distortion", "10:3", "--out", str(out), "--workers", "1"]) == 0
     assert sorted(file.relative_to(out / "10_3").as_posix() for file in out.rglob("*.png")) == [
         f"{name}.png" for name in sorted(names)
     ]
@@ -276,7 +276,7 @@ def test_a_video_is_distorted_judged_measured_and_listed(
 ) -> None:
     path = write_video(tmp_path / "clip.mp4", times=range(0, 2500, 100))
     out, gate = tmp_path / "out", tmp_path / "gate.yaml"
-    assert main(["distort", str(path), "--type", "10:3", "--workers", "1", "--out", str(out)]) == 0
+    assert main(["distort", str(path), "--distortion", "10:3", "--workers", "1", "--out", str(out)]) == 0
     assert len(list(out.rglob("*.png"))) == 25
     records = json.loads((out / "manifest.json").read_text())
     assert "frame_000003" in json.dumps(records)
@@ -339,6 +339,6 @@ def test_a_video_needs_the_name_of_its_camera_and_has_no_topics(
     path = write_video(tmp_path / "clip.mp4")
     with pytest.raises(UsageError, match="--view"):
         CameraFrames(path, [], {})
-    words = ["distort", str(path), "--type", "10:3", "--topic", "/eye", "--out", str(tmp_path / "out")]
+    words = ["distort", str(path), "--distortion", "10:3", "--topic", "/eye", "--out", str(tmp_path / "out")]
     assert main(words) == 2
     assert "no topics" in capsys.readouterr().err

@@ -21,7 +21,7 @@ STEPS = sum(LENGTHS)
 
 def test_distort_writes_an_image_for_each_camera_and_step(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "set", Layout("v3.0", "libx264"))
-    wanted = ["distort", str(folder), "--type", "10:3", "--workers", "1", "--out"]
+    wanted = ["distort", str(folder), "--distortion", "10:3", "--workers", "1", "--out"]
     assert main([*wanted, str(tmp_path / "out")]) == 0
     assert len(list((tmp_path / "out/10_3" / TOP).rglob("*.png"))) == STEPS
     assert len(list((tmp_path / "out/10_3" / WRIST).rglob("*.png"))) == STEPS
@@ -35,7 +35,7 @@ def test_distort_writes_an_image_for_each_camera_and_step(tmp_path: Path) -> Non
 
 def test_episodes_are_distorted_by_noise_of_their_own_as_the_manifest_says(tmp_path: Path) -> None:
     folder, out = write_dataset(tmp_path / "set"), tmp_path / "out"
-    assert main(["distort", str(folder), "--type", "10:3", "--workers", "1", "--out", str(out)]) == 0
+    assert main(["distort", str(folder), "--distortion", "10:3", "--workers", "1", "--out", str(out)]) == 0
     records = json.loads((out / "manifest.json").read_text())["pictures"]
     found = {(record["view"], record["stamp_ns"]): record for record in records}
     assert list(found) == [("top", step * 100_000_000) for step in range(STEPS)]
@@ -48,11 +48,12 @@ def test_a_damaged_image_fails_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
     folder = write_dataset(tmp_path / "set", Layout("v3.0", beside=True))
     path = folder / f"images/{TOP}/episode-000001/frame-000002.png"
     path.write_bytes(path.read_bytes()[:100])
-    assert main(["distort", str(folder), "--type", "10:3", "--out", str(tmp_path / "out")]) == 1
+    assert main(["distort", str(folder), "--distortion", "10:3", "--out", str(tmp_path / "out")]) == 1
     assert len(list((tmp_path / "out").rglob("*.png"))) == STEPS - 1
     assert "frame-000002.png' is a truncated PNG file" in capsys.readouterr().err
     assert (
-        main(["distort", str(folder), "--type", "10:3", "--topic", "top", "--out", str(tmp_path / "x")]) == 1
+        main(["distort", str(folder), "--distortion", "10:3", "--topic", "top", "--out", str(tmp_path / "x")])
+        == 1
     )
     assert f"no such camera; got 'top'; available: {TOP}" in capsys.readouterr().err
 

@@ -145,7 +145,7 @@ def test_statistics_are_those_of_the_images_that_were_written(tmp_path: Path) ->
 
 def test_the_command_makes_the_pixels_of_distort(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_dataset(tmp_path / "set", Layout("v3.0", "libx264"))
-    words = ["distort", str(source), "--type", "12:3", "--seed", "4", "--out"]
+    words = ["distort", str(source), "--distortion", "12:3", "--seed", "4", "--out"]
     assert main([*words, str(tmp_path / "files"), "--workers", "1"]) == 0
     out = tmp_path / "copy"
     assert main([*words, str(out), "--format", "lerobot", "--topic", TOP]) == 0
@@ -160,10 +160,10 @@ def test_the_command_makes_the_pixels_of_distort(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--type", "12:3", "--type", "19:5"), "a data set has one distortion"),
-        (("--type", "12"), "a data set has one distortion"),
-        (("--type", "12:3", "--workers", "2"), "--workers"),
-        (("--type", "12:3", "--topic", "nose"), "no such camera"),
+        (("--distortion", "12:3", "--distortion", "19:5"), "a data set has one distortion"),
+        (("--distortion", "12"), "a data set has one distortion"),
+        (("--distortion", "12:3", "--workers", "2"), "--workers"),
+        (("--distortion", "12:3", "--topic", "nose"), "no such camera"),
     ],
 )
 def test_wrong_words_write_nothing(

@@ -225,7 +225,7 @@ def test_damaged_sqlite_is_named(tmp_path: Path) -> None:
 
 def test_distort_gate_and_fit_take_the_folder(tmp_path: Path) -> None:
     folder = split(tmp_path / "bag", range(3), range(3, 5))
-    assert main(["distort", str(folder), "--type", "10:3", "--out", str(tmp_path / "out")]) == 0
+    assert main(["distort", str(folder), "--distortion", "10:3", "--out", str(tmp_path / "out")]) == 0
     assert len(list((tmp_path / "out").rglob("*.png"))) == 5
     assert [frame.stamp_ns for frame in CameraFrames(folder, (), {})] == [1_000 + k for k in range(5)]
     assert recording_files([tmp_path]) == (folder,)
@@ -246,10 +246,10 @@ def test_depth_does_not_stop_colour(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert indices_in(path) == [0, 1, 2]
     with TrialReader(path) as reader:
         assert (reader.image_topics(), reader.depth_topics()) == ([IMAGE_TOPIC], [DEPTH_TOPIC])
-    assert main(["distort", str(path), "--type", "10:3", "--out", str(tmp_path / "out")]) == 1
+    assert main(["distort", str(path), "--distortion", "10:3", "--out", str(tmp_path / "out")]) == 1
     assert len(list((tmp_path / "out").rglob("*.png"))) == 3
     assert f"topic {DEPTH_TOPIC} holds depth" in capsys.readouterr().err
-    chosen = ["distort", str(path), "--type", "10:3", "--out", str(tmp_path / "chosen"), "--topic"]
+    chosen = ["distort", str(path), "--distortion", "10:3", "--out", str(tmp_path / "chosen"), "--topic"]
     assert main([*chosen, IMAGE_TOPIC]) == 0
     assert len(list((tmp_path / "chosen").rglob("*.png"))) == 3
     assert main([*chosen, "/camera/side/image_raw"]) == 1
@@ -261,7 +261,7 @@ def test_a_damaged_image_does_not_stop_the_others(tmp_path: Path) -> None:
     write_images(
         path, range(3), lambda data: data[:500] if data[4:] == image_to_cdr(pixels(1), 1_001)[4:] else data
     )
-    assert main(["distort", str(path), "--type", "10:3", "--out", str(tmp_path / "out")]) == 1
+    assert main(["distort", str(path), "--distortion", "10:3", "--out", str(tmp_path / "out")]) == 1
     assert len(list((tmp_path / "out").rglob("*.png"))) == 2
 
 

@@ -153,7 +153,8 @@ def test_damage_is_one_line(tmp_path: Path) -> None:
 def test_commands_read_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_bag(tmp_path / "bag", range(25))
     assert (
-        main(["distort", str(folder), "--type", "10:3", "--workers", "1", "--out", str(tmp_path / "o")]) == 0
+        main(["distort", str(folder), "--distortion", "10:3", "--workers", "1", "--out", str(tmp_path / "o")])
+        == 0
     )
     assert len(list((tmp_path / "o").rglob("*.png"))) == 25
     gate = str(tmp_path / "gate.yaml")

@@ -56,7 +56,10 @@ def test_any_number_of_workers_makes_the_same_folder(folder: Path, tmp_path: Pat
 
 def test_an_image_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: Path, tmp_path: Path):
     out = tmp_path / "out"
-    assert main(["distort", "--type", "15:4", "--seed", "3", str(folder / "a.png"), "--out", str(out)]) == 0
+    assert (
+        main(["distort", "--distortion", "15:4", "--seed", "3", str(folder / "a.png"), "--out", str(out)])
+        == 0
+    )
     made = read_image(out / "15_4" / "a.png")
     spec = DistortionSpec("15", 4, 3)
     clean = read_image(folder / "a.png")
@@ -85,7 +88,7 @@ def test_the_same_seed_gives_the_same_pixels_by_command_and_in_python_under_any_
 ) -> None:
     shutil.copy(folder / "a.png", tmp_path / "renamed.png")
     for file in (folder / "a.png", tmp_path / "renamed.png"):
-        command = ["distort", str(file), "--type", word, "--seed", "5", "--out", str(tmp_path / "out")]
+        command = ["distort", str(file), "--distortion", word, "--seed", "5", "--out", str(tmp_path / "out")]
         assert main([*command, "--workers", "1"]) == 0
     made = [read_image(file) for file in sorted((tmp_path / "out").rglob("*.png"))]
     expected = embodied_iqa.distort(read_image(folder / "a.png"), word, seed=5)
@@ -101,7 +104,7 @@ def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     out = tmp_path / "out"
-    command = ["distort", str(folder), "--type", "12", "--levels", "1,2", "--out", str(out), "--json"]
+    command = ["distort", str(folder), "--distortion", "12", "--levels", "1,2", "--out", str(out), "--json"]
 
     def counts(*more: str) -> tuple[int, int]:
         assert main([*command, "--workers", "1", *more]) == 0
@@ -116,13 +119,13 @@ def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
     assert counts("--seed", "1") == (6, 0)
     cv2.imwrite(str(folder / "a.png"), np.full((64, 64, 3), 7, np.uint8))
     assert counts("--seed", "1") == (2, 4)
-    assert counts("--type", "13:3", "--seed", "1") == (3, 6)
+    assert counts("--distortion", "13:3", "--seed", "1") == (3, 6)
     assert len(json.loads((out / "manifest.json").read_text())["pictures"]) == 9
 
 
 def test_a_journal_left_by_a_kill_is_taken_up(folder: Path, tmp_path: Path):
     out = tmp_path / "out"
-    command = ["distort", str(folder), "--type", "12:3", "--out", str(out), "--workers", "1"]
+    command = ["distort", str(folder), "--distortion", "12:3", "--out", str(out), "--workers", "1"]
     assert main(command) == 0
     records = json.loads((out / "manifest.json").read_text())["pictures"]
     (out / "manifest.json").unlink()
@@ -173,7 +176,7 @@ def test_a_region_takes_two_levels(folder: Path, tmp_path: Path):
     mask = np.zeros(reference.shape[:2], np.uint8)
     mask[40:90, 50:120] = 255
     cv2.imwrite(str(tmp_path / "roi.png"), mask)
-    command = ["distort", str(folder / "a.png"), "--type", "12", "--region", str(tmp_path / "roi.png")]
+    command = ["distort", str(folder / "a.png"), "--distortion", "12", "--region", str(tmp_path / "roi.png")]
     assert main([*command, "--inside", "4", "--outside", "1", "--out", str(out)]) == 0
     rng = frame_generator(DistortionSpec("12", 4), "top", stamp_of_pixels(reference))
     expected = distort_region(reference, "12", mask, inside=4, outside=1, rng=rng)
@@ -187,7 +190,7 @@ def test_a_recording_is_distorted_as_it_was_live(tmp_path: Path, photographs: li
         writer.add_channel(topic, "sensor_msgs/msg/Image")
         for stamp_ns in (10**18 + 1, 10**18 + 2):
             writer.write(topic, image_to_cdr(photographs[0], stamp_ns, "wrist"), stamp_ns, stamp_ns)
-    assert main(["distort", str(bag), "--type", "12:5", "--seed", "9", "--out", str(out)]) == 0
+    assert main(["distort", str(bag), "--distortion", "12:5", "--seed", "9", "--out", str(out)]) == 0
     live = FrameDistorter(DistortionSpec("12", 5, 9))
     for stamp_ns in (10**18 + 1, 10**18 + 2):
         frame = read_image(out / "12_5" / "camera-wrist-image_raw" / f"{stamp_ns}.png")
@@ -207,14 +210,14 @@ def test_random_levels_depend_on_seed_and_image_only(folder: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["nothing.png", "--type", "01:1", "--out", "o"], 1, "no such input"),
+        (["nothing.png", "--distortion", "01:1", "--out", "o"], 1, "no such input"),
         (["{in}", "--out", "o"], 2, "nothing to make"),
-        (["{in}", "--type", "01:1"], 2, "--out DIR"),
-        (["{in}", "--type", "01:7", "--out", "o"], 2, "available: 1, 2, 3, 4, 5"),
-        (["{in}", "--type", "blurr:1", "--out", "o"], 2, "01 gaussian-blur"),
+        (["{in}", "--distortion", "01:1"], 2, "--out DIR"),
+        (["{in}", "--distortion", "01:7", "--out", "o"], 2, "available: 1, 2, 3, 4, 5"),
+        (["{in}", "--distortion", "blurr:1", "--out", "o"], 2, "01 gaussian-blur"),
         (["{in}", "--all", "--levels", "1,x", "--out", "o"], 2, "level"),
-        (["{in}", "--type", "01", "--inside", "1", "--out", "o"], 2, "region"),
-        (["{in}", "--type", "01:1", "--workers", "0", "--out", "o"], 2, "workers"),
+        (["{in}", "--distortion", "01", "--inside", "1", "--out", "o"], 2, "region"),
+        (["{in}", "--distortion", "01:1", "--workers", "0", "--out", "o"], 2, "workers"),
         (["list", "--workers", "2"], 2, "not an option for list"),
         (["sheet", "--out", "sheet.xyz"], 2, "a sheet is an image"),
     ],
@@ -243,7 +246,7 @@ def test_two_images_of_one_name_are_left_out_and_the_others_done(
     (folder / "a.jpg").write_bytes((folder / "a.png").read_bytes())
     others = len(list(folder.rglob("*.png"))) - 1
     assert others
-    assert main(["distort", str(folder), "--type", "01:1", "--out", str(tmp_path / "o")]) == 1
+    assert main(["distort", str(folder), "--distortion", "01:1", "--out", str(tmp_path / "o")]) == 1
     errors = capsys.readouterr().err
     assert all(
         f"{str(folder / name)!r} would get the name of another" in errors for name in ("a.jpg", "a.png")
@@ -282,7 +285,17 @@ def test_bad_images_are_listed_with_their_reasons_and_the_others_are_made(
     for name, (data, _) in BAD.items():
         (folder / "sub" / name).write_bytes(data)
     (folder / "gone.png").symlink_to(folder / "nowhere.png")
-    command = ["distort", str(folder), "--type", "01", "--type", "12:3", "--out", str(out), "--json"]
+    command = [
+        "distort",
+        str(folder),
+        "--distortion",
+        "01",
+        "--distortion",
+        "12:3",
+        "--out",
+        str(out),
+        "--json",
+    ]
     assert main(command) == 1
     printed = capfd.readouterr()
     answer = json.loads(printed.out)
@@ -311,7 +324,7 @@ def test_images_and_folders_without_permission_are_listed(
 ):
     (folder / "a.png").chmod(0)
     (folder / "sub").chmod(0)
-    command = ["distort", str(folder), "--type", "12:3", "--out", str(tmp_path / "o"), "--json"]
+    command = ["distort", str(folder), "--distortion", "12:3", "--out", str(tmp_path / "o"), "--json"]
     assert main(command) == 1
     answer = json.loads(capsys.readouterr().out)
     assert answer["made"] == 1
@@ -334,7 +347,7 @@ def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished
     command = [
         "distort",
         str(folder / "a.png"),
-        "--type",
+        "--distortion",
         "12",
         "--out",
         str(out),
