@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import DEFAULT_SIZE, EMBEDDED
-from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
+from embodied_iqa.cli.build.summary import BuildProgress, print_against, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.plan_options import engine_of, read_plan
@@ -25,12 +27,20 @@ from embodied_iqa.data.database.sources.libero import LiberoSource
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.database.sources.simulated import SimulationSource
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.frames.video_frames import is_video
-from embodied_iqa.data.lerobot.dataset import is_lerobot
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, single_policy
 from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.offline.database_actions import (
+    ACTIONS_FILE,
+    as_csv,
+    means_of,
+    score_against_actions,
+)
+from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.libero.suites import CAMERAS
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
@@ -39,12 +49,16 @@ from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 def run(arguments: argparse.Namespace) -> int:
     """Build what is missing; return the exit code."""
     plan, options = _plan(arguments), _options(arguments)
+    actions = _actions(arguments)
     with ProgressBars(transient=False) as bars:
         summary = build(arguments.out, plan, options, BuildProgress(bars))
+    against = None if actions is None else _against_actions(arguments.out, actions)
     if arguments.json:
-        print_json(summary_tree(arguments.out, summary))
+        tree = summary_tree(arguments.out, summary)
+        print_json(tree if against is None else tree | {"recorded_action": against})
     else:
         print_summary(arguments.out, summary)
+        print_against(against or {})
         next_command("report", arguments.out)
     return 0
 
@@ -106,6 +120,29 @@ def _refuse_simulated_options(arguments: argparse.Namespace) -> None:
     for option in ("size", "camera_model"):
         if getattr(arguments, option) is not None and any(one is not None for one in others):
             raise UsageError(f"--{option.replace('_', '-')} is of simulated images")
+
+
+def _actions(arguments: argparse.Namespace) -> RecordedActions | None:
+    """Return what was done in a data set, where decisions are compared with it.
+
+    Raises:
+        UsageError: The images are of something else, or it is not known where the tool was.
+    """
+    if arguments.action is None:
+        return None
+    path = arguments.from_bag
+    if path is None or not is_lerobot(path):
+        raise UsageError("--action is of a LeRobot data set", expected="--from-bag DATASET", got=path)
+    if not sampling_of(arguments, path).states.has_pose:
+        raise UsageError("--action needs the state", expected="--state tool=PLACE --state gripper=PLACE")
+    return RecordedActions(LeRobotDataset(path), arguments.action)
+
+
+def _against_actions(database: Path, actions: RecordedActions) -> dict[str, dict[str, float | int | None]]:
+    """Write `recorded_actions.csv` of a database; return the means by subject."""
+    rows = list(score_against_actions(DatabaseStore(database), actions.dataset, actions.convention))
+    write_text_whole(database / ACTIONS_FILE, as_csv(rows))
+    return means_of(rows)
 
 
 def _simulated(arguments: argparse.Namespace, views: tuple[View, ...]) -> SimulationSource:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,6 +90,16 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
             print(f"  {printable(origin)}: {printable(reason)}")
         if len(rows) > _REASONS:
             print(f"  and {len(rows) - _REASONS:,} more")
+
+
+def print_against(means: Mapping[str, Mapping[str, float | int | None]]) -> None:
+    """Print how far decisions agree with recorded actions, by subject."""
+    for subject, row in means.items():
+        if row["decisions"]:
+            words = f"{row['score']:.3f}, on the references {row['reference_score']:.3f}"
+            print(f"against recorded actions: {subject} {words} ({row['decisions']:,} decisions)")
+        else:
+            print(f"against recorded actions: {subject} not compared, see recorded_actions.csv")
 
 
 def _skipped(path: Path) -> list[tuple[str, str]]:

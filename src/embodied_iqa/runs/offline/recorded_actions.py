@@ -30,6 +30,7 @@ class RecordedActions:
         convention: What its actions mean.
 
     Attributes:
+        dataset: As given.
         convention: As given.
         rate_hz: Steps a second.
 
@@ -39,6 +40,7 @@ class RecordedActions:
     """
 
     def __init__(self, dataset: LeRobotDataset, convention: str) -> None:
+        self.dataset = dataset
         self.convention: ActionConvention = convention_of(convention)
         size, needed = dataset.info.sizes.get(ACTION, 0), self.convention.numbers
         if size < needed:

@@ -22,6 +22,8 @@ from embodied_iqa.data.journal.changes import (
     WrittenTask,
 )
 from embodied_iqa.data.journal.journal import Journal
+from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.people.judge_page import Connection
@@ -30,7 +32,7 @@ from embodied_iqa.runs.trial.attendance import Answer, Question
 from embodied_iqa.runs.trial.judging import JudgingState
 from embodied_iqa.runs.trial.protocol import Stage
 from studio_process import threaded_studio
-from trial_recording import NOISE, write_trial
+from trial_recording import NOISE, image, write_trial
 
 PAIR = "/db/made/pair/r00000-12"
 PAGES = (
@@ -40,7 +42,7 @@ PAGES = (
     "/db/made/annotate?standing=rejected", "/db/made/annotate/r00000", "/db/made/annotate/r00001",
     "/db/made/annotate/r00002", "/db/made/verify/r00000", "/db/made/verify/r00000?blind=0",
     "/db/made/settle/r00000", "/db/made/spot", "/db/made/spot?role=vla", "/db/made/agreement",
-    "/db/made/edits", "/db/empty/edits",
+    "/db/made/edits", "/db/empty/edits", "/images/photos",
 )  # fmt: skip
 MOVING = """
 document.getAnimations().length + [...document.querySelectorAll('*')].filter(item => {
@@ -84,6 +86,8 @@ def address(tmp_path_factory: pytest.TempPathFactory, judge: Judge) -> Iterator[
     (write_experiment(folder / "trials", distortions=("12",)) / "experiment.json").write_text("{}")
     (folder / "watch").mkdir()
     write_trial(folder / "watch" / "trial.mcap", (None, NOISE))
+    write_image(folder / "photos/one.png", image(View.TOP, 1))
+    (folder / "stray.mcap").write_bytes(b"cut short")
     _work(Journal(folder / "made"))
     studio = Studio.of([folder])
     studio.part(Connection).judge = judge

@@ -13,11 +13,13 @@ from typing import Any
 from urllib.parse import quote
 
 from database_folders import write_database
+from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.studio.app import create_app
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.security import Address
 from studio_client import HOST, ORIGIN
-from trial_recording import write_trial
+from trial_recording import image, write_trial
 
 REQUESTS = int(os.environ.get("EMBODIED_IQA_FUZZ_REQUESTS", "1500"))
 WORDS = (
@@ -28,11 +30,12 @@ WORDS = (
 )  # fmt: skip
 KEYS = (
     "level", "sort", "down", "page", "of", "low", "high", "spread", "view", "verb", "task", "beside",
-    "main_object", "distortion", "reference", "group", "token", "csrf", "x",
+    "main_object", "topic", "distortion", "reference", "group", "token", "csrf", "x",
 )  # fmt: skip
 PLACES = (
     "/", "/db/made", "/db/made/pair/r00000-12", "/db/made/pair/r00000-12/distorted/full", "/run/watch",
     "/run/watch/0/1", "/run/watch/0/1/top/clean/0", "/db/made/leaderboard", "/assets/studio.js",
+    "/images/photos", "/images/photos/0",
 )  # fmt: skip
 
 
@@ -81,6 +84,7 @@ def test_no_request_ends_in_an_internal_error(tmp_path: Path) -> None:
     write_database(tmp_path / "made", references=1, subjects=1, images=True)
     (tmp_path / "watch").mkdir()
     write_trial(tmp_path / "watch" / "trial.mcap")
+    write_image(tmp_path / "photos/one.png", image(View.TOP, 1))
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
     app = create_app(Studio.of([tmp_path]), Address("127.0.0.1", 8600))
     chance = random.Random(20)

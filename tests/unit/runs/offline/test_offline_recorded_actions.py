@@ -10,17 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.tables import rows_of
 from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.database.schema import Reference
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.scoring.constants import SubjectConstants
+from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
 from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
-from lerobot_samples import LENGTHS, edit_info, pixels, write_dataset
+from lerobot_samples import LENGTHS, TOP, edit_info, pixels, png, write_dataset
 from trial_recording import PixelVla
 
 STEP_M, GRIPPER, SCALE_M = 0.01, 0.5, 0.1
@@ -40,7 +44,16 @@ class Follows(PixelVla):
         return ActionChunk(ChunkStatus.ACT, rows, "along x")
 
 
-def write_moving(folder: Path) -> Path:
+def enlarged(episode: int, step: int, scale: int) -> NDArray[np.uint8]:
+    """An image with repeated pixels, and with noise: a build takes no blurred one."""
+    rgb = pixels(episode, step).repeat(scale, 0).repeat(scale, 1)
+    if scale == 1:
+        return rgb
+    noise = np.random.default_rng(7).integers(-25, 26, rgb.shape)
+    return np.clip(rgb + noise, 0, 255).astype(np.uint8)
+
+
+def write_moving(folder: Path, scale: int = 1) -> Path:
     """A data set whose tool moves along x; an action is the state of the next step."""
     write_dataset(folder)
     for path in sorted(folder.glob("data/*/*.parquet")):
@@ -52,10 +65,16 @@ def write_moving(folder: Path) -> Path:
             ]
             place = table.column_names.index(key)
             table = table.set_column(place, key, pa.array(rows, pa.list_(pa.float64(), 7)))
+        places = zip(table["episode_index"].to_pylist(), table["frame_index"].to_pylist(), strict=True)
+        large = [enlarged(*place, scale) for place in places]
+        cells = pa.array([{"bytes": png(rgb), "path": None} for rgb in large], table.schema.field(TOP).type)
+        table = table.set_column(table.column_names.index(TOP), TOP, cells)
         pq.write_table(table, path)
     info = json.loads((folder / "meta/info.json").read_text())
     for key in ("observation.state", "action"):
         info["features"][key] = {"dtype": "float64", "shape": [7], "names": None}
+    height_px, width_px, _ = pixels(0, 0).shape
+    info["features"][TOP]["shape"] = [scale * height_px, scale * width_px, 3]
     edit_info(folder, features=info["features"])
     return folder
 
@@ -101,6 +120,52 @@ def test_decisions_are_compared_with_what_was_done(
     assert "recorded actions are tool-absolute: tool pose, absolute, axes of own base, rotvec" in said
     assert main(["report", str(out)]) == 0
     assert "Against the recorded action" in next(out.rglob("*.html")).read_text()
+
+
+class Bright(PixelVla):
+    """Moves along x for two steps, each as far as the image is bright."""
+
+    def __init__(self) -> None:
+        super().__init__((View.TOP,))
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        rows = np.zeros((2, 7))
+        rows[:, 0], rows[:, 6] = observation.frames[View.TOP].rgb.mean() / 1e4, GRIPPER
+        return ActionChunk(ChunkStatus.ACT, rows, "bright")
+
+
+def make_bright() -> Bright:
+    return Bright()
+
+
+def test_a_database_has_the_scores_against_what_was_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = write_moving(tmp_path / "set", 2), tmp_path / "db"
+    subject = f"python:{__name__}:make_bright"
+    states = ["--state", "tool=observation.state:0", "--state", "gripper=observation.state:6"]
+    words = ["build", "--from-bag", str(folder), "--every", "0.4", "--references", "2", "--out", str(out)]
+    words += ["--panel", subject, "--workers", "1", "--json"]
+    assert main([*words, "--action", "tool-absolute"]) == 2, "without a state"
+    assert "--action needs the state" in capsys.readouterr().err
+    assert main([*words, *states, "--action", "tool-absolute"]) == 0
+    tree = json.JSONDecoder().raw_decode(capsys.readouterr().out)[0]
+    with (out / "recorded_actions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 30
+    d_max_m = load_constants(DatabaseStore(out).constants_file(subject)).d_max_m
+    assert d_max_m is not None
+    steps = {row.reference_id: row.origin for row in rows_of(Reference, DatabaseStore(out).references())}
+    for row in rows:
+        if "frame_000004" in steps[row["reference_id"]]:
+            assert (row["score"], row["reason"]) == ("", "the episode ends before 2 actions")
+            continue
+        assert "frame_000000" in steps[row["reference_id"]]
+        far_m = 2 * abs(float(enlarged(0, 0, 2).mean()) / 1e4 - STEP_M)
+        assert float(row["reference_score"]) == pytest.approx((1 - min(1.0, far_m / d_max_m) + 2) / 3)
+        assert 2 / 3 <= float(row["score"]) <= 1
+    (means,) = tree["recorded_action"].values()
+    assert means["decisions"] == 30
 
 
 def test_nobody_asked_is_not_null(tmp_path: Path) -> None:

@@ -1,0 +1,171 @@
+"""Decisions of a database of a LeRobot data set against what was done there: a second reference."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.tables import rows_of
+from embodied_iqa.data.database.record import RecordedSubject
+from embodied_iqa.data.database.schema import Annotation, Reference, SourceKind
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset
+from embodied_iqa.models.scoring.constants import load_constants
+from embodied_iqa.models.scoring.decision import score_decision
+from embodied_iqa.models.subjects.actions.adapter import to_increments
+from embodied_iqa.models.subjects.actions.convention import ActionConvention
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.world.protocols import ChunkStatus
+
+Array = NDArray[np.float64]
+Actions = Mapping[int, Mapping[int, tuple[float, ...] | None]]
+"""Episode to step to action."""
+ACTIONS_FILE: Final = "recorded_actions.csv"
+"""Of a database."""
+_PLACE: Final = re.compile(r"/episode_(\d{6,})/frame_(\d{6,}) [0-9a-f]{16}")
+"""End of the origin of a reference from a data set."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionScore:
+    """Agreement of one decision with what was done, and of that on the reference; None where unknown."""
+
+    subject: str
+    reference_id: str
+    pair_id: str
+    task_id: str
+    distortion_id: str
+    level: int
+    score: float | None
+    reference_score: float | None
+    position_error_mm: float | None
+    reason: str
+
+
+def score_against_actions(
+    store: DatabaseStore, dataset: LeRobotDataset, convention: ActionConvention
+) -> Iterator[ActionScore]:
+    """Yield the scores of all decisions of VLAs on distorted images.
+
+    As many actions are taken as the decision on the reference has steps, one for one.
+
+    Args:
+        store: A finished database of the data set.
+        dataset: The data set.
+        convention: What its actions mean.
+
+    Raises:
+        InputError: The data set is damaged.
+    """
+    references = {
+        row.reference_id: row
+        for row in rows_of(Reference, store.references())
+        if row.source is SourceKind.DATASET
+    }
+    actions = _actions(dataset, references.values())
+    for subject in store.record().subjects:
+        if subject.role is Role.VLA and store.constants_file(subject.name).is_file():
+            yield from _of_subject(store, subject, references, actions, convention)
+
+
+def as_csv(rows: Iterable[ActionScore]) -> str:
+    """Return scores as CSV; what is unknown is empty."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, [one.name for one in fields(ActionScore)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return stream.getvalue()
+
+
+def means_of(rows: Iterable[ActionScore]) -> dict[str, dict[str, float | int | None]]:
+    """Return by subject the number of decisions that were compared, and their means."""
+    found: dict[str, list[ActionScore]] = {}
+    for row in rows:
+        found.setdefault(row.subject, []).extend([row] if row.score is not None else [])
+    names = ("score", "reference_score", "position_error_mm")
+    return {
+        subject: {"decisions": len(own)}
+        | {name: fmean(getattr(row, name) for row in own) if own else None for name in names}
+        for subject, own in found.items()
+    }
+
+
+def _of_subject(
+    store: DatabaseStore,
+    subject: RecordedSubject,
+    references: Mapping[str, Reference],
+    actions: Actions,
+    convention: ActionConvention,
+) -> Iterator[ActionScore]:
+    d_max_m = load_constants(store.constants_file(subject.name)).d_max_m or 0.0
+    for part in store.annotation_parts(subject.name):
+        rows = [row for row in rows_of(Annotation, part) if row.reference_id in references]
+        first = {(row.reference_id, row.task_id): row for row in rows if row.pair_id is None}
+        for row in rows:
+            if row.pair_id is None:
+                continue
+            reference, raw = references[row.reference_id], first[row.reference_id, row.task_id]
+            try:
+                found = _scores(row, raw, reference, _done(raw, reference, actions, convention), d_max_m)
+            except InputError as error:
+                found = (None, None, None, str(error))
+            place = (row.subject, row.reference_id, row.pair_id, row.task_id, row.distortion_id, row.level)
+            yield ActionScore(*place, *found)
+
+
+def _scores(
+    row: Annotation, raw: Annotation, reference: Reference, done: Array, d_max_m: float
+) -> tuple[float, float, float, str]:
+    if row.error is not None:
+        raise InputError(row.error)
+    gripper = reference.gripper or 0.0
+    found, clean = (score_decision(_increments(one), done, d_max_m, gripper=gripper) for one in (row, raw))
+    return found.score, clean.score, found.position_error_mm, ""
+
+
+def _done(raw: Annotation, reference: Reference, actions: Actions, convention: ActionConvention) -> Array:
+    """Return what was done from a reference on, for as many steps as the decision on it has.
+
+    Raises:
+        InputError: There is no such decision, or the episode ends before.
+    """
+    if raw.error is not None or raw.status is not ChunkStatus.ACT:
+        raise InputError(raw.error or "no step was decided on the reference")
+    if reference.T_base_tool is None or reference.gripper is None:
+        raise InputError("the pose of the tool or the gripper is not known")
+    episode, step = _place(reference)
+    count = len(_increments(raw))
+    rows = [actions.get(episode, {}).get(step + number) for number in range(count)]
+    known = [row for row in rows if row is not None]
+    if len(known) < count:
+        raise InputError(f"the episode ends before {count} actions")
+    T_base_tool = np.array(reference.T_base_tool).reshape(4, 4)
+    return to_increments(np.array(known), convention, T_base_tool, reference.gripper)
+
+
+def _actions(dataset: LeRobotDataset, references: Iterable[Reference]) -> Actions:
+    wanted = {_place(reference)[0] for reference in references}
+    found: dict[int, dict[int, tuple[float, ...] | None]] = {episode: {} for episode in wanted}
+    for step in dataset.steps(wanted) if wanted else ():
+        found[step.episode][step.index] = step.action
+    return found
+
+
+def _place(reference: Reference) -> tuple[int, int]:
+    match = _PLACE.search(reference.origin)
+    if match is None:
+        raise InputError(f"reference {reference.reference_id} is of no step", got=reference.origin)
+    return int(match[1]), int(match[2])
+
+
+def _increments(row: Annotation) -> Array:
+    return np.array(row.increments or (), np.float64).reshape(-1, 7)
