@@ -102,12 +102,12 @@ def write_graph(
     Raises:
         InputError: The file cannot be written, or ONNX Runtime cannot open it.
     """
-    ends = (
+    given, computed = (
         [helper.make_tensor_value_info(end, TensorProto.UINT8, shape) for end, shape in shapes.items()]
         for shapes in (inputs, outputs)
     )
     values = [numpy_helper.from_array(np.asarray(value), key) for key, value in constants.items()]
-    graph = helper.make_graph(nodes, name, *ends, values)
+    graph = helper.make_graph(nodes, name, given, computed, values)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION)
     content = model.SerializeToString()
     open_session(content, path.name)

@@ -217,7 +217,8 @@ def save_denoiser(layers: Sequence[IntegerLayer], path: Path) -> None:
         inputs = [f"layer.{index}", "one", "zero", kernel, scale, origin, "one", "zero", bias]
         nodes.append(helper.make_node("QLinearConv", inputs, [f"layer.{index + 1}"]))
     nodes.append(helper.make_node("Transpose", [f"layer.{LAYERS}"], ["noise"], perm=[0, 2, 3, 1]))
-    quads, noise = [1, "H", "W", CHANNELS], [1, "h", "w", 2 * QUAD_VALUES]
+    quads: list[int | str] = [1, "H", "W", CHANNELS]
+    noise: list[int | str] = [1, "h", "w", 2 * QUAD_VALUES]
     write_graph(nodes, {"quads": quads}, {"noise": noise}, constants, path, name="denoiser")
 
 

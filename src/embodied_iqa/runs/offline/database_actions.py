@@ -114,12 +114,13 @@ def _of_subject(
             if row.pair_id is None:
                 continue
             reference, raw = references[row.reference_id], first[row.reference_id, row.task_id]
+            scores: tuple[float | None, float | None, float | None, str]
             try:
-                found = _scores(row, raw, reference, _done(raw, reference, actions, convention), d_max_m)
+                scores = _scores(row, raw, reference, _done(raw, reference, actions, convention), d_max_m)
             except InputError as error:
-                found = (None, None, None, str(error))
+                scores = (None, None, None, str(error))
             place = (row.subject, row.reference_id, row.pair_id, row.task_id, row.distortion_id, row.level)
-            yield ActionScore(*place, *found)
+            yield ActionScore(*place, *scores)
 
 
 def _scores(

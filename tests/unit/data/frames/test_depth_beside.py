@@ -144,7 +144,7 @@ def test_distort_writes_it_as_it_is_and_info_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag, folder = write_bag(tmp_path / "bag.mcap"), tmp_path / "depth"
-    words = ["distort", str(bag), "--type", "10:1", "--out", str(tmp_path / "out")]
+    words = ["distort", str(bag), "--distortion", "10:1", "--out", str(tmp_path / "out")]
     assert main([*words, "--depth", str(folder)]) == 0
     said = capsys.readouterr().err
     assert "depth of 5 images" in said

@@ -373,7 +373,7 @@ def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished
 def test_two_commands_do_not_write_to_one_folder(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    command = ["distort", str(folder), "--type", "12:3", "--out", str(tmp_path / "o")]
+    command = ["distort", str(folder), "--distortion", "12:3", "--out", str(tmp_path / "o")]
     with JobFolder(tmp_path / "o", "distortion of images").locked():
         assert main(command) == 1
         assert "another distortion of images works in" in capsys.readouterr().err
