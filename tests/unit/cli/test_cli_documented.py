@@ -146,7 +146,12 @@ def test_every_target_exists(page: str, words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(("page", "words"), lines_of("python"))
 def test_every_script_has_its_options(page: str, words: tuple[str, ...]) -> None:
-    source = (ROOT / words[0]).read_text(encoding="utf-8")
+    script = ROOT / words[0]
+    source = script.read_text(encoding="utf-8")
+    beside = [
+        script.with_name(f"{name}.py") for name in re.findall(r"^from (\w+) import", source, re.MULTILINE)
+    ]
+    source += "".join(file.read_text(encoding="utf-8") for file in beside if file.is_file())
     missing = [word for word in words[1:] if word.startswith("--") and f'"{word}"' not in source]
     assert not missing, page
 
