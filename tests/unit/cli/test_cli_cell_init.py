@@ -42,6 +42,20 @@ def test_a_person_is_asked_until_the_answer_is_one(capsys: pytest.CaptureFixture
     assert Questions(None).ask("Length [m]", number, 0.1) == 0.1
 
 
+def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = iter(["0 0 0", "1 0 1", "1 1 1", "0", "no_gate.yaml", "", "no-such-policy", "classical-vla"])
+    file, questions = CellFile(), Questions(lambda _question: next(answers))
+    given = Namespace(workspace_min=None, workspace_max=None, table_z=None, calibration=None, vla=None)
+    init._describe_limits(file, given, questions)
+    init._describe_rest(file, given, questions)
+    values = file.values()
+    assert values["arm_node.limits.workspace_max_m"] == [1.0, 1.0, 1.0]
+    assert (values["vla_node.subject"], "gate_node.calibration" in values) == ("classical-vla", False)
+    box, missing, unknown = capsys.readouterr().err.splitlines()
+    assert "no box lies between the corners; expected each above [0.0, 0.0, 0.0]" in box
+    assert ("no_gate.yaml" in missing, "no-such-policy" in unknown) == (True, True)
+
+
 def test_the_end_of_the_input_is_one_line() -> None:
     def read(_question: str) -> str:
         raise EOFError
@@ -59,6 +73,11 @@ def test_the_end_of_the_input_is_one_line() -> None:
         (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
         (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
         (["--robot-ip", "none", "--topic", "top=/b"], "several --topic for top"),
+        (
+            ["--robot-ip", "a", "--workspace-min", *"012", "--workspace-max", *"112"],
+            "each above [0.0, 1.0, 2.0]",
+        ),
+        (["--robot-ip", "a", "--vla", "python:no_such_module:make"], "no module no_such_module"),
     ],
 )
 def test_options_that_contradict_are_refused_before_anything_is_read(

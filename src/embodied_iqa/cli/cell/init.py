@@ -19,7 +19,18 @@ from embodied_iqa.base.clock import MONOTONIC
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
-from embodied_iqa.cli.cell.questions import Questions, model_name, number, three, word
+from embodied_iqa.cli.cell.questions import (
+    Questions,
+    above,
+    cameras,
+    check_corners,
+    gate_file,
+    model_name,
+    number,
+    policy,
+    three,
+    word,
+)
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.runs.cell.cell_file import CellFile
@@ -67,12 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     _check_new(out)
     if not 0.0 < arguments.seconds < math.inf:
         raise UsageError("--seconds", expected="a time above 0", got=arguments.seconds)
-    _check_numbers(arguments)
+    _check_given(arguments)
     is_asked = sys.stdin.isatty() and not arguments.yes
     if not is_asked:
         _check_answered(arguments)
     questions = Questions(input if is_asked else None)
-    given = _cameras(arguments.topic or ())
+    given = cameras(arguments.topic or ())
     where = f"Address of the UR controller, or {_NO_ROBOT}"
     robot = arguments.robot_ip or questions.ask(where, word, needed=True)
     file = CellFile()
@@ -115,7 +126,8 @@ def _check_new(out: Path) -> None:
         raise UsageError(f"{out} exists", expected="--out with a new file")
 
 
-def _check_numbers(arguments: argparse.Namespace) -> None:
+def _check_given(arguments: argparse.Namespace) -> None:
+    """Check the options before anything is read or asked."""
     if arguments.model is not None and arguments.robot_ip == _NO_ROBOT:
         raise UsageError("--model is of an arm", expected=f"--robot-ip with an address, not {_NO_ROBOT}")
     for name in _ARM_NUMBERS:
@@ -127,6 +139,11 @@ def _check_numbers(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{name} is of an arm", expected=f"--robot-ip with an address, not {_NO_ROBOT}")
         if not all(map(math.isfinite, numbers)):
             raise UsageError(f"wrong {name}", expected="finite numbers", got=given)
+    check_corners(arguments.workspace_min, arguments.workspace_max)
+    if arguments.calibration is not None:
+        gate_file(str(arguments.calibration))
+    if arguments.vla is not None:
+        policy(arguments.vla)
 
 
 def _check_values(file: CellFile) -> None:
@@ -197,9 +214,13 @@ def _describe_gripper(file: CellFile, address: str) -> None:
 
 
 def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
+    def upper(text: str) -> list[float]:
+        lower = file.values().get("arm_node.limits.workspace_min_m")
+        return above(text, lower if isinstance(lower, list) else None)
+
     asked: tuple[tuple[str, str, str, Callable[[str], object]], ...] = (
         ("workspace_min", "workspace_min_m", "Lower corner of the workspace, x y z", three),
-        ("workspace_max", "workspace_max_m", "Upper corner of the workspace, x y z", three),
+        ("workspace_max", "workspace_max_m", "Upper corner of the workspace, x y z", upper),
         ("table_z", "table_z_m", "Height of the table top", number),
     )
     for name, parameter, question, parse in asked:
@@ -305,32 +326,13 @@ def _without_info(infos: dict[View, str]) -> str:
 
 
 def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
-    gate = arguments.calibration or questions.ask("Calibration of the gate, a file", Path)
+    gate = arguments.calibration or questions.ask("Calibration of the gate, a file", gate_file)
     if gate is None:
         file.left_out.append("gate_node.calibration: `record` clean images, then `gate calibrate`")
     else:
         file.set("gate_node.calibration", str(gate.resolve()), _TYPED)
-    vla = arguments.vla or questions.ask("Policy, such as pi0-ur5=openpi://gpu:8000", word)
+    vla = arguments.vla or questions.ask("Policy, such as pi0-ur5=openpi://gpu:8000", policy)
     if vla is None:
         file.left_out.append("vla_node.subject: the policy (`embodied-iqa subjects list`)")
     else:
         file.set("vla_node.subject", vla, _TYPED)
-
-
-# --- words --------------------------------------------------------------------------------------------------
-
-
-def _camera(word: str) -> tuple[View, str]:
-    view, equals, topic = word.partition("=")
-    if not equals or not topic:
-        raise UsageError("wrong --topic", expected="VIEW=TOPIC, such as top=/top/image_raw", got=word)
-    return parse_view(view), topic if topic.startswith("/") else f"/{topic}"
-
-
-def _cameras(words: Sequence[str]) -> dict[View, str]:
-    given: dict[View, str] = {}
-    for view, topic in map(_camera, words):
-        if view in given:
-            raise UsageError(f"several --topic for {view}", expected="one topic for each view", got=topic)
-        given[view] = topic
-    return given

@@ -1,14 +1,18 @@
-"""Questions to the person at a terminal, each of which an option answers too."""
+"""Questions to the person at a terminal, each of which an option answers too, and what is an answer."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
+from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.models.subjects.reference import parse_vla
+from embodied_iqa.quality.gate.calibration_file import load_gate_file
 
 ValueT = TypeVar("ValueT")
 
@@ -83,6 +87,37 @@ def three(text: str) -> list[float]:
     return _numbers(text, 3)
 
 
+def above(text: str, lower: Sequence[float] | None) -> list[float]:
+    """Return three numbers, each larger than that of the lower corner, if there is one."""
+    upper = three(text)
+    check_corners(lower, upper)
+    return upper
+
+
+def check_corners(lower: Sequence[float] | None, upper: Sequence[float] | None) -> None:
+    """Check that a box is none, or has both corners in the right order.
+
+    Raises:
+        UsageError: It is not.
+    """
+    if lower is None or upper is None or all(low < high for low, high in zip(lower, upper, strict=True)):
+        return
+    raise UsageError("no box lies between the corners", expected=f"each above {list(lower)}", got=list(upper))
+
+
+def policy(text: str) -> str:
+    """Return the name of a policy."""
+    parse_vla(text)
+    return text
+
+
+def gate_file(text: str) -> Path:
+    """Return the path of a calibration of the gate."""
+    path = Path(text).resolve()
+    load_gate_file(path)
+    return path
+
+
 def _numbers(text: str, count: int) -> list[float]:
     try:
         numbers = [float(word) for word in text.replace(",", " ").split()]
@@ -91,3 +126,24 @@ def _numbers(text: str, count: int) -> list[float]:
     if len(numbers) != count or not all(map(math.isfinite, numbers)):
         raise UsageError("wrong answer", expected=f"{count} number{'s' * (count > 1)}", got=text)
     return numbers
+
+
+def _camera(word: str) -> tuple[View, str]:
+    view, equals, topic = word.partition("=")
+    if not equals or not topic:
+        raise UsageError("wrong --topic", expected="VIEW=TOPIC, such as top=/top/image_raw", got=word)
+    return parse_view(view), topic if topic.startswith("/") else f"/{topic}"
+
+
+def cameras(words: Sequence[str]) -> dict[View, str]:
+    """Return the topic of each camera.
+
+    Raises:
+        UsageError: An option is not VIEW=TOPIC, or two are of one view.
+    """
+    given: dict[View, str] = {}
+    for view, topic in map(_camera, words):
+        if view in given:
+            raise UsageError(f"several --topic for {view}", expected="one topic for each view", got=topic)
+        given[view] = topic
+    return given
