@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import check, init
 from embodied_iqa.cli.cell.questions import Questions, model_name
@@ -211,3 +211,13 @@ def test_a_check_that_fails_leaves_no_new_folder_and_keeps_what_it_holds(
     with pytest.raises(InputError):
         fill("top.png")
     assert [one.name for one in folder.iterdir()] == ["top.png"]
+
+
+def test_the_folder_of_an_earlier_check_is_taken_again_and_no_other(tmp_path: Path) -> None:
+    for name in ("checks.json", "top.png"):
+        (tmp_path / name).write_text("{}")
+    with check._new_folder(tmp_path) as folder:
+        assert folder == tmp_path
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="not empty"), check._new_folder(tmp_path):
+        pass

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_json_whole
@@ -33,6 +33,7 @@ from embodied_iqa.runs.trial.run_folder import make_run_folder
 if TYPE_CHECKING:
     from embodied_iqa.live.cell.seen_cell import SeenCell
 
+_CHECKS: Final = "checks.json"
 _MARKS = {True: "[green]ok[/]", False: "[red]failed[/]"}
 
 
@@ -43,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
     add("--seconds", type=float, default=5.0, metavar="S", help="how long to look (default 5)")
     add("--namespace", default="", metavar="NAME", help="of the relative names of topics, such as cell1")
-    report = "new or empty folder for the images with the tool drawn into them, and checks.json"
+    report = (
+        "folder for the images with the tool drawn into them, and checks.json: new, or of an earlier check"
+    )
     add("--out", type=Path, metavar="DIR", help=report)
     add("--json", action="store_true", help="print the checks as JSON")
 
@@ -73,9 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _new_folder(path: Path | None) -> Iterator[Path | None]:
-    """Make the folder for the results before anything is looked at; one that stays empty is removed again."""
-    if path is None:
-        yield None
+    """Make the folder for the results before anything is looked at; one that stays empty is removed again.
+
+    One of an earlier check, which holds nothing else, is taken again.
+    """
+    if path is None or _is_of_a_check(path):
+        yield path
         return
     was_there = path.exists()
     folder = make_run_folder(path)
@@ -86,6 +92,11 @@ def _new_folder(path: Path | None) -> Iterator[Path | None]:
             with suppress(OSError):  # it holds results
                 folder.rmdir()
         raise
+
+
+def _is_of_a_check(path: Path) -> bool:
+    names = {file.name for file in path.iterdir()} if path.is_dir() else set[str]()
+    return _CHECKS in names and all(name == _CHECKS or name.endswith(".png") for name in names)
 
 
 def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
@@ -114,13 +125,15 @@ def _policy_check(graph: GraphParameters) -> CellCheck:
 def _write(folder: Path, graph: GraphParameters, cell: SeenCell, checks: list[CellCheck]) -> None:
     from embodied_iqa.runs.cell.tool_overlay import with_tool
 
+    for earlier in folder.glob("*.png"):
+        earlier.unlink()
     q_rad = cell.arm.q_rad if cell.arm else None
     T_base_tool = None if q_rad is None else tool_pose(q_rad, graph.arm_node)
     for seen in cell.cameras:
         image = with_tool(seen, camera_pose(seen, graph, q_rad), T_base_tool)
         if image is not None:
             write_image(folder / f"{seen.view}.png", image)
-    write_json_whole(folder / "checks.json", _tree(checks))
+    write_json_whole(folder / _CHECKS, _tree(checks))
 
 
 def _tree(checks: list[CellCheck]) -> dict[str, object]:

@@ -174,7 +174,7 @@ def _describe_arm(file: CellFile, ip: str, arguments: argparse.Namespace, questi
     else:
         file.set("arm_node.model", str(model), why)
     stood = ", ".join(f"{angle:.4f}" for angle in seen.q_rad)
-    file.remarks.append(f"The arm stood at joint angles [{stood}] rad: take that as its home posture.")
+    file.remarks.append(f"The arm stood at joint angles [{stood}] rad then.")
     length_m = arguments.tool_length
     origin = _TYPED
     if length_m is None:
