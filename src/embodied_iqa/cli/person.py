@@ -58,7 +58,7 @@ def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | Non
     """Return a function that asks at the terminal, or None without a terminal.
 
     Args:
-        bars: Hidden during a question.
+        bars: Hidden during a question. The end of the input gives up.
     """
     if not sys.stdin.isatty():
         print(
@@ -73,7 +73,10 @@ def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | Non
             answer = None
             while answer is None:
                 print(f"\n{question_text(question)}  [{_KEYS[question.stage]}] ", end="", file=sys.stderr)
-                answer = parse_answer(input(), question.stage)
+                try:
+                    answer = parse_answer(input(), question.stage)
+                except EOFError:  # Ctrl-D, or a terminal that was closed
+                    answer = Answer(False, give_up=True, remark="nobody answers any more")
             return answer
 
     return ask

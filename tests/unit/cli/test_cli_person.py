@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from embodied_iqa.cli.person import end_key, parse_answer
+from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.person import end_key, parse_answer, person_at_terminal
 from embodied_iqa.runs.trial.attendance import Answer, Question, question_text
 from embodied_iqa.runs.trial.protocol import Stage
 
@@ -54,6 +55,14 @@ def test_a_key_without_enter_ends_nothing(terminal: int) -> None:
     is_typed = end_key()
     os.write(terminal, b"e")
     assert not is_typed()
+
+
+def test_the_end_of_the_input_gives_up(terminal: int) -> None:
+    ask = person_at_terminal(ProgressBars())
+    assert ask is not None
+    os.write(terminal, b"what\n\x04")
+    answer = ask(Question(Stage.PREPARE, 0, 1, ""))
+    assert (answer.yes, answer.give_up, answer.remark) == (False, True, "nobody answers any more")
 
 
 def test_without_a_terminal_no_key_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,8 @@ def _check(subject: SubjectReference, task: str) -> None:
             return
         known = f"verbs {', '.join(Verb)}; colours {', '.join(Colour)}; objects {', '.join(Kind)}"
         raise UsageError(
-            f"{subject} cannot parse {task!r} ({reason})", expected=f"{known}; or another subject"
+            f"{subject} cannot parse {task!r} ({reason})",
+            expected=f"{known}; or another subject (--vlm, --vla)",
         ) from None
 
 
