@@ -1,7 +1,7 @@
 """The UR emulator with the real client library, and how soon the driver notices faults.
 
-Periods depend on how busy the machine is; a bare timer with the same period is measured in the same run beside
-them.
+Periods depend on how busy the machine is; a bare timer with the same period is measured beside them, in the
+same run.
 """
 
 from __future__ import annotations

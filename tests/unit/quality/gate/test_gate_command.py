@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,12 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     text = capsys.readouterr().out.splitlines()
     assert text[0] == "top   pass   000.png"
     assert text[-1] == "1 pass, 0 hold, 3 reject"
+    more = [Path(shutil.copy(path, tried / "top" / f"more_{path.name}")) for path in clean.iterdir()]
+    assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 0
+    *listed, counts = capsys.readouterr().out.splitlines()
+    assert (len(listed), counts) == (3, "61 pass, 0 hold, 3 reject"), "many that pass are only counted"
+    for path in more:
+        path.unlink()
     (tried / "top" / "000.png").unlink()
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 pass, 0 hold, 3 reject"
