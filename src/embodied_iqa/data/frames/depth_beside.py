@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +17,16 @@ from embodied_iqa.data.frames.cameras import depth_topic_beside
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recorded import RecordedMessage
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import depth_from_cdr, stamp_from_cdr
 from embodied_iqa.imaging.images.stored_images import Frames
 
 _GAP_NS: Final = SECOND_NS // 50
 """Depth whose stamp is further away belongs to another image."""
+_FAR_NS: Final = 2 * SECOND_NS
+_MARGIN_NS: Final = SECOND_NS
+"""Where images are far apart, reading goes on so long before the next one."""
 
 
 def depths_of(
@@ -64,8 +70,9 @@ class DepthBeside:
     def __init__(self, path: Path, topic: str) -> None:
         self.topic, self._path = topic, path
         self._reader: TrialReader | None = None
+        self._messages: Iterator[RecordedMessage] = iter(())
         self._near: dict[int, tuple[bytes, str]] = {}
-        self._newest_ns = -1
+        self._newest_ns, self._late_ns = -1, 0
 
     def at(self, stamp_ns: int, size_px: tuple[int, int]) -> NDArray[np.uint16]:
         """Return the depth of an image: that with the nearest stamp, ``(H, W)`` uint16 in mm, 0 for unknown.
@@ -101,14 +108,26 @@ class DepthBeside:
             self._reader.close()
 
     def _read_until(self, stamp_ns: int) -> None:
+        """Read on until a stamp is reached, and keep what is near it."""
         if self._reader is None:
             self._reader = TrialReader(self._path)
             self._messages = self._reader.messages([self.topic])
+        elif stamp_ns - self._newest_ns > _FAR_NS:
+            self._jump(self._reader, stamp_ns - 2 * _GAP_NS)
         while self._newest_ns < stamp_ns and (message := next(self._messages, None)) is not None:
             try:
                 at_ns = stamp_from_cdr(message.cdr)
             except InputError:
                 continue  # without a stamp it belongs to no image
             self._newest_ns = at_ns  # not the highest: a wrong one would end reading for good
+            self._late_ns = message.log_time_ns - at_ns
             if at_ns >= stamp_ns - 2 * _GAP_NS:
                 self._near[at_ns] = message.cdr, message.type_name
+
+    def _jump(self, reader: TrialReader, stamp_ns: int) -> None:
+        """Leave out what is far before a stamp; by the log times, unless these lead beyond it."""
+        ahead = reader.messages([self.topic], stamp_ns + self._late_ns - _MARGIN_NS)
+        first = next(ahead, None)
+        with suppress(InputError):
+            if first is not None and self._newest_ns < stamp_from_cdr(first.cdr) < stamp_ns:
+                self._messages = chain([first], ahead)

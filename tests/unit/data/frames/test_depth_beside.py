@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.frames import depth_beside
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import depth_topic_beside
 from embodied_iqa.data.frames.depth_beside import DepthBeside, depths_of
@@ -111,6 +112,32 @@ def test_depth_is_read_in_step_and_a_lost_one_is_not_invented(tmp_path: Path) ->
     other.close()
     with pytest.raises(InputError, match="no such topic of depth; got '/d'; available"):
         depths_of(frames, {COLOUR: View.TOP}, {View.TOP: "/d"})
+
+
+def test_what_is_far_before_an_image_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By log times; where these lead beyond the image, all is read."""
+    shape, read = (4, 6), list[int]()
+    stamp_of = depth_beside.stamp_from_cdr
+
+    def counted(cdr: bytes) -> int:
+        read.append(stamp_of(cdr))
+        return read[-1]
+
+    monkeypatch.setattr(depth_beside, "stamp_from_cdr", counted)
+    for log_period_ns, most in ((PERIOD_NS, 30), (10**6, 150)):
+        path = tmp_path / f"{most}.mcap"
+        with TrialWriter(path, types=type_store()) as writer:
+            writer.add_channel(DEPTH, IMAGE_TYPE)
+            for number in range(100):
+                cdr = raw(START_NS + number * PERIOD_NS, depth_mm(number, shape), "16UC1")
+                writer.write(DEPTH, cdr, START_NS + 10**9 + number * log_period_ns)
+        depth = DepthBeside(path, DEPTH)
+        for number in (0, 90):
+            found = depth.at(START_NS + number * PERIOD_NS, (6, 4))
+            assert np.array_equal(found, depth_mm(number, shape))
+        depth.close()
+        assert len(read) < most
+        read.clear()
 
 
 def test_rescoring_keeps_it_once(
