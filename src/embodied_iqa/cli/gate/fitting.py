@@ -27,10 +27,11 @@ from embodied_iqa.cli.stored_options import (
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
+from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.framed import FramesSource
 from embodied_iqa.data.database.sources.recorded import Sampling
-from embodied_iqa.data.database.store import is_database
+from embodied_iqa.data.database.store import DatabaseStore, is_database
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
@@ -86,9 +87,19 @@ def fit(arguments: argparse.Namespace) -> int:
     if fitted.advice:
         print(f"note: {fitted.advice}")
     print(arguments.out)
-    chosen = f"gate_node.judge.kind={fitted.judge}"
-    next_command("trial", "--set", f"gate_node.calibration={arguments.out}", "--set", chosen)
+    next_command(*_next(arguments, DatabaseStore(database), str(fitted.judge)))
     return 0
+
+
+def _next(arguments: argparse.Namespace, store: DatabaseStore, judge: str) -> tuple[object, ...]:
+    """Return the command that uses the fit: in LIBERO where its images come from there, else in the cell."""
+    file = ("--set", f"gate_node.calibration={arguments.out}")
+    origins = store.references(["source", "origin"]).to_pylist()
+    suites = [row["origin"].partition(",")[0] for row in origins if row["source"] == SourceKind.LIBERO]
+    if not suites:
+        return "trial", *file, "--set", f"gate_node.judge.kind={judge}"
+    world = ("experiment", "--world", suites[0], "--vla", arguments.policy)
+    return *world, "--gate", f"off,{judge}", *file, "--out", "DIR"
 
 
 def _plan(arguments: argparse.Namespace) -> FitPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from embodied_iqa.base.errors import MissingDependencyError, UsageError, UserError
 from embodied_iqa.base.kept import keep_open
 from embodied_iqa.base.tables import rows_of
+from embodied_iqa.cli.gate import fitting
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.schema import Person, Reference, ReferenceTask, SourceKind
 from embodied_iqa.data.database.sources.libero import LiberoSource
@@ -57,6 +59,10 @@ def test_a_database_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {row.person for row in rows} <= {Person.FIRST, Person.THIRD}
     assert all(row.main_object is None and row.scene_seed is None and len(row.cameras) == 2 for row in rows)
     assert [task.rank for task in rows_of(ReferenceTask, store.tasks())] == [1] * len(rows)
+    fit = argparse.Namespace(out="gate.yaml", policy="pi0-libero=openpi://gpu:8000")
+    words = "experiment --world libero_object --vla pi0-libero=openpi://gpu:8000 --gate off,learned"
+    words += " --set gate_node.calibration=gate.yaml --out DIR"
+    assert fitting._next(fit, store, "learned") == tuple(words.split()), "what a gate that is fitted is for"
 
 
 def test_what_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch):
