@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -76,17 +77,30 @@ sys.meta_path.insert(0, Interrupts)
 SCRIPT = str(Path(sys.executable).with_name("embodied-iqa"))
 
 
-@pytest.mark.parametrize(
-    "entry", [[SCRIPT], ["-m", "embodied_iqa"], ["-m", "embodied_iqa.cli.main"]], ids=str
-)
-@pytest.mark.parametrize("module", ["embodied_iqa.base", "numpy"])
-def test_an_interrupt_while_a_command_is_imported_ends_it_in_one_line(
-    entry: list[str], module: str, tmp_path: Path
-) -> None:
-    (tmp_path / "sitecustomize.py").write_text(AT_AN_IMPORT)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "INTERRUPTED_AT": module}
-    command = [sys.executable, *entry, "gate", "check", "--help"]
+ENTRIES = ([SCRIPT], ["-m", "embodied_iqa"], ["-m", "embodied_iqa.cli.main"])
+
+
+def interrupted(folder: Path, module: str, *words: str) -> tuple[int, str]:
+    """Return exit code and errors of a Python that is interrupted where it looks for a module."""
+    (folder / "sitecustomize.py").write_text(AT_AN_IMPORT)
+    environment = os.environ | {"PYTHONPATH": str(folder), "INTERRUPTED_AT": module}
+    command = [sys.executable, *words]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=COMPLETION_S, check=False, env=environment
     )
-    assert (done.returncode, done.stderr) == (130, "embodied-iqa: interrupted\n")
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=["script", "package", "module"])
+@pytest.mark.parametrize("module", ["argparse", "embodied_iqa.base", "embodied_iqa.cli.gate"])
+def test_an_interrupt_while_a_command_is_imported_ends_it_in_one_line(
+    entry: list[str], module: str, tmp_path: Path
+) -> None:
+    found = interrupted(tmp_path, module, *entry, "gate", "check", "--help")
+    assert found == (130, "embodied-iqa: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["embodied_iqa.base", "rclpy"])
+def test_an_interrupt_while_a_node_is_imported_ends_it_without_a_word(module: str, tmp_path: Path) -> None:
+    found = interrupted(tmp_path, module, "-m", "embodied_iqa.live.nodes.gate_filter_node")
+    assert found == (-signal.SIGINT, "")  # by the signal itself: 130 in a shell
