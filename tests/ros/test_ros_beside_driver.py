@@ -36,8 +36,8 @@ TOOL = tool_along_z(0.2)
 OPTIONS = Ros2ControlOptions(joint_prefix="ur_")
 NAMES = ["finger_joint", *reversed(OPTIONS.joints)]
 _ATTEMPTS = 10
-TO_AND_FRO_M = [0.03, -0.03] * 100
-"""Steps of a chunk that goes on for so long that no busy machine sees its end first."""
+TO_AND_FRO_M = [0.1, -0.1] * 4
+"""Steps of a chunk that goes on for 16 s: no busy machine sees its end first."""
 _NO_VELOCITY = 1e-9
 """Below it (rad/s) a joint stands still."""
 PARAMETERS = {
@@ -51,6 +51,7 @@ PARAMETERS = {
     "arm_node.ros2_control.state_age_s": 0.5,
     "arm_node.controller.state_timeout_ns": 5_000_000_000,
     "arm_node.controller.lease.wait_s": 1.5,
+    "arm_node.limits.tool_speed_mps": 0.05,
     "camera_node.source": "topic",
     "camera_node.views": ["top"],
     "vla_node.subject": "classical-vla",
