@@ -131,6 +131,18 @@ def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() ->
         "arm_node.limits.joint_speed_radps": 0.6,
         "arm_node.limits.increment_m": 0.1,
     }
+    file = CellFile()
+    init._describe_limits(
+        file, Namespace(workspace_min=[-1.2, 0, 0], workspace_max=None, table_z=None), Questions(None)
+    )
+    assert file.values()["arm_node.limits.wall_x_m"] == -1.35, "that of the simulated cell would cut the box"
+
+
+def test_what_is_not_known_of_the_workspace_is_named() -> None:
+    file = CellFile()
+    init._describe_limits(
+        file, Namespace(workspace_min=None, workspace_max=[1, 1, 1], table_z=None), Questions(None)
+    )
     assert [line.partition(":")[0] for line in file.left_out] == [
         "arm_node.limits.workspace_min_m",
         "arm_node.limits.table_z_m",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.ur.connecting import connected
 from embodied_iqa.arm.robot.ur.dashboard_model import read_model_number
 from embodied_iqa.arm.robot.ur.model_of import model_of, tool_along_z_m
@@ -43,6 +44,10 @@ _READ_S: Final = 5.0
 _PORT_S: Final = 1.0
 _TYPED: Final = "as given"
 _NO_ROBOT: Final = "none"
+_ELBOW_M: Final = 0.15
+_WALL: Final = (
+    f"{_ELBOW_M:g} m beyond the workspace: the whole arm stays at larger x; set it to a nearer wall"
+)
 _BOX: Final = "without the workspace a trial refuses the arm"
 _WITHOUT: Final = {"workspace_min": _BOX, "workspace_max": _BOX, "table_z": "0 m, the height of the base"}
 _SLOW: Final = {"tool_speed_mps": 0.1, "joint_speed_radps": 0.6, "increment_m": 0.1}
@@ -231,6 +236,9 @@ def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Q
             file.left_out.append(f"arm_node.limits.{parameter}: {_WITHOUT[name]}")
         else:
             file.set(f"arm_node.limits.{parameter}", value, _TYPED)
+    lower = file.values().get("arm_node.limits.workspace_min_m")
+    if isinstance(lower, list) and lower[0] - _ELBOW_M < ArmLimits().wall_x_m:
+        file.set("arm_node.limits.wall_x_m", round(lower[0] - _ELBOW_M, 3), _WALL)
     for parameter, slow in _SLOW.items():
         file.set(f"arm_node.limits.{parameter}", slow, "slow and near to begin with; raise it later")
 

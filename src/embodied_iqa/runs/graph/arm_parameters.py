@@ -168,12 +168,18 @@ class ArmParameters:
         return model
 
     def _check_measured(self) -> None:
-        """Refuse to move a real arm in the workspace of the simulated cell."""
+        """Refuse to move a real arm in the workspace of the simulated cell, or in one that its wall cuts."""
         if not self.has_own_workspace:
             raise UsageError(
                 "arm_node.limits has the workspace of the simulated cell, and a real arm is in another one",
                 expected="workspace_min_m and workspace_max_m as measured in the frame Base of the pendant",
                 got="their defaults",
+            )
+        if self.limits.workspace_min_m[0] < self.limits.wall_x_m:
+            raise UsageError(
+                "the workspace of arm_node.limits reaches beyond its wall, where the arm would only stop",
+                expected="a wall_x_m below the smallest x of the workspace",
+                got=f"wall_x_m {self.limits.wall_x_m:g}, workspace from {self.limits.workspace_min_m[0]:g}",
             )
 
     def _check_driver(self) -> None:

@@ -185,6 +185,10 @@ def test_a_real_arm_is_not_moved_in_the_workspace_of_the_simulated_cell() -> Non
     with pytest.raises(UsageError, match=r"simulated cell.*expected workspace_min_m and workspace_max_m"):
         resolve(overrides=unmeasured)
     assert resolve(overrides=unmeasured, only_reads=True).arm_node.robot.is_real
+    far = unmeasured | {"arm_node.limits.workspace_min_m": [-1.2, -0.4, 0.0]}
+    with pytest.raises(UsageError, match=r"beyond its wall.*got 'wall_x_m -0\.95, workspace from -1\.2'"):
+        resolve(overrides=far)
+    assert resolve(overrides=far | {"arm_node.limits.wall_x_m": -1.3})
     assert resolve(overrides=unmeasured | {"arm_node.limits.workspace_min_m": [-0.7, -0.4, 0.0]})
 
 
