@@ -24,7 +24,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from embodied_iqa.arm.emulator.controller import Controller
-from embodied_iqa.arm.emulator.dashboard import Dashboard
+from embodied_iqa.arm.emulator.emulator import Dashboard
 from embodied_iqa.arm.emulator.faults import FaultSwitches
 from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.arm.emulator.gripper import GripperServer

@@ -40,12 +40,11 @@ ALLOWED = {
         "a line of a prompt that this package made"
     ),
     "src/embodied_iqa/models/vision/backends/torchvision.py": "metadata inside of a safetensors file",
-    "src/embodied_iqa/quality/metrics/training/input_store.py": _OWN_STATE,
+    "src/embodied_iqa/quality/metrics/training/measuring.py": _OWN_STATE,
     "src/embodied_iqa/imaging/distortions/entry.py": (
         "a table of this package; distortions need no more than it does"
     ),
     "src/embodied_iqa/imaging/distortions/manifest.py": _OWN_STATE,
-    "src/embodied_iqa/models/subjects/fingerprint.py": _OWN_STATE,
     "src/embodied_iqa/models/subjects/answer_cache.py": _OWN_STATE,
     "src/embodied_iqa/base/training/training_state.py": _OWN_STATE,
     "src/embodied_iqa/models/panel/samples/sample_files.py": _OWN_STATE,
@@ -59,7 +58,7 @@ ALLOWED = {
     "src/embodied_iqa/models/subjects/backends/openai_server.py": _ANSWER,
     "src/embodied_iqa/models/subjects/wire/json_arrays.py": _ANSWER,
     "src/embodied_iqa/models/subjects/checkpoints.py": (
-        "published checkpoints, read as other libraries read them"
+        "published checkpoints, read as other libraries read them, and hashes that this package has written"
     ),
     "src/embodied_iqa/models/subjects/catalogue/tables.py": (
         "tables of this package with merge keys; tested there"

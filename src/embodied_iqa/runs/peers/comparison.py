@@ -1,4 +1,4 @@
-"""Failure detectors and the gate's judges on the same runs, each with the same rate of false alarms."""
+"""Failure detectors within conformal bands, and the gate's judges, on the same runs at one rate of alarms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.analysis.correlation import area_under_curve
 from embodied_iqa.data.analysis.resampling import drawn_rows, interval_of
 from embodied_iqa.quality.gate.fitting.check import share_held
-from embodied_iqa.runs.peers.band import FunctionalBand, conformal_bound
 from embodied_iqa.runs.peers.scores import (
     Score,
     action_entropy,
@@ -25,6 +24,52 @@ from embodied_iqa.runs.peers.scores import (
     fit_distillation,
 )
 from embodied_iqa.runs.peers.signals import COSTS, Signals
+
+_SMALLEST: Final = 0.1
+"""Smallest modulation, as a part of its mean over time: few runs may agree by chance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionalBand:
+    """Centre and modulation of a score over time.
+
+    Attributes:
+        centre: ``(T,)`` mean of clean runs.
+        modulation: ``(T,)`` deviation of clean runs, above 0.
+    """
+
+    centre: Array
+    modulation: Array
+
+    @classmethod
+    def of(cls, clean: Sequence[Array]) -> FunctionalBand:
+        """Return the band of the scores of clean runs; as long as the shortest one."""
+        length = min(map(len, clean))
+        scores = np.array([one[:length] for one in clean])
+        deviation = scores.std(axis=0)
+        floor = max(_SMALLEST * float(deviation.mean()), 1e-9)
+        return cls(scores.mean(axis=0), np.maximum(deviation, floor))
+
+    def margins(self, score: Array) -> Array:
+        """Return ``(T,)`` how far a score is above the centre, in modulations."""
+        length = min(len(score), len(self.centre))
+        found: Array = (score[:length] - self.centre[:length]) / self.modulation[:length]
+        return found
+
+
+def conformal_bound(highest: Array, rate: float) -> float:
+    """Return the bound that a new clean run exceeds with at most a probability.
+
+    Args:
+        highest: ``(N,)`` highest margin of each clean run of a calibration, exchangeable with the new one.
+        rate: The probability.
+
+    Returns:
+        The ``ceil((N + 1) (1 - rate))``-th smallest; infinity where the runs are too few.
+    """
+    rank = math.ceil((len(highest) + 1) * (1 - rate) - 1e-9)
+    return math.inf if rank > len(highest) else float(np.sort(highest)[max(rank, 1) - 1])
+
 
 _FOLDS: Final = 5
 _DRAWS: Final = 500

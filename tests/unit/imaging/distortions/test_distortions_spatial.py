@@ -9,8 +9,13 @@ import pytest
 from PIL import Image as Pillow
 
 from embodied_iqa.imaging.distortions import distort, entry
-from embodied_iqa.imaging.distortions.block_distortions import interpolated
-from embodied_iqa.imaging.distortions.blocks import BlockGrid, block_grid, choose_blocks, neighbour_planes
+from embodied_iqa.imaging.distortions.block_distortions import (
+    BlockGrid,
+    block_grid,
+    choose_blocks,
+    interpolated,
+    neighbour_planes,
+)
 from embodied_iqa.imaging.distortions.image import Image
 
 RNG = np.random.default_rng(0)

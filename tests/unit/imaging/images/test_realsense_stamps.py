@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.realsense.pairing import Pairing, SetStamp
+from embodied_iqa.imaging.images.realsense.capture import Pairing, SetStamp
 from embodied_iqa.imaging.images.realsense.stamps import ClockDomain, StampMapper, check_domains
 
 MS = 1_000_000

@@ -7,8 +7,12 @@ import pickle
 import numpy as np
 
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.models.panel.evaluation.distorted_scenes import STILL_MM, DistortionPlan, distort_scene
-from embodied_iqa.models.panel.evaluation.evaluate import evaluate_panel
+from embodied_iqa.models.panel.evaluation.evaluate import (
+    STILL_MM,
+    DistortionPlan,
+    distort_scene,
+    evaluate_panel,
+)
 from embodied_iqa.models.panel.panel_members import VLA_NAMES, VLM_NAMES, EvaluationPlan, members_in
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS

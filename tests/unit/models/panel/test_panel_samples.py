@@ -16,10 +16,10 @@ from embodied_iqa.models.panel.samples.draw_samples import (
     RANKED_A_SCENE,
     draw_part,
     draw_ranked,
+    reworded,
     sample_scene,
     scene_tasks,
 )
-from embodied_iqa.models.panel.samples.paraphrases import reworded
 from embodied_iqa.models.panel.samples.sample_files import load_samples, ranked_file
 from embodied_iqa.models.panel.true_answers import object_marks, visible_things
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS

@@ -16,9 +16,8 @@ from safetensors.numpy import save_file
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.models.subjects import repositories
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.checkpoints import Checkpoint, open_checkpoint
+from embodied_iqa.models.subjects.checkpoints import Checkpoint, fingerprint_of, open_checkpoint
 from embodied_iqa.models.subjects.device import FreeMemory, check_fits, free_on_machine, needed_bytes
-from embodied_iqa.models.subjects.fingerprint import fingerprint_of
 from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.models.subjects.safetensors_header import WeightsSize, read_size
 from embodied_iqa.models.subjects.subject_options import LoadingOptions, silent

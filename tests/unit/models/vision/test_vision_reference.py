@@ -13,10 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.models.vision.checked import CheckedModel
 from embodied_iqa.models.vision.model import VisionModelInfo
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
-from embodied_iqa.models.vision.reference import VisionBackend, load_vision_models, parse_vision_reference
+from embodied_iqa.models.vision.reference import (
+    CheckedModel,
+    VisionBackend,
+    load_vision_models,
+    parse_vision_reference,
+)
 
 IMAGE = np.zeros((12, 16, 3), np.uint8)
 NEEDED = (

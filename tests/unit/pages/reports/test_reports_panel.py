@@ -9,8 +9,7 @@ import pytest
 
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.panel.evaluation.clean_scenes import ActedTask, AnsweredTask
-from embodied_iqa.models.panel.evaluation.distorted_scenes import DistortedScene
-from embodied_iqa.models.panel.evaluation.evaluate import PanelEvaluation
+from embodied_iqa.models.panel.evaluation.evaluate import DistortedScene, PanelEvaluation
 from embodied_iqa.models.panel.evaluation.task_ranks import RankedTask
 from embodied_iqa.models.panel.panel_members import EvaluationPlan
 from embodied_iqa.models.subjects.model_card import ModelCard, load_card, save_card

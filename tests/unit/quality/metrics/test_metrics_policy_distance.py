@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.models.panel.training.captioners import Captioner
 from embodied_iqa.models.panel.training.glimpses import Look
-from embodied_iqa.models.panel.training.onnx_export import export_member
+from embodied_iqa.models.panel.training.member_training import export_member
 from embodied_iqa.models.panel.training.policies import QueryPolicy, SightShape
 from embodied_iqa.models.panel.training.training_loop import Network
 from embodied_iqa.models.subjects.backends.panel.format import SMALL_PX, Vocabulary

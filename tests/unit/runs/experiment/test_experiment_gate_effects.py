@@ -14,7 +14,7 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.execution_score import Outcome
-from embodied_iqa.runs.experiment.gate_effects import gate_effects
+from embodied_iqa.runs.experiment.rows import gate_effects
 from embodied_iqa.world.protocols import ChunkStatus
 
 _START_NS = 3 * SECOND_NS

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.runs.peers.band import FunctionalBand, conformal_bound
-from embodied_iqa.runs.peers.comparison import WatchedRun, compare_detectors
-from embodied_iqa.runs.peers.perceptron import Perceptron
+from embodied_iqa.runs.peers.comparison import FunctionalBand, WatchedRun, compare_detectors, conformal_bound
 from embodied_iqa.runs.peers.scores import (
+    Perceptron,
     action_entropy,
     fit_classifier,
     fit_consistency,

@@ -16,8 +16,8 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.main import main
-from embodied_iqa.models.vision.checked import CheckedModel
 from embodied_iqa.models.vision.predictions import Classification, Instances, Prediction, VisionTask
+from embodied_iqa.models.vision.reference import CheckedModel
 from embodied_iqa.suites.miqa.building import label_reference, models
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.manifest import WeightSource

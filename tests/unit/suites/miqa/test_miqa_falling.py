@@ -15,9 +15,9 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.distortions.region import region_mode
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.stored import write_report
+from embodied_iqa.suites.miqa.evaluation.comparing import fall_rows
 from embodied_iqa.suites.miqa.evaluation.evaluating import EvaluationPlan, evaluate
 from embodied_iqa.suites.miqa.evaluation.evaluation_results import FallRow, Share
-from embodied_iqa.suites.miqa.evaluation.falling import fall_rows
 from embodied_iqa.suites.miqa.names import ImageName
 from embodied_iqa.suites.miqa.rows import MiqaRow, Part
 from miqa_folders import KINDS, make_miqa

@@ -1,26 +1,69 @@
-"""Judge: prepare and judge the runs of a real arm, from a phone beside it."""
+"""Judge: prepare and judge the runs of a real arm, with photographs, from a phone beside it."""
 
 from __future__ import annotations
 
 import atexit
+from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
+import cv2
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from embodied_iqa.base.errors import InputError, UsageError, UserError
+from embodied_iqa.base.files import write_whole
 from embodied_iqa.data.journal.changes import JudgeRun
 from embodied_iqa.data.journal.journal import ConflictError, Journal
+from embodied_iqa.imaging.images.codecs import decode_rgb
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import NotFoundError, Source
 from embodied_iqa.pages.studio.people.person import Form, named, person_of, posted, see, status_of
-from embodied_iqa.pages.studio.people.photographs import photograph_file, store_photograph
 from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
 from embodied_iqa.runs.trial.judging import JudgingState, RunJudge, judgement_answer
 from embodied_iqa.runs.trial.protocol import Stage
+
+_MOST_PX: Final = 1600
+_MOST_PIXELS: Final = 60_000_000
+_QUALITY: Final = 85
+_SIGNATURES: Final = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
+
+
+def store_photograph(folder: Path, content: bytes) -> str:
+    """Write a photograph as JPEG without its metadata, such as the place; return the name of the file.
+
+    Args:
+        folder: Of the journal.
+        content: JPEG, PNG or WebP as a phone sends it.
+
+    Raises:
+        InputError: It is not such an image, or too large.
+    """
+    if not content.startswith(_SIGNATURES):
+        raise InputError("the photograph cannot be read", expected="JPEG, PNG or WebP")
+    image = decode_rgb(content, "the photograph")
+    if image.shape[0] * image.shape[1] > _MOST_PIXELS:
+        raise InputError("the photograph cannot be read", expected=f"an image of up to {_MOST_PIXELS} pixels")
+    scale = _MOST_PX / max(image.shape[:2])
+    if scale < 1:
+        image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])[
+        1
+    ].tobytes()
+    name = f"{sha256(data).hexdigest()}.jpg"
+    file = photograph_file(folder, name)
+    if not file.is_file():
+        write_whole(file, lambda fresh: fresh.write_bytes(data))
+    return name
+
+
+def photograph_file(folder: Path, name: str) -> Path:
+    """Return the file of a photograph in the folder of a journal."""
+    return folder / "photographs" / name
+
 
 OUTCOMES: Final = {
     Outcome.SUCCESS: "Success: the task was done",

@@ -1,11 +1,14 @@
-"""The benchmark: trains, measures, compares; continues where it was interrupted."""
+"""The benchmark: trains, measures, compares, also with people and execution; resumable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa import __version__
 from embodied_iqa.base.files import write_json_whole
@@ -13,7 +16,10 @@ from embodied_iqa.base.jobs.engine import Engine, EngineOptions, Job
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.records import unstructure
+from embodied_iqa.data.analysis.execution_correlation import ExecutionRuns, pairs_at_levels_run
+from embodied_iqa.data.analysis.grid import PairTable
 from embodied_iqa.data.analysis.loading import load_grid, runs_of_table
+from embodied_iqa.data.analysis.means import finite_mean, finite_means
 from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
@@ -30,16 +36,73 @@ from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
     UnseenRow,
     number,
 )
+from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
-from embodied_iqa.quality.metrics.benchmark.cross import execution_rows, human_rows
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.fold_training import training_jobs
+from embodied_iqa.quality.metrics.benchmark.folds import Fold
 from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of
-from embodied_iqa.quality.metrics.benchmark.scoring import comparison_rows, score_rows, unseen_rows
+from embodied_iqa.quality.metrics.benchmark.scoring import (
+    comparison_rows,
+    mapped_values,
+    score_rows,
+    unseen_rows,
+)
 from embodied_iqa.quality.metrics.benchmark.values import ValueStore, close_loaded, finite_values
 from embodied_iqa.quality.metrics.benchmark.work import BenchmarkWork
 from embodied_iqa.quality.metrics.human import read_human
 from embodied_iqa.quality.metrics.human.database import HumanDatabase
+
+Array = NDArray[np.float64]
+EXECUTION: Final = "execution"
+
+
+def human_rows(
+    human: HumanDatabase, values: Mapping[str, Array], trained_on: Mapping[str, str]
+) -> Iterator[CrossRow]:
+    """Yield a row for each metric that has values on a human database.
+
+    Args:
+        human: The database.
+        values: By metric, ``(N,)`` with higher as better.
+        trained_on: By metric.
+    """
+    if not values:
+        return
+    columns = np.stack(list(values.values()), axis=1)
+    mapped = mapped_values(columns, human.opinions)
+    found = statistics(columns, mapped, human.opinions)
+    for name, row, column in zip(values, found, columns.T, strict=True):
+        yield _row(name, trained_on[name], human.name, int(np.isfinite(column).sum()), row)
+
+
+def execution_rows(
+    entries: Sequence[Entry], pairs: PairTable, folds: Sequence[Fold], runs: ExecutionRuns
+) -> Iterator[CrossRow]:
+    """Yield a row for each metric: its mean value by distortion against the mean execution score.
+
+    Runs share no image with the database, so that distortions are compared, at the levels that were run; on
+    the held-out pairs of each split, mean over the splits.
+    """
+    names = [str(name) for name in np.unique(runs.distortion_ids)]
+    execution = np.array([finite_mean(runs.execution[runs.distortion_ids == name]) for name in names])
+    chosen = [pairs_at_levels_run(runs, pairs, name) for name in names]
+    means = np.array(
+        [
+            [[finite_mean(entry.on(fold)[rows & fold.test]) for entry in entries] for rows in chosen]
+            for fold in folds
+        ]
+    ).reshape(len(folds), len(names), len(entries))
+    found = np.stack([statistics(of_fold, np.full_like(of_fold, np.nan), execution) for of_fold in means])
+    known = np.isfinite(means).any(axis=0) & np.isfinite(execution)[:, None]
+    for at, (entry, row) in enumerate(zip(entries, finite_means(found, axis=0), strict=True)):
+        yield _row(entry.name, entry.trained_on, EXECUTION, int(known[:, at].sum()), row)
+
+
+def _row(name: str, trained_on: str, tested_on: str, count: int, statistics: Array) -> CrossRow:
+    by = dict(zip(Statistic, statistics.tolist(), strict=True))
+    wanted = (Statistic.SRCC, Statistic.KRCC, Statistic.PLCC_RAW, Statistic.PLCC)
+    return CrossRow(name, trained_on, tested_on, count, *(number(by[one]) for one in wanted))
 
 
 class Stage(StrEnum):

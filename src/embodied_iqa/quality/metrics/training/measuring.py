@@ -1,4 +1,4 @@
-"""Measures the inputs of a training set, in several processes, through the cache.
+"""Measures the inputs of a training set, in several processes, into a file that may exceed the memory.
 
 Trainings that run at the same time need nearly the same inputs. Each begins at another place of its list, and
 asks the cache again before each job, so that together they measure each image about once.
@@ -6,7 +6,10 @@ asks the cache again before each job, so that together they measure each image a
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,19 +17,88 @@ from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.image_set import ImageSet
 from embodied_iqa.quality.metrics.metric import Image, MetricContext
 from embodied_iqa.quality.metrics.training.cache import InputCache
-from embodied_iqa.quality.metrics.training.input_store import InputStore
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
+
+_VALUES, _VIEWS, _RECORD = "values.npy", "views.npy", "record.json"
+_MISSING: Final = -1
+"""Camera of a row that is not measured yet."""
+
+
+class InputStore:
+    """Rows of measured inputs; those that an interrupted process wrote are kept.
+
+    Attributes:
+        values: ``(N, ...)`` mapped into memory, writable.
+        views: ``(N,)`` int64; a row counts as measured once its camera is written, after its values.
+    """
+
+    def __init__(self, values: NDArray[Any], views: NDArray[np.int64]) -> None:
+        self.values, self.views = values, views
+
+    @classmethod
+    def opened(cls, folder: Path, digest: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Self:
+        """Open a store, or begin a new one where the folder holds other inputs or none.
+
+        Args:
+            folder: Of the files.
+            digest: Of everything that the rows depend on, and of their order.
+            shape: Of all rows, such as ``(N, H, W, 3)``.
+            dtype: Of a number.
+
+        Raises:
+            InputError: The folder cannot be written.
+        """
+        record = {"digest": digest, "shape": list(shape), "dtype": dtype.str}
+        try:
+            if _recorded(folder) != record:
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True)
+                open_memmap(folder / _VALUES, "w+", dtype, tuple(shape)).flush()
+                _reserve(folder / _VALUES)
+                np.save(folder / _VIEWS, np.full(shape[0], _MISSING, np.int64))
+                write_json_whole(folder / _RECORD, record)
+            return cls(open_memmap(folder / _VALUES, "r+"), open_memmap(folder / _VIEWS, "r+"))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"cannot keep inputs in {folder}: {error}", expected="space there, or delete the folder"
+            ) from error
+
+    def write(self, row: int, flat: NDArray[Any]) -> None:
+        """Write a measured row: the camera, then its values."""
+        self.values[row] = flat[1:].reshape(self.values.shape[1:])
+        self.views[row] = flat[0]
+
+    def missing(self) -> NDArray[np.int64]:
+        """Return the rows that are not measured."""
+        return np.flatnonzero(self.views == _MISSING)
+
+
+def _reserve(file: Path) -> None:
+    """Reserve the space: writing to a mapped file on a full disk would end the process."""
+    with file.open("r+b") as opened:
+        os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+
+
+def _recorded(folder: Path) -> object:
+    try:
+        return json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
 
 _GROUP: Final = 60
 """Pairs of a job, about; those of one reference stay together."""

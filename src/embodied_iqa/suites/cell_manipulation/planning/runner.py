@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import another_plan, differences
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
+from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.reference import SubjectReference
@@ -26,11 +28,16 @@ from embodied_iqa.quality.gate.calibration_file import load_gate_file
 from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeKind, parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
-from embodied_iqa.suites.cell_manipulation.episodes import Episode, Subset
+from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Episode, Subset
+from embodied_iqa.suites.cell_manipulation.making import make_episodes
 from embodied_iqa.suites.cell_manipulation.planning.arms import Arm, ArmCamera
-from embodied_iqa.suites.cell_manipulation.planning.examples import examples_for
 from embodied_iqa.suites.cell_manipulation.planning.loop import EpisodeLoop
-from embodied_iqa.suites.cell_manipulation.planning.planner_options import Coordinates, GateArm, LoopOptions
+from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
+    Coordinates,
+    GateArm,
+    LoopOptions,
+    PromptOptions,
+)
 from embodied_iqa.suites.cell_manipulation.planning.planner_results import (
     PLAN_FILE,
     SubsetSummary,
@@ -40,8 +47,40 @@ from embodied_iqa.suites.cell_manipulation.planning.planner_results import (
     write_episode,
     write_summaries,
 )
-from embodied_iqa.suites.cell_manipulation.planning.prompt import Image
+from embodied_iqa.suites.cell_manipulation.planning.prompt import Example, Image
+from embodied_iqa.suites.cell_manipulation.planning.seeing import annotated, see
 from embodied_iqa.world.protocols import Planner
+
+_SEED: Final = 2_000_003
+"""Of the examples' episodes: no benchmark has it."""
+_VISUAL: Final = 2
+
+
+def examples_for(task: CellTask, options: PromptOptions, size_px: int) -> tuple[Example, ...]:
+    """Return the examples of a task: text, or two with images by the option ``visual_examples``."""
+    if options.visual_examples:
+        return _solved(task, _VISUAL, size_px, options.boxes)
+    return _solved(task, options.shots, 0, boxes=False)
+
+
+@cache
+def _solved(task: CellTask, count: int, size_px: int, boxes: bool) -> tuple[Example, ...]:  # noqa: FBT001 - a key of the cache
+    if not count:
+        return ()
+    views = (View.TOP,) if size_px else ()
+    with Environment(EnvironmentOptions(views, size_px or 1)) as environment:
+        own = (episode for episode in make_episodes((Subset.BASE,), _SEED) if episode.task is task)
+        return tuple(_example(environment, episode, boxes) for episode in islice(own, count))
+
+
+def _example(environment: Environment, episode: Episode, boxes: bool) -> Example:  # noqa: FBT001 - as above
+    observation = environment.reset(episode)
+    prompt = PromptOptions(boxes=boxes, coordinates=Coordinates.TRUTH)
+    sighting = see(observation, prompt, FrameDistorter(None))
+    objects = tuple(item.bins for item in observation.objects)
+    plan = tuple(environment.expert_plan())
+    return Example(episode.instruction, objects, plan, annotated(sighting, prompt))
+
 
 _BLOCK: Final = 4
 """Episodes of a job: little is lost when a run is killed."""

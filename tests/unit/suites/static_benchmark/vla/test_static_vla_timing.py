@@ -8,7 +8,7 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import chain_increments, increments_between
 from embodied_iqa.models.subjects.actions.rotations import euler_xyz_to_rotation, rotation_to_euler_xyz
-from embodied_iqa.suites.static_benchmark.vla.expert_recording import record_expert
+from embodied_iqa.suites.static_benchmark.vla.making import record_expert
 from embodied_iqa.suites.static_benchmark.vla.pose_paths import (
     arm_poses,
     between,
