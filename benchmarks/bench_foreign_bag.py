@@ -157,7 +157,7 @@ def calibrate(folder: Path) -> Path:
     gate = folder / "gate.yaml"
     if not gate.is_file():
         write(folder / "clean.mcap", 0, 2 * RATE_HZ)
-        words = ["--topic", f"top={COLOUR}", "--output", str(gate)]
+        words = ["--topic", f"top={COLOUR}", "--out", str(gate)]
         if embodied_iqa_main(["gate", "calibrate", str(folder / "clean.mcap"), *words]) != 0:
             raise SystemExit("no calibration")
     return gate

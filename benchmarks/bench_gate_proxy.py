@@ -57,7 +57,7 @@ def calibrated(folder: Path, side_px: int) -> Path:
 
 def proxy_words(folder: Path, policy_port: int, side_px: int, *more: str) -> list[str]:
     """Calibrate; return the command of the proxy."""
-    cameras = [word for key, view in KEYS.items() for word in ("--camera", f"{key}={view}")]
+    cameras = [word for key, view in KEYS.items() for word in ("--view", f"{key}={view}")]
     return [
         *(
             sys.executable,

@@ -47,7 +47,7 @@ cp "$HERE/first_day/rehearsal.yaml" .
 # 5. and 6. clean images, 7. the gate, 8. are other clean images normal?
 step record embodied-iqa record --config cell.yaml --seconds "$SECONDS_TO_RECORD" --out morning
 step "record again" embodied-iqa record --config cell.yaml --seconds 3 --out afternoon
-step calibrate embodied-iqa gate calibrate morning/clean.mcap --output my_gate.yaml
+step calibrate embodied-iqa gate calibrate morning/clean.mcap --out my_gate.yaml
 step "gate check" embodied-iqa gate check afternoon/clean.mcap --calibration my_gate.yaml
 
 # 9. is the cell as the files say?

@@ -32,7 +32,7 @@ CLASSICAL: Final = ("classical-vla", "classical-vlm")
 GOLDEN: Final = ("panel", "gate", "database", "trial")
 GATE_POLICY: Final = "panel-vla-query"
 GATE_SCENES: Final = ("--references", 300, "--views", "top", "--size", "640x480", "--seed", 11)
-GATE_FIT: Final = ("--camera", "top", "--policy", GATE_POLICY, "--risk", 0.03)
+GATE_FIT: Final = ("--view", "top", "--vla", GATE_POLICY, "--risk", 0.03)
 DRAWN: Final = ("cameras", "tasks", "verbs", "reports")
 REFERENCES: Final = 300
 SEED: Final = 1
@@ -64,7 +64,7 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
             program("subjects", "calibrate", name, "--out", CONSTANTS / f"{name}.json") for name in CLASSICAL
         ],
         "evaluate": [program("evaluate", "panel", "--models", MODELS, "--cards", *evaluation)],
-        "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--output", gate)],
+        "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--out", gate)],
         "learned gate": [
             program("build", *GATE_SCENES, "--panel", GATE_POLICY, "--out", gate_database),
             program("gate", "fit", gate_database, *GATE_FIT, "--keep", "--out", gate.relative_to(ROOT)),

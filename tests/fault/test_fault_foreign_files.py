@@ -27,7 +27,7 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
     path, task = str(file.path), ["--task", "open the drawer"]
     found = [
         ["distort", path, "--distortion", "10:3", "--workers", "1", "--out", str(out / "distorted")],
-        ["gate", "calibrate", path, *view, "--output", str(out / "gate.yaml")],
+        ["gate", "calibrate", path, *view, "--out", str(out / "gate.yaml")],
         ["metrics", "score", "psnr", path, "--reference", path],
     ]
     if file.kind not in {"png", "photographs"}:

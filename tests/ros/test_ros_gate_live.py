@@ -24,7 +24,7 @@ def test_a_topic_calibrates_until_ctrl_c(ros_domain: int, tmp_path: Path) -> Non
     spool, output = tmp_path / "spool", tmp_path / "mine.yaml"
     spool.mkdir()
     words = ["gate", "calibrate", "--live", "--topic", f"top={TOPIC}", "--seconds", "3600"]
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", *words, "--output", str(output)]
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", *words, "--out", str(output)]
     environment = {"TMPDIR": str(spool), "ROS_DOMAIN_ID": str(ros_domain)}
     with (
         RosGraph(ros_domain, tmp_path, []) as graph,

@@ -19,7 +19,9 @@ WITHOUT_JSON = {
     "completion": "prints a script",
 }
 RETIRED = {
+    "--output": "--out",
     "--run-dir": "--out",
+    "--pictures": "--images",
     "--type": "--distortion",
     "--gate-file": "--calibration",
     "--keep-pictures": "--keep-images",

@@ -67,8 +67,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Sub-command to (module, one-line help); a module is imported when its command runs."""
 
 _LAST_S = 30.0
-_OUTPUTS = ("out", "output")
-"""Options with the file or folder that a command writes, checked before it starts."""
 
 
 class Command(Protocol):
@@ -136,9 +134,8 @@ def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     parser = Parser(prog=f"embodied-iqa {name}", description=summary[0].upper() + summary[1:] + ".")
     command.configure(parser)
     parsed = parser.parse_args(arguments[1:])
-    for option in _OUTPUTS:
-        if isinstance(path := getattr(parsed, option, None), Path):
-            require_writable(path)
+    if isinstance(path := getattr(parsed, "out", None), Path):  # before long work whose result would be lost
+        require_writable(path)
     return command, parsed
 
 

@@ -135,4 +135,4 @@ def _report(arguments: argparse.Namespace, plan: CleanRecordingPlan, done: Clean
             rate = "" if rate_hz is None else f", {rate_hz:.1f} per second"
             print(f"  {view}: {count} images{rate}")
         print(f"  {done.arm_states} states of the arm, {done.lost} messages lost")
-    next_command("gate", "calibrate", path, "--output", "GATE.yaml")
+    next_command("gate", "calibrate", path, "--out", "GATE.yaml")

@@ -148,7 +148,7 @@ READ_ONLY = "/proc/embodied-iqa"
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["gate", "calibrate", "{tmp}/top", "--view", "top", "--output", f"{READ_ONLY}/gate.yaml"],
+        ["gate", "calibrate", "{tmp}/top", "--view", "top", "--out", f"{READ_ONLY}/gate.yaml"],
         ["distort", "{tmp}/top/0.png", "--distortion", "12:3", "--out", READ_ONLY],
         ["distort", "sheet", "--reference", "{tmp}/top/0.png", "--out", f"{READ_ONLY}/sheet.png"],
         ["build", "--out", READ_ONLY, "--references", "1"],

@@ -105,7 +105,7 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
         (["--workers", "0"], 2, "argument --workers: expected 1 or more; got 0"),
         (["--epochs", "0"], 2, "argument --epochs: expected 1 or more; got 0"),
         (["--seed", "-1"], 2, "argument --seed: expected 0 or more; got -1"),
-        (["--images", "-1"], 2, "argument --images/--pictures: expected 0 or more; got -1"),
+        (["--images-each", "-1"], 2, "argument --images-each: expected 0 or more; got -1"),
         (["--task", "det"], 1, "no finished labels of det"),
         (["--weights", "none.safetensors"], 1, "cannot read"),
     ],

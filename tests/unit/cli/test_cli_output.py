@@ -40,7 +40,7 @@ def test_commands_end_with_the_next_one_which_is_understood(
     commands = [
         "distort list",
         f"distort {images}/00.png --distortion 12:3 --out d --workers 1",
-        f"gate calibrate {images} --view top --output gate.yaml",
+        f"gate calibrate {images} --view top --out gate.yaml",
         f"gate check {images} --view top --calibration gate.yaml",
         "subjects list",
         "subjects show classical-vlm",
@@ -166,7 +166,7 @@ def test_zsh_and_tcsh_scripts_name_every_command(capsys: pytest.CaptureFixture[s
     for shell in ("zsh", "tcsh"):
         assert main(["completion", shell]) == 0
         script = capsys.readouterr().out
-        assert all(name in script for name in ("distort", "calibrate", "--output"))
+        assert all(name in script for name in ("distort", "calibrate", "--out"))
 
 
 def test_the_list_of_distortions_is_whole_in_any_width(

@@ -156,7 +156,7 @@ def test_the_gate_judges_with_a_calibration_of_these_cameras_alone(tmp_path: Pat
     for number in range(30):
         write_image(clean / f"{number:02d}.png", image(View.TOP, number))
     gate, out = str(tmp_path / "gate.yaml"), tmp_path / "out"
-    assert main(["gate", "calibrate", str(clean.parent), "--output", gate]) == 0
+    assert main(["gate", "calibrate", str(clean.parent), "--out", gate]) == 0
     bag = write_bag(tmp_path / "bag.mcap")
     words = ("--task", TASK, "--calibration", gate, "--distortion", "02:5", "--every", "0")
     assert rescore(bag, out, *words) == 0

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--metrics", default=baselines, metavar="A,B", help=f"metrics beside (default: {baselines}; none: '')"
     )
-    add_plan_options(parser, EvaluationPlan, "draws", "images_each as images pictures")
+    add_plan_options(parser, EvaluationPlan, "draws", "images_each")
     add_workers(parser)
     add("--json", action="store_true", help="print the result as JSON")
 

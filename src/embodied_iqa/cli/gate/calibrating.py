@@ -45,8 +45,8 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
             "clean frames come from one source",
             expected="either a folder, .mcap or data set, or --sim, or --live",
         )
-    if arguments.camera and not arguments.live:
-        raise UsageError("--camera is for --live")
+    if arguments.device and not arguments.live:
+        raise UsageError("--device is for --live")
     if not arguments.live:
         return _calibrate(arguments)
     with live_folder(arguments, _topics(arguments)) as folder:
@@ -56,7 +56,7 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     margins = read_plan(Margins, arguments)
-    kept = load_gate_file(arguments.output) if arguments.keep and arguments.output.exists() else None
+    kept = load_gate_file(arguments.out) if arguments.keep and arguments.out.exists() else None
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
     lost: list[UnreadableImage] = []
     groups = _measured(_frames(arguments, lost), tolerances)
@@ -70,9 +70,9 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     old = kept.cameras if kept is not None else ()
     stays = [one for one in old if (one.view, one.width_px, one.height_px) not in groups]
     cameras = [*stays, *(calibration for calibration, _ in new)]
-    save_calibrations(cameras, arguments.output, kept.fitted if kept is not None else ())
+    save_calibrations(cameras, arguments.out, kept.fitted if kept is not None else ())
     again = None if arguments.sim else _frames(arguments, [])
-    worst = arguments.output.with_name(f"{arguments.output.stem}-worst")
+    worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
     remove_worst(worst, stays)
     _report(arguments, reports(new, again, worst, margins), lost)
     return int(bool(lost))
@@ -122,7 +122,7 @@ def _provenance(arguments: argparse.Namespace) -> str:
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
         return f"simulated: {taken}{scenes}, experts at work and random poses"
     if arguments.live:
-        cameras = map(without_password, arguments.camera)
+        cameras = map(without_password, arguments.device)
         return f"live, {', '.join([*(arguments.live_topics or ()), *cameras])}"
     return f"{open_clean(arguments.source).kind} {arguments.source.resolve().name}"
 
@@ -132,16 +132,16 @@ def _report(
 ) -> None:
     _print_lost(lost)
     if arguments.json:
-        tree = {"output": str(arguments.output), "cameras": [one.values() for one in reviewed]}
+        tree = {"output": str(arguments.out), "cameras": [one.values() for one in reviewed]}
         print_json(tree | {"left_out": [str(one.error) for one in lost]})
         return
-    print(arguments.output)
+    print(arguments.out)
     for one in reviewed:
         print("\n".join(one.lines()))
     given = (("--view", word) for word in arguments.view or ())
     named = (("--topic", word) for word in arguments.topic or ())
     words = [word for pair in (*given, *named) for word in pair]
-    next_command("gate", "check", "OTHER_IMAGES", *words, "--calibration", arguments.output)
+    next_command("gate", "check", "OTHER_IMAGES", *words, "--calibration", arguments.out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     sources = "a database with scores of the policy, recordings of clean images, or a LeRobot data set"
     add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
-    add("--camera", required=True, metavar="VIEW", help="name of a camera")
-    add("--policy", required=True, metavar="NAME", help="VLA whose loss is predicted")
+    add("--view", required=True, metavar="VIEW", help="name of a camera")
+    add("--vla", required=True, metavar="NAME", help="VLA whose loss is predicted")
     out = "YAML file to write; networks are put beside it"
     add("--out", type=Path, required=True, metavar="FILE", help=out)
     add("--keep", action="store_true", help="keep the other cameras and fits in FILE")
@@ -115,7 +115,8 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
     return read_plan(
         FitPlan,
         arguments,
-        view=parse_view(arguments.camera),
+        view=parse_view(arguments.view),
+        policy=arguments.vla,
         promise=read_plan(Promise, arguments),
         judge=judge,
         command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
@@ -140,7 +141,7 @@ def _database(arguments: argparse.Namespace) -> Path:
     if len(sources) == 1 and is_database(sources[0]):
         refuse_stored_options(arguments, "is for recordings")
         return sources[0]
-    reference = parse_vla(arguments.policy)
+    reference = parse_vla(arguments.vla)
     check_backend(reference)
     source = _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
@@ -164,12 +165,12 @@ def _recordings(arguments: argparse.Namespace) -> ReferenceSource:
     _refuse_few(arguments, map(str, files))
     if arguments.tasks is not None or sampling.task:
         _require_states(arguments, sampling)
-    return RecordingsSource(files, parse_view(arguments.camera), arguments.tasks, sampling)
+    return RecordingsSource(files, parse_view(arguments.view), arguments.tasks, sampling)
 
 
 def _episodes(arguments: argparse.Namespace) -> ReferenceSource:
     """Return the images of a data set, of which each episode is a scene."""
-    (path,), view = arguments.sources, parse_view(arguments.camera)
+    (path,), view = arguments.sources, parse_view(arguments.view)
     if arguments.tasks is not None:
         raise UsageError("--tasks is of recordings", expected="--task, or the tasks of the data set")
     dataset, sampling = LeRobotDataset(path), sampling_of(arguments, path)
@@ -185,7 +186,7 @@ def _require_states(arguments: argparse.Namespace, sampling: Sampling) -> None:
     """Refuse a policy where no decision of a trial says where the tool was."""
     if not sampling.states.has_pose:
         raise UsageError(
-            f"{arguments.policy} needs the pose of the tool and the gripper, which are not known",
+            f"{arguments.vla} needs the pose of the tool and the gripper, which are not known",
             expected="--state tool=TOPIC and --state gripper=TOPIC",
         )
 

@@ -23,7 +23,7 @@ from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `gate calibrate`."""
     add = parser.add_argument
-    add("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
+    add("--out", type=Path, required=True, metavar="FILE", help="YAML file to write")
     add("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
     add("--sim", action="store_true", help="render frames of the simulated cameras")
     models = [str(model) for model in CameraModel]
@@ -44,10 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _configure_live(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    live = "collect images of running cameras: of --topic or --camera; Ctrl-C ends sooner"
+    live = "collect images of running cameras: of --topic or --device; Ctrl-C ends sooner"
     add("--live", action="store_true", help=live)
     device = "with --live: number, device or URL of a camera that OpenCV opens; repeatable"
-    add("--camera", action="append", default=[], metavar="VIEW=DEVICE", help=device)
+    add("--device", action="append", default=[], metavar="VIEW=DEVICE", help=device)
     add_plan_options(parser, LivePlan, "seconds", seconds="S")
 
 
@@ -75,13 +75,13 @@ def live_folder(arguments: argparse.Namespace, topics: Mapping[View, str]) -> It
 
 
 def _source(arguments: argparse.Namespace, topics: Mapping[View, str]) -> AbstractContextManager[LiveSource]:
-    pairs = [_camera(text) for text in arguments.camera]
+    pairs = [_camera(text) for text in arguments.device]
     cameras = dict(pairs)
     if len(cameras) < len(pairs):
-        raise UsageError("two --camera have one view", got=[str(view) for view, _ in pairs])
+        raise UsageError("two --device have one view", got=[str(view) for view, _ in pairs])
     if bool(cameras) == bool(topics):
         raise UsageError(
-            "--live is of topics or of cameras", expected="--topic VIEW=TOPIC or --camera VIEW=DEVICE"
+            "--live is of topics or of cameras", expected="--topic VIEW=TOPIC or --device VIEW=DEVICE"
         )
     if cameras:
         return OpenCvCameras(cameras)
@@ -100,5 +100,5 @@ def _source(arguments: argparse.Namespace, topics: Mapping[View, str]) -> Abstra
 def _camera(text: str) -> tuple[View, str]:
     view, separator, device = text.partition("=")
     if not separator or not device:
-        raise UsageError("wrong --camera", expected="VIEW=DEVICE, such as top=0", got=text)
+        raise UsageError("wrong --device", expected="VIEW=DEVICE, such as top=0", got=text)
     return parse_view(view), device

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     file = "YAML file of `gate calibrate` or `gate fit`, from images as the clients send them"
     add("--calibration", type=Path, required=True, metavar="FILE", help=file)
     camera = "image of an observation and its camera in FILE; :rot180 if it is sent upside down; repeatable"
-    add("--camera", action="append", default=[], metavar="KEY=VIEW[:rot180]", help=camera)
+    add("--view", action="append", default=[], metavar="KEY=VIEW[:rot180]", help=camera)
     ignore = "image that passes without a judgement; repeatable"
     add("--ignore", action="append", default=[], metavar="KEY", help=ignore)
     add("--judge", default="statistics", metavar="NAME", help="statistics (default), learned or metric:NAME")

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--region-weights", type=Path, metavar="FILE", help=region)
     add("--epochs", type=at_least(1), metavar="N", help="at most (default: as in the recipe)")
     images = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
-    add("--images", "--pictures", type=at_least(0), metavar="N", help=images)
+    add("--images-each", type=at_least(0), metavar="N", help=images)
     add("--seed", type=at_least(0), default=0, help="of everything random (default 0)")
     add_workers(parser)
     add("--json", action="store_true", help="print the card as JSON")
@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         recipe = with_region_layer(recipe, arguments.region_layer)
     if arguments.epochs is not None:
         recipe = replace(recipe, epochs=arguments.epochs, steps=0)
-    if arguments.images is not None:
-        recipe = replace(recipe, pictures_each=arguments.images)
+    if arguments.images_each is not None:
+        recipe = replace(recipe, pictures_each=arguments.images_each)
     require_torch()
     from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
 

@@ -70,7 +70,7 @@ def test_a_gate_knows_them_and_names_them(
     recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gate = tmp_path / "gate.yaml"
-    assert main(["gate", "calibrate", str(recording), "--output", str(gate)]) == 0
+    assert main(["gate", "calibrate", str(recording), "--out", str(gate)]) == 0
     found = [(one.view, one.width_px, one.height_px) for one in load_calibrations(gate)]
     assert found == [(view, WIDTH_PX, HEIGHT_PX) for view in VIEWS]
     capsys.readouterr()

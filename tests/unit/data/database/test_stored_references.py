@@ -198,7 +198,7 @@ def test_the_next_command_works(
     commands = [
         ["distort", "bag.mcap", "--distortion", "10:3", "--out", "distorted", "--workers", "1"],
         ["recover", "bag.mcap"],
-        ["gate", "calibrate", "bag.mcap", "--view", "top", "--output", "gate.yaml"],
+        ["gate", "calibrate", "bag.mcap", "--view", "top", "--out", "gate.yaml"],
     ]
     for words in commands:
         assert main(words) == 0
@@ -222,7 +222,7 @@ def test_an_option_that_would_do_nothing_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
 ) -> None:
     bag, out = str(write_bag(tmp_path / "bag.mcap")), str(tmp_path / "out")
-    fit = ["gate", "fit", bag, "--camera", "top", "--policy", "panel-vla-query", "--judge", "metric:niqe"]
+    fit = ["gate", "fit", bag, "--view", "top", "--vla", "panel-vla-query", "--judge", "metric:niqe"]
     for command in (["build", "--from-bag", bag], fit):
         assert main([*command, "--out", out, *words]) == 2
         assert message in capsys.readouterr().err
@@ -261,7 +261,7 @@ def test_states_of_a_data_set_are_a_pose_where_the_user_says_so(
         assert candidate.T_base_tool[0, 3] == pytest.approx(row / 10)
         assert candidate.T_base_tool[:2, :2] == pytest.approx(-np.eye(2), abs=1e-6)
         assert candidate.gripper == 0.25
-    fit = ["gate", "fit", str(folder), "--camera", "top", "--policy", "panel-vla-query"]
+    fit = ["gate", "fit", str(folder), "--view", "top", "--vla", "panel-vla-query"]
     fit += ["--judge", "metric:niqe", "--out", str(tmp_path / "gate.yaml")]
     assert main([*fit, "--risk", "0.25"]) == 1
     assert "too few scenes" in capsys.readouterr().err

@@ -280,7 +280,7 @@ def test_a_video_is_distorted_judged_measured_and_listed(
     assert len(list(out.rglob("*.png"))) == 25
     records = json.loads((out / "manifest.json").read_text())
     assert "frame_000003" in json.dumps(records)
-    assert main(["gate", "calibrate", str(path), "--view", "top", "--output", str(gate)]) == 0
+    assert main(["gate", "calibrate", str(path), "--view", "top", "--out", str(gate)]) == 0
     assert "top   64x48 from 25 frames" in capsys.readouterr().out
     check = ["gate", "check", str(path), "--view", "top", "--calibration", str(gate), "--json"]
     assert main(check) == 0

@@ -62,10 +62,10 @@ def test_the_gate_is_calibrated_by_cameras_and_judges_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, output = write_dataset(tmp_path / "set", Layout("v2.1", "libx264")), tmp_path / "gate.yaml"
-    assert main(["gate", "calibrate", str(folder), "--output", str(output)]) == 0
+    assert main(["gate", "calibrate", str(folder), "--out", str(output)]) == 0
     assert {one.view for one in load_calibrations(output)} == {"top", "wrist_left"}
     assert f"wrist_left 64x48 from {STEPS} frames" in capsys.readouterr().out
-    named = ["--topic", f"side={TOP}", "--output", str(tmp_path / "side.yaml")]
+    named = ["--topic", f"side={TOP}", "--out", str(tmp_path / "side.yaml")]
     assert main(["gate", "calibrate", str(folder), *named]) == 0
     assert [(one.view, one.provenance) for one in load_calibrations(tmp_path / "side.yaml")] == [
         ("side", "data set set")
@@ -84,7 +84,7 @@ def test_the_gate_names_what_is_damaged_and_fails(tmp_path: Path, capsys: pytest
     assert len(list(frames)) == STEPS - 1
     assert ["episode 0, step 1 is missing" in str(one.error) for one in frames.unreadable] == [True]
     output = tmp_path / "gate.yaml"
-    assert main(["gate", "calibrate", str(folder), "--output", str(output)]) == 1
+    assert main(["gate", "calibrate", str(folder), "--out", str(output)]) == 1
     assert "left out: the image of" in capsys.readouterr().err
     check = ["gate", "check", str(folder), "--calibration", str(output), "--json"]
     assert main(check) == 1, "an image that cannot be read is no success"

@@ -158,7 +158,7 @@ def test_commands_read_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
     )
     assert len(list((tmp_path / "o").rglob("*.png"))) == 25
     gate = str(tmp_path / "gate.yaml")
-    assert main(["gate", "calibrate", str(folder), "--output", gate]) == 0
+    assert main(["gate", "calibrate", str(folder), "--out", gate]) == 0
     assert main(["gate", "check", str(folder), "--calibration", gate]) in {0, 1}
     capsys.readouterr()
     assert main(["recording", "info", str(folder), "--json"]) == 0

@@ -114,7 +114,7 @@ def test_the_command_lists_and_writes_the_worst(tmp_path: Path, capsys: pytest.C
         str(tmp_path / "clean"),
         "--view",
         "top",
-        "--output",
+        "--out",
         str(tmp_path / "mine.yaml"),
     ]
     assert main([*words, "--json"]) == 0

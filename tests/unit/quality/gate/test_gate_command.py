@@ -45,7 +45,7 @@ def write(folder: Path, images: list[Image]) -> Path:
 def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clean = write(tmp_path / "clean", [scene(seed) for seed in range(60)])
     output = tmp_path / "gate.yaml"
-    assert main(["gate", "calibrate", str(clean), "--view", "top", "--output", str(output)]) == 0
+    assert main(["gate", "calibrate", str(clean), "--view", "top", "--out", str(output)]) == 0
     assert "top   96x64 from 60 frames" in capsys.readouterr().out
     blurred = [cv2.GaussianBlur(scene(seed), (0, 0), 3) for seed in range(100, 103)]
     tried = write(tmp_path / "tried" / "top", [scene(200), *blurred]).parent
@@ -74,9 +74,9 @@ def test_keep_adds_to_what_is_known(tmp_path: Path) -> None:
     write(both / "top", [scene(seed) for seed in range(30)])
     write(both / "side", [scene(seed) for seed in range(30)])
     small = write(tmp_path / "small", [scene(seed, *size) for seed in range(25)])
-    assert main(["gate", "calibrate", str(both), "--output", str(output)]) == 0
+    assert main(["gate", "calibrate", str(both), "--out", str(output)]) == 0
     first = load_calibrations(output)
-    arguments = ["gate", "calibrate", str(small), "--view", "top", "--output", str(output)]
+    arguments = ["gate", "calibrate", str(small), "--view", "top", "--out", str(output)]
     assert main([*arguments, "--keep", "--json"]) == 0
     cameras = {(c.view, c.width_px, c.n_frames) for c in load_calibrations(output)}
     assert cameras == {(View.TOP, 96, 30), (View.SIDE, 96, 30), (View.TOP, 48, 25)}
@@ -88,7 +88,7 @@ def test_keep_adds_to_what_is_known(tmp_path: Path) -> None:
 def test_wider_margins_give_wider_bounds(tmp_path: Path) -> None:
     clean = write(tmp_path / "clean", [scene(seed) for seed in range(30)])
     usual, wide = tmp_path / "usual.yaml", tmp_path / "wide.yaml"
-    arguments = ["gate", "calibrate", str(clean), "--view", "top", "--output"]
+    arguments = ["gate", "calibrate", str(clean), "--view", "top", "--out"]
     assert main([*arguments, str(usual)]) == 0
     assert main([*arguments, str(wide), "--soft", "4", "--hard", "8"]) == 0
     (narrow_camera,), (wide_camera,) = load_calibrations(usual), load_calibrations(wide)
@@ -104,25 +104,25 @@ def test_calibrating_again_writes_the_same_bytes(tmp_path: Path) -> None:
     clean = write(tmp_path / "clean", [scene(seed) for seed in range(30)])
     outputs = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
     for output in outputs:
-        main(["gate", "calibrate", str(clean), "--view", "top", "--output", str(output)])
+        main(["gate", "calibrate", str(clean), "--view", "top", "--out", str(output)])
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["calibrate", "--output", "{out}"], 2, "one source"),
-        (["calibrate", "{few}", "--sim", "--output", "{out}"], 2, "one source"),
-        (["calibrate", "{few}", "--output", "{out}"], 2, "--view"),
-        (["calibrate", "{few}", "--view", "on roof", "--output", "{out}"], 2, "expected a letter"),
-        (["calibrate", "{few}", "--view", "top", "--output", "{out}"], 1, "at least 20"),
-        (["calibrate", "{few}", "--view", "top", "--soft", "9", "--output", "{out}"], 2, "--soft"),
-        (["calibrate", "{empty}", "--view", "top", "--output", "{out}"], 1, "no images"),
-        (["calibrate", "{empty}/absent.mcap", "--output", "{out}"], 1, "absent.mcap"),
-        (["calibrate", "{bad}", "--view", "top", "--output", "{out}"], 1, "is not an image"),
-        (["calibrate", "--sim", "--size", "huge", "--output", "{out}"], 2, "--size"),
-        (["calibrate", "--sim", "--scenes", "0", "--output", "{out}"], 2, "--scenes"),
-        (["calibrate", "{few}", "--topic", "top", "--output", "{out}"], 2, "--topic"),
+        (["calibrate", "--out", "{out}"], 2, "one source"),
+        (["calibrate", "{few}", "--sim", "--out", "{out}"], 2, "one source"),
+        (["calibrate", "{few}", "--out", "{out}"], 2, "--view"),
+        (["calibrate", "{few}", "--view", "on roof", "--out", "{out}"], 2, "expected a letter"),
+        (["calibrate", "{few}", "--view", "top", "--out", "{out}"], 1, "at least 20"),
+        (["calibrate", "{few}", "--view", "top", "--soft", "9", "--out", "{out}"], 2, "--soft"),
+        (["calibrate", "{empty}", "--view", "top", "--out", "{out}"], 1, "no images"),
+        (["calibrate", "{empty}/absent.mcap", "--out", "{out}"], 1, "absent.mcap"),
+        (["calibrate", "{bad}", "--view", "top", "--out", "{out}"], 1, "is not an image"),
+        (["calibrate", "--sim", "--size", "huge", "--out", "{out}"], 2, "--size"),
+        (["calibrate", "--sim", "--scenes", "0", "--out", "{out}"], 2, "--scenes"),
+        (["calibrate", "{few}", "--topic", "top", "--out", "{out}"], 2, "--topic"),
         (["check", "{few}", "--view", "top", "--calibration", "{out}"], 1, "gate.yaml"),
         (["guess"], 2, "invalid choice"),
     ],
@@ -209,7 +209,7 @@ def test_a_database_gives_the_references_of_the_camera(
     store = write_database(tmp_path / "db", references=66, subjects=1, distortions=["01"])
     add_cameras(store, 66)
     write(store.path / "pictures" / "distorted", [scene(1)])
-    words = ["gate", "calibrate", str(store.path), "--output", str(tmp_path / "gate.yaml")]
+    words = ["gate", "calibrate", str(store.path), "--out", str(tmp_path / "gate.yaml")]
     assert main([*words, "--view", "top"]) == 0
     assert "top   128x96 from 22 frames" in capsys.readouterr().out
     (calibration,) = load_calibrations(tmp_path / "gate.yaml")

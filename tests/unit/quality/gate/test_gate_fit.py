@@ -62,7 +62,7 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     narrow = calibration(sharpness=Bounds(0.0, 1e6, 1e7, 1e8))
     save_calibrations([replace(narrow, width_px=WIDTH_PX, height_px=HEIGHT_PX)], usual)
     arguments = [
-        "gate", "fit", str(bags), "--camera", "top", "--policy", POLICY, "--risk", "0.25",
+        "gate", "fit", str(bags), "--view", "top", "--vla", POLICY, "--risk", "0.25",
         "--statistics", str(usual), "--out", str(out), "--json",
     ]  # fmt: skip
     assert main(arguments) == 0
@@ -115,7 +115,7 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
 def test_too_few_recordings_are_refused_before_any_work(
     bags: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["gate", "fit", str(bags), "--camera", "top", "--policy", POLICY]
+    arguments = ["gate", "fit", str(bags), "--view", "top", "--vla", POLICY]
     assert main([*arguments, "--risk", "0.03", "--out", str(tmp_path / "gate.yaml")]) == 1
     error = capsys.readouterr().err
     assert "expected 66 scenes: 33 to calibrate" in error
@@ -124,7 +124,7 @@ def test_too_few_recordings_are_refused_before_any_work(
 
 
 def test_statistics_cannot_be_fitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["gate", "fit", str(tmp_path), "--camera", "top", "--policy", POLICY]
+    arguments = ["gate", "fit", str(tmp_path), "--view", "top", "--vla", POLICY]
     assert main([*arguments, "--judge", "statistics", "--out", str(tmp_path / "gate.yaml")]) == 2
     assert "gate calibrate" in capsys.readouterr().err
 

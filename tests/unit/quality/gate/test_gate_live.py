@@ -129,7 +129,7 @@ def test_the_command_calibrates_from_a_camera_that_opencv_opens(
     for seed in range(40):
         writer.write(scene_image(seed)[..., ::-1])
     writer.release()
-    words = ["gate", "calibrate", "--live", "--camera", f"top={video}", "--output", str(output), "--json"]
+    words = ["gate", "calibrate", "--live", "--device", f"top={video}", "--out", str(output), "--json"]
     assert main(words) == 0
     told = capsys.readouterr()
     assert "gives no image; calibrating from what there is" in told.err
@@ -160,7 +160,7 @@ def test_a_request_to_end_leaves_no_folder_behind(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(live_source, "_source", lambda *_: Ended(ManualClock(), both))
     before = signal.getsignal(signal.SIGTERM)
     output = str(tmp_path / "mine.yaml")
-    assert main(["gate", "calibrate", "--live", "--camera", "top=0", "--output", output]) == 130
+    assert main(["gate", "calibrate", "--live", "--device", "top=0", "--out", output]) == 130
     assert seen
     assert not list((tmp_path / "tmp").iterdir())
     assert signal.getsignal(signal.SIGTERM) == before
@@ -170,18 +170,18 @@ def test_a_request_to_end_leaves_no_folder_behind(tmp_path: Path, monkeypatch: p
     ("words", "said"),
     [
         (["--live"], "--live is of topics or of cameras"),
-        (["--live", "--camera", "top=0", "--topic", "top=/a"], "--live is of topics or of cameras"),
-        (["--live", "--camera", "top"], "wrong --camera"),
-        (["--live", "--camera", "top=0", "--camera", "top=1"], "two --camera have one view"),
+        (["--live", "--device", "top=0", "--topic", "top=/a"], "--live is of topics or of cameras"),
+        (["--live", "--device", "top"], "wrong --device"),
+        (["--live", "--device", "top=0", "--device", "top=1"], "two --device have one view"),
         (["--live", "--sim"], "either a folder"),
-        (["--sim", "--camera", "top=0"], "--camera is for --live"),
-        (["--live", "--camera", "top=0", "--seconds", "0"], "seconds"),
+        (["--sim", "--device", "top=0"], "--device is for --live"),
+        (["--live", "--device", "top=0", "--seconds", "0"], "seconds"),
     ],
 )
 def test_wrong_words_are_one_line(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["gate", "calibrate", *words, "--output", str(tmp_path / "mine.yaml")])
+    code = main(["gate", "calibrate", *words, "--out", str(tmp_path / "mine.yaml")])
     told = capsys.readouterr().err
     assert code == UsageError.exit_code
     assert said in told
@@ -196,9 +196,9 @@ def test_a_camera_that_cannot_be_opened_is_one_line(
         "gate",
         "calibrate",
         "--live",
-        "--camera",
+        "--device",
         f"top={missing}",
-        "--output",
+        "--out",
         str(tmp_path / "a.yaml"),
     ]
     assert main(words) == 1

@@ -290,7 +290,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
     save_calibrations(calibrations(), tmp_path / "mine.yaml")
     with deploy(lambda _: json_numpy(ACTION)) as (policy, _):
         words = ["gate", "proxy", "--policy", f"openvla+http://127.0.0.1:{policy}", "--listen", "127.0.0.1:0"]
-        words += ["--calibration", str(tmp_path / "mine.yaml"), "--camera", "image=top", "--json"]
+        words += ["--calibration", str(tmp_path / "mine.yaml"), "--view", "image=top", "--json"]
         command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
         with running_program(command, tmp_path / "logs", stdout=subprocess.PIPE, text=True) as program:
             told = json.loads(program.process.stdout.readline())
@@ -309,7 +309,7 @@ def test_a_server_without_the_path_is_one_line(tmp_path: Path, capsys: pytest.Ca
             "proxy",
             "--policy",
             f"openvla+http://127.0.0.1:{port}/other",
-            "--camera",
+            "--view",
             "image=top",
         ]
         assert main([*words, "--calibration", str(tmp_path / "mine.yaml")]) == 1

@@ -285,13 +285,13 @@ def _words(tmp_path: Path, port: int, *more: str) -> list[str]:
     save_calibrations(calibrations(), tmp_path / "mine.yaml")
     return [
         *("gate", "proxy", "--policy", f"openpi://127.0.0.1:{port}", "--listen", "127.0.0.1:0"),
-        *("--calibration", str(tmp_path / "mine.yaml"), "--camera", f"{KEY}=top", *more),
+        *("--calibration", str(tmp_path / "mine.yaml"), "--view", f"{KEY}=top", *more),
     ]
 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
     with reference_server(METADATA, Policy()) as port:
-        words = _words(tmp_path, port, "--camera", f"{WRIST}=wrist:rot180", "--json")
+        words = _words(tmp_path, port, "--view", f"{WRIST}=wrist:rot180", "--json")
         command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
         with running_program(command, tmp_path / "logs", stdout=subprocess.PIPE, text=True) as program:
             told = json.loads(program.process.stdout.readline())
@@ -307,7 +307,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--camera", "a=nowhere"), "no such camera"),
+        (("--view", "a=nowhere"), "no such camera"),
         (("--listen", "8001"), "wrong --listen"),
         (("--listen", "0.0.0.0:8001"), "--token-env NAME"),
         (("--policy", "http://gpu:8000"), "wrong --policy"),

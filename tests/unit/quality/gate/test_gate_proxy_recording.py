@@ -80,7 +80,7 @@ def test_a_recording_calibrates_and_is_checked(tmp_path: Path, capsys: pytest.Ca
         recorded.gated.respond({**upright(seed), WRIST: scene_image(200 + seed)})
     recorded.recorder.close()
     mine = str(tmp_path / "mine.yaml")
-    assert main(["gate", "calibrate", str(path), "--output", mine]) == 0
+    assert main(["gate", "calibrate", str(path), "--out", mine]) == 0
     capsys.readouterr()
     assert main(["gate", "check", str(path), "--calibration", mine, "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]

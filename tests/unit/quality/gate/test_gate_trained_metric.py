@@ -46,7 +46,7 @@ def test_a_gate_is_fitted_to_a_model_of_machine_vision_and_keeps_it(
     score = load_metric("trained:model").measure(scene(99))
     usual = replace(calibration(), width_px=scene(99).shape[1], height_px=scene(99).shape[0])
     save_calibrations([usual], tmp_path / "usual.yaml")
-    words = ["--camera", "top", "--policy", POLICY, "--statistics", str(tmp_path / "usual.yaml")]
+    words = ["--view", "top", "--vla", POLICY, "--statistics", str(tmp_path / "usual.yaml")]
     words += ["--risk", "0.25", "--json", "--judge", judge]
     assert main(["gate", "fit", str(scene_bags(tmp_path / "bags")), *words, "--out", "gate.yaml"]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -85,7 +85,7 @@ def test_a_gate_is_fitted_to_a_model_of_machine_vision_and_keeps_it(
 def test_a_model_that_is_missing_is_one_line(
     words: list[str], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["gate", "fit", str(tmp_path), "--camera", "top", "--policy", POLICY, "--risk", "0.25"]
+    arguments = ["gate", "fit", str(tmp_path), "--view", "top", "--vla", POLICY, "--risk", "0.25"]
     assert main([*arguments, *words, "--out", str(tmp_path / "gate.yaml")]) != 0
     error = capsys.readouterr().err
     assert line in error

@@ -60,7 +60,7 @@ class ProxyOptions:
 
     def __post_init__(self) -> None:
         if not self.cameras:
-            raise UsageError("no image is judged", expected="--camera KEY=VIEW")
+            raise UsageError("no image is judged", expected="--view KEY=VIEW")
         for what in ("key", "view"):
             names = [getattr(camera, what) for camera in self.cameras]
             if len(set(names)) < len(names):
@@ -223,7 +223,7 @@ class GatedPolicy:
         judged = [self._judge_camera(values, camera) for camera in self._options.cameras]
         stranger = unjudged(values, self._options.known)
         if stranger is not None:
-            judged.append(self._refused(None, f"the image {stranger} has no --camera and no --ignore"))
+            judged.append(self._refused(None, f"the image {stranger} has no --view and no --ignore"))
         return values, judged
 
     def _judge_camera(self, values: Mapping[str, list[Any]], camera: ProxyCamera) -> Judged:

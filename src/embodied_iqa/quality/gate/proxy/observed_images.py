@@ -46,7 +46,7 @@ class ProxyCamera:
         key, _, rest = text.rpartition("=")
         name, colon, turn = rest.partition(":")
         if not key or (colon and turn != _TURNED):
-            raise UsageError("wrong --camera", expected=f"KEY=VIEW or KEY=VIEW:{_TURNED}", got=text)
+            raise UsageError("wrong --view", expected=f"KEY=VIEW or KEY=VIEW:{_TURNED}", got=text)
         return cls(key, parse_view(name), bool(colon))
 
 
