@@ -1,6 +1,6 @@
 """Score of a 720p image by RA-MIQA: processor time on one core beside PyTorch with Pillow, in one run.
 
-Ours is `embodied_iqa.load_metric` of an exported model: central square and resize by OpenCV, network by ONNX
+Ours is `embodied_iqa.metric` of an exported model: central square and resize by OpenCV, network by ONNX
 Runtime. The peer is the same network as public code runs it: resize by Pillow, PyTorch without compilation.
 Weights are random, which costs the same time. The goal is 25 ms for the small size.
 
@@ -109,7 +109,7 @@ def measure(name: str, shown: Sequence[RgbImage], folder: Path) -> Row:
     """Return one row: p50 and p99 of ours and of the peer, the ratio, and how far their scores are apart."""
     recipe = recipe_by_name(name)
     network = make_network(recipe, 0).eval()
-    metric = embodied_iqa.load_metric(f"trained:{export(recipe, network, folder)}")
+    metric = embodied_iqa.metric(f"trained:{export(recipe, network, folder)}")
     other = partial(peer_score, network, recipe.input.size_px[0])
     ours_ms = times_ms(metric.measure, shown, CALLS[name])
     peer_ms = times_ms(other, shown, CALLS[name])

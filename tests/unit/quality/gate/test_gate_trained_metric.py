@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embodied_iqa import load_metric
+from embodied_iqa import metric
 from embodied_iqa.api.gate import Gate
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError
@@ -43,7 +43,7 @@ def test_a_gate_is_fitted_to_a_model_of_machine_vision_and_keeps_it(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     model, judge, out = train_tiny(tmp_path), "metric:trained:model", tmp_path / "gate.yaml"
-    score = load_metric("trained:model").measure(scene(99))
+    score = metric("trained:model").measure(scene(99))
     usual = replace(calibration(), width_px=scene(99).shape[1], height_px=scene(99).shape[0])
     save_calibrations([usual], tmp_path / "usual.yaml")
     words = ["--view", "top", "--vla", POLICY, "--statistics", str(tmp_path / "usual.yaml")]

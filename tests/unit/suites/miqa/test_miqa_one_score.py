@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embodied_iqa import load_metric, measure
+from embodied_iqa import measure, metric
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import write_image
@@ -69,7 +69,7 @@ def test_every_way_gives_the_same_score(
 ) -> None:
     rgb, file, name = drawn(*size_px), tmp_path / "picture.png", f"trained:{model}"
     write_image(file, rgb)
-    score = load_metric(name).measure(rgb)
+    score = metric(name).measure(rgb)
     assert np.isfinite(score)
     assert measure(rgb, None, name) == score
     assert printed(["miqa", "score", str(file), "--model", str(model)], capsys) == score
