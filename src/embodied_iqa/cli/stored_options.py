@@ -18,6 +18,7 @@ from embodied_iqa.data.recording.robot_states import TYPES, StateTopics
 from embodied_iqa.world.tasks.sentence import check_sentence
 
 _DEFAULT_EVERY_S = 1.0
+_LIBERO = "libero"
 
 
 class _Add(Protocol):
@@ -97,9 +98,15 @@ def _states(arguments: argparse.Namespace, source: Path) -> StateTopics:
     """Return where the recording says what of the robot."""
     words: Sequence[str] = arguments.state or ()
     topics = dict(word.partition("=")[::2] for word in words)
-    if not topics.keys() <= TYPES.keys() or not all(topics.values()) or len(words) > len(topics):
+    if not topics.keys() <= {*TYPES, _LIBERO} or not all(topics.values()) or len(words) > len(topics):
         expected = ", ".join(f"--state {kind}=TOPIC" for kind in TYPES)
         raise UsageError("wrong --state", expected=expected, got=" ".join(words))
+    if _LIBERO in topics and (len(topics) > 1 or not is_lerobot(source)):
+        raise UsageError(
+            "--state libero is the whole state, of a data set",
+            expected="such as libero=observation.state:0 alone",
+            got=f"{' '.join(words)} of {source}",
+        )
     if arguments.arm and "joints" not in topics:
         raise UsageError("--arm needs the joints", expected="--state joints=TOPIC")
     if arguments.arm and "tool" in topics:

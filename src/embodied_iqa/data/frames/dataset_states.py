@@ -14,10 +14,11 @@ from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.data.lerobot.info import STATE
 from embodied_iqa.data.lerobot.steps import Step
 from embodied_iqa.data.recording.robot_states import RobotState, StateTopics
+from embodied_iqa.world.libero.suite_world import pose_and_gripper_of
 
 _PLACE: Final = re.compile(re.escape(STATE) + r":(\d{1,4})")
-_LENGTHS: Final = {"tool": 6, "gripper": 1, "joints": 6}
-"""Numbers of a pose (x, y, z in m, rotation vector in rad, in the base frame), a gripper, joints (rad)."""
+_LENGTHS: Final = {"tool": 6, "gripper": 1, "joints": 6, "libero": 8}
+"""Numbers of a pose (x, y, z in m, rotation vector in rad, in the base frame), gripper, joints (rad), all."""
 
 
 class DatasetStates:
@@ -67,6 +68,8 @@ class DatasetStates:
             self._newest, self._ahead = self._ahead, next(self._steps, None)
         state = None if self._newest is None else self._newest.state
         numbers = {} if state is None else {kind: np.array(state[at]) for kind, at in self._places.items()}
+        if "libero" in numbers:
+            return RobotState(*pose_and_gripper_of(numbers["libero"]), None, numbers["libero"])
         q_rad = numbers.get("joints")
         pose = _matrix(numbers["tool"]) if "tool" in numbers else self.topics.forward(q_rad)
         gripper = float(numbers["gripper"][0]) if "gripper" in numbers else None

@@ -45,6 +45,7 @@ class StateTopics:
         arm: Its model: without ``tool``, the pose of the tool follows from the joints.
         tool_m: From the flange to the tool, along the flange's z.
         gripper_joint: Name of the gripper in joint states.
+        libero: Of a data set, where LIBERO's state begins: position (m), axis times angle (rad), fingers (m).
     """
 
     tool: str = ""
@@ -53,11 +54,13 @@ class StateTopics:
     arm: ArmModel = ArmModel.UNSET
     tool_m: float = 0.0
     gripper_joint: str = "gripper"
+    libero: str = ""
 
     @property
     def has_pose(self) -> bool:
         """Whether the pose of the tool and the gripper can be known."""
-        return bool(self.gripper and (self.tool or (self.joints and self.arm is not ArmModel.UNSET)))
+        of_arm = self.tool or (self.joints and self.arm is not ArmModel.UNSET)
+        return bool(self.libero or (self.gripper and of_arm))
 
     def forward(self, q_rad: Array | None) -> Array | None:
         """Return the pose of the tool by the joints, ``(4, 4)`` (m); None where one is unknown."""
@@ -69,7 +72,12 @@ class StateTopics:
 
     def by_kind(self) -> dict[str, str]:
         """Return the topics that there are, by what they say."""
-        named = {"tool": self.tool, "gripper": self.gripper, "joints": self.joints}
+        named = {
+            "tool": self.tool,
+            "gripper": self.gripper,
+            "joints": self.joints,
+            "libero": self.libero,
+        }
         return {kind: topic for kind, topic in named.items() if topic}
 
 
@@ -81,11 +89,13 @@ class RobotState:
         T_base_tool: ``(4, 4)`` (m).
         gripper: 0 open to 1 closed.
         q_rad: ``(6,)`` joint angles.
+        native_state: As `VlaObservation` has it.
     """
 
     T_base_tool: Array | None
     gripper: float | None
     q_rad: Array | None
+    native_state: Array | None = None
 
 
 @dataclass(slots=True)

@@ -287,6 +287,7 @@ class FrameRescorer:
             state.T_base_tool,
             state.gripper,
             state.q_rad,
+            state.native_state,
         )
 
     def _done(self, chunk: ChunkRecord | None) -> ChunkRecord | None:
@@ -305,6 +306,9 @@ class FrameRescorer:
         vla = self._panel.vla
         if vla is None:
             return None
+        if request.native_state is not None:
+            # data sets of LIBERO show what its policies see: the mirror image of what they are given
+            images = {view: np.ascontiguousarray(rgb[:, ::-1]) for view, rgb in images.items()}
         found = decide(vla, request, moment.frames(images, self._plan))
         if found.status is None:
             self._lost[f"{vla.info.name} did not decide: {found.reason}"] += 1

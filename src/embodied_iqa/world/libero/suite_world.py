@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import T_BASE_LINK_BASE, chain_increments, rotation_to_rotvec
-from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
+from embodied_iqa.base.kinematics.se3 import (
+    matrix_to_quaternion,
+    quaternion_to_matrix,
+    rotvec_to_rotation,
+)
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.base.worker_process import OtherEnvironment, WorkerProcess
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
@@ -111,9 +115,8 @@ class LiberoWorld:
             }
         position, quaternion, fingers = (np.array(self._state[key]) for key in _STATE)
         T = _pose(position, quaternion_to_matrix(quaternion))
-        opening = float(np.abs(fingers).sum()) / _FINGERS_OPEN_M
         native = np.concatenate([position, axis_angle(quaternion), fingers])
-        return WorldObservation(frames, T, float(np.clip(1.0 - opening, 0.0, 1.0)), native)
+        return WorldObservation(frames, T, _closed(fingers), native)
 
     def step(self, increments: Array, T_base_tool: Array) -> int:
         """Execute increments as actions of OSC_POSE, one a step of 50 ms; see `World`."""
@@ -192,6 +195,21 @@ def native_state_of(T_base_tool: Array, gripper: float) -> Array:
     finger_m = _FINGERS_OPEN_M / 2 * (1.0 - gripper)
     turned = quaternion if quaternion[0] >= 0 else -quaternion
     return np.concatenate([T[:3, 3], axis_angle(turned), [finger_m, -finger_m]])
+
+
+def pose_and_gripper_of(native_state: Array) -> tuple[Array, float]:
+    """Return pose of the tool, ``(4, 4)`` (m), and gripper, 0 open to 1 closed, of what policies are told.
+
+    Args:
+        native_state: ``(8,)``, see `VlaObservation.native_state`.
+    """
+    T_base_tool = _pose(native_state[:3], rotvec_to_rotation(native_state[3:6]))
+    return T_base_tool, _closed(native_state[6:])
+
+
+def _closed(fingers_m: Array) -> float:
+    """Return how far fingers are closed, 0 to 1."""
+    return float(np.clip(1.0 - np.abs(fingers_m).sum() / _FINGERS_OPEN_M, 0.0, 1.0))
 
 
 def _tasks(suite: str, told: Sequence[Mapping[str, Any]]) -> tuple[WorldTask, ...]:

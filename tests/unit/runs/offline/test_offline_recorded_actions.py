@@ -23,6 +23,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
 from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions
+from embodied_iqa.world.libero.suite_world import native_state_of
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
 from lerobot_samples import LENGTHS, TOP, edit_info, pixels, png, write_dataset
 from trial_recording import PixelVla
@@ -166,6 +167,50 @@ def test_a_database_has_the_scores_against_what_was_done(
         assert 2 / 3 <= float(row["score"]) <= 1
     (means,) = tree["recorded_action"].values()
     assert means["decisions"] == 30
+
+
+class Told(Bright):
+    """Keeps what it is shown."""
+
+    def __init__(self, seen: list[VlaObservation]) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        self._seen.append(observation)
+        return super().act(observation)
+
+
+def test_liberos_state_reaches_the_policy_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With an angle beyond half a turn, and the images that the policy mirrors back."""
+    seen = list[VlaObservation]()
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Told(seen))
+    state = [0.4, -0.1, 0.3, 3.3, 0.0, 0.0, 0.03, -0.03]
+    folder = write_moving(tmp_path / "set")
+    info = json.loads((folder / "meta/info.json").read_text())
+    info["features"]["observation.state"]["shape"] = [8]
+    edit_info(folder, features=info["features"])
+    for path in folder.glob("data/*/*.parquet"):
+        table = pq.read_table(path)
+        column = pa.array([state] * table.num_rows, pa.list_(pa.float64(), 8))
+        place = table.column_names.index("observation.state")
+        pq.write_table(table.set_column(place, "observation.state", column), path)
+    words = ["rescore", str(folder), "--vla", "p", "--distortion", "10:3", "--every", "10"]
+    libero = ["--state", "libero=observation.state:0"]
+    assert main([*words, *libero, "--out", str(tmp_path / "out")]) == 0
+    first = seen[0]
+    assert first.native_state is not None
+    assert first.native_state.tolist() == state
+    assert native_state_of(first.T_base_tool, first.gripper) == pytest.approx(state)
+    assert np.array_equal(first.frames[View.TOP].rgb[:, ::-1], pixels(0, 0))
+    more = [*libero, "--state", "gripper=observation.state:6", "--out", str(tmp_path / "again")]
+    assert main([*words, *more]) == 2
+    assert "--state libero is the whole state" in capsys.readouterr().err
+    build = ["build", "--from-bag", str(folder), *libero, "--out", str(tmp_path / "db")]
+    assert main(build) == 2
+    assert "a database keeps no state of LIBERO" in capsys.readouterr().err
 
 
 def test_nobody_asked_is_not_null(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate, short_id
@@ -59,6 +59,9 @@ class FramesSource:
     places: tuple[_Place, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.sampling.states.libero:
+            expected = "tool and gripper, or build --world of LIBERO itself"
+            raise UsageError("a database keeps no state of LIBERO from a data set", expected=expected)
         frames = open_frames(self.path)
         if not isinstance(frames, DatasetFrames | VideoFrames):
             expected = "a LeRobot data set or a video"
