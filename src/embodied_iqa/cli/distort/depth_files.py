@@ -57,5 +57,8 @@ class DepthFiles:
         """Close the recording; return what was written, and of how many images it was not and why."""
         for depth in self._depths.values():
             depth.close()
-        lost = [f"{count} images without depth: {reason}" for reason, count in self._lost.items()]
+        lost = [
+            f"{count} image{'s' * (count > 1)} without depth: {reason}"
+            for reason, count in self._lost.items()
+        ]
         return (f"depth of {self._written} images: {self._folder}", *lost)

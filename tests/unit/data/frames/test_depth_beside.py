@@ -175,7 +175,7 @@ def test_distort_writes_it_as_it_is_and_info_names_it(
     assert main([*words, "--depth", str(folder)]) == 0
     said = capsys.readouterr().err
     assert "depth of 5 images" in said
-    assert "1 images without depth" in said
+    assert "1 image without depth" in said
     names = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.png"))
     assert len(names) == COUNT - 1
     assert set(names) < {one.name for one in open_frames(bag).images()}  # type: ignore[union-attr]
