@@ -188,15 +188,24 @@ def open_images(studio: Studio) -> OpenImages:
 
 
 def faults(studio: Studio, sources: Sequence[Source]) -> dict[str, str]:
-    """Return why sources of images cannot be read, by their names."""
+    """Return why sources of images cannot be read, by their names; what has to be unpacked is not tried."""
     found = {}
     for source in sources:
-        if source.kind is SourceKind.IMAGES:
+        if source.kind is SourceKind.IMAGES and not _is_packed(source.path):
             try:
                 open_images(studio).of(source)
             except UserError as error:
                 found[source.name] = str(error)
     return found
+
+
+def _is_packed(path: Path) -> bool:
+    """Return whether opening a recording first unpacks its files, which takes time and disk."""
+    try:
+        files = [*path.iterdir()] if path.is_dir() else [path]
+    except OSError:  # opening it says why
+        return False
+    return any(file.suffix == ".zstd" for file in files)
 
 
 def routes(studio: Studio) -> list[Route]:
