@@ -46,6 +46,7 @@ from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.image_cdr import (
+    COMPRESSED_TYPE,
     compressed_from_cdr,
     depth_from_cdr,
     image_from_cdr,
@@ -141,6 +142,13 @@ def compressed_messages() -> list[bytes]:
         for form, suffix in ((b"jpg", ".jpg"), (b"png", ".png"))
         for data in encoded(suffix)
     ]
+
+
+def compressed_depth_messages() -> list[bytes]:
+    steps = np.random.default_rng(1).integers(0, 1 << 16, (24, 32), dtype=np.uint16)
+    data = struct.pack("<iff", 0, 200.0, -100.0) + cv2.imencode(".png", steps)[1].tobytes()
+    forms = (b"16UC1; compressedDepth png", b"32FC1; compressedDepth png")
+    return [_HEADER + struct.pack("<I27sxI", 27, form, len(data)) + data for form in forms]
 
 
 def recordings() -> list[bytes]:
@@ -527,6 +535,11 @@ _ALL = (
     from_file("tiff, webp, bmp", ".tiff", lambda: encoded(".tiff", ".webp", ".bmp"), read_image),
     Target("cdr", lambda: [image_to_cdr(image(1), 5, "top")], lambda data, _folder: image_from_cdr(data)),
     Target("depth cdr", depth_messages, lambda data, _folder: depth_from_cdr(data)),
+    Target(
+        "compressed depth cdr",
+        compressed_depth_messages,
+        lambda data, _folder: depth_from_cdr(data, COMPRESSED_TYPE),
+    ),
     Target("compressed cdr", compressed_messages, lambda data, _folder: compressed_from_cdr(data)),
     from_file("yaml", ".yaml", lambda: shipped("config/trial.yaml"), load_yaml),
     from_file("expert trajectory", ".json", trajectories, read_trajectory),

@@ -1,4 +1,4 @@
-"""Depth beside the images of a recording: which topic belongs to which camera, and its images by stamp."""
+"""Depth beside the images of a recording, read in step with them."""
 
 from __future__ import annotations
 
