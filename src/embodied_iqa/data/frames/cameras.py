@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.imaging.images.frame import View, ordered_views, parse_view
+from embodied_iqa.imaging.images.frame import View, ordered_views, parse_view, view_of_topic
 from embodied_iqa.imaging.images.stored_images import Frames, chosen_topics
 
 DRIVERS: Final = {
@@ -17,13 +17,11 @@ DRIVERS: Final = {
 }
 """Name of a driver to its image topics, in any namespace that it is started in."""
 _TRANSPORTS: Final = ("", "/compressedDepth", "/compressed")
-_BESIDE: Final = (
-    "{camera}/depth/image_raw",  # of this package
-    "{driver}/aligned_depth_to_color/image_raw",  # realsense-ros
-    "{driver}/depth_to_rgb/image_raw",  # Azure Kinect
-    "{driver}/depth_registered/image_raw",  # OpenNI, Astra
-)
-"""Depth in the pixels of the images ``{camera}/image_raw``, where ``{camera}`` is ``{driver}/NAME``."""
+_BESIDE: Final = {
+    "color": ("aligned_depth_to_color",),  # realsense-ros
+    "rgb": ("depth_to_rgb", "depth_registered"),  # Azure Kinect; OpenNI, Astra
+}
+"""Name of a camera of colour to those of the depth in its pixels; other depth has pixels of its own."""
 _OPTION: Final = "--topic"
 _EXAMPLE: Final = "such as top=/camera/camera/color/image_raw or top=realsense-ros"
 
@@ -99,8 +97,11 @@ def depth_topic_beside(topic: str, depths: Collection[str]) -> str | None:
         topic: Of the images.
         depths: Topics of depth; a raw one comes before its compressed copy.
     """
-    camera = topic.removesuffix("/compressed").rpartition("/")[0]
-    names = [name.format(camera=camera, driver=camera.rpartition("/")[0]) for name in _BESIDE]
+    raw = topic.removesuffix("/compressed")
+    driver, _, camera = raw.rpartition("/")[0].rpartition("/")
+    names = [f"{driver}/{name}/image_raw" for name in _BESIDE.get(camera, ())]
+    if view_of_topic(raw, in_any_namespace=True) is not None:  # of this package
+        names.insert(0, f"{raw.removesuffix('/image_raw')}/depth/image_raw")
     found = [name + ending for name in names for ending in _TRANSPORTS]
     return next((name for name in found if name in depths), None)
 

@@ -93,7 +93,10 @@ def test_depth_is_found_by_the_name_of_its_driver() -> None:
     assert depth_topic_beside("/a/camera/color/image_raw/compressed", [f"/a{DEPTH[7:]}"]) == f"/a{DEPTH[7:]}"
     assert depth_topic_beside("/camera/top/image_raw", ["/camera/top/depth/image_raw"]) is not None
     assert depth_topic_beside(COLOUR, [f"{DEPTH}/compressedDepth"]) == f"{DEPTH}/compressedDepth"
+    assert depth_topic_beside("/rgb/image_raw", ["/depth_to_rgb/image_raw"]) == "/depth_to_rgb/image_raw"
     assert depth_topic_beside(COLOUR, ["/camera/camera/depth/image_rect_raw"]) is None  # other pixels
+    assert depth_topic_beside("/camera/camera/infra1/image_rect_raw", [DEPTH]) is None
+    assert depth_topic_beside("/image_raw", ["/depth/image_raw"]) is None
 
 
 def test_depth_is_read_in_step_and_a_lost_one_is_not_invented(tmp_path: Path) -> None:
