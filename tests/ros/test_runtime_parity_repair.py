@@ -57,9 +57,8 @@ class DarkBench(Bench):
     Of frames that come in a hurry a gate that is late drops some.
     """
 
-    listeners = 1, 2
-
-    def __init__(self, graph: RosGraph, views: tuple[View, ...]) -> None:
+    def __init__(self, graph: RosGraph, views: tuple[View, ...], *, repairs: bool) -> None:
+        self.listeners = 1, 1 if repairs else 2  # repaired images come from the gate
         super().__init__(graph, views)
         self._qualities = graph.subscribe(ImageQuality, "/gate/quality", EVERY)
         graph.wait(lambda: bool(self._qualities) or self.show(), "a gate that sees images")
@@ -117,7 +116,7 @@ def test_verdicts_and_decisions_are_the_same(
         nodes = ["gate_node", "vla_node"]
         with RosGraph(ros_domain, tmp_path / "graph", nodes, overrides) as graph:
             graph.activate(*nodes)
-            bench = DarkBench(graph, VIEWS)
+            bench = DarkBench(graph, VIEWS, repairs=repairs)
             distorted, raw = bench.decision(bench.begin())
             stamp_ns = ns_of(raw.header.stamp)
             graph.wait(lambda: len(bench.verdicts(stamp_ns)) == len(VIEWS), "verdicts")
