@@ -226,10 +226,12 @@ def test_a_check_that_fails_leaves_no_new_folder_and_keeps_what_it_holds(
 
 
 def test_the_folder_of_an_earlier_check_is_taken_again_and_no_other(tmp_path: Path) -> None:
-    for name in ("checks.json", "top.png"):
-        (tmp_path / name).write_text("{}")
+    (tmp_path / "checks.json").write_text('{"ok": true, "checks": [{"check": "top: rate"}]}')
+    (tmp_path / "top.png").touch()
     with check._new_folder(tmp_path) as folder:
         assert folder == tmp_path
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="not empty"), check._new_folder(tmp_path):
-        pass
+    for mine in ("notes.txt", "photo.png"):
+        (tmp_path / mine).touch()
+        with pytest.raises(UserError, match="not empty"), check._new_folder(tmp_path):
+            pass
+        (tmp_path / mine).unlink()

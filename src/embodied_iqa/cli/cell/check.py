@@ -95,8 +95,13 @@ def _new_folder(path: Path | None) -> Iterator[Path | None]:
 
 
 def _is_of_a_check(path: Path) -> bool:
-    names = {file.name for file in path.iterdir()} if path.is_dir() else set[str]()
-    return _CHECKS in names and all(name == _CHECKS or name.endswith(".png") for name in names)
+    """Whether a folder holds the report of a check and the images of its cameras, and nothing else."""
+    try:
+        rows = json.loads((path / _CHECKS).read_text(encoding="utf-8"))["checks"]
+        checked = {str(row["check"]).partition(":")[0] for row in rows}
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    return {file.name for file in path.iterdir()} <= {_CHECKS, *(f"{name}.png" for name in checked)}
 
 
 def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
