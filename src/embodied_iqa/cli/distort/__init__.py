@@ -19,9 +19,9 @@ __all__ = ["configure", "run"]
 IMAGES: Final = "images"
 ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "list": ("listing", frozenset({"json"})),
-    "calibrate": ("calibrate", frozenset({"out", "steps", "references", "camera_model", "json"})),
+    "calibrate": ("calibrate", frozenset({"out", "steps", "images", "camera_model", "json"})),
     "sheet": ("sheet", frozenset({"out", "reference", "seed", "all_miqd"})),
-    "train-denoiser": ("train", frozenset({"out", "steps", "seed", "references"})),
+    "train-denoiser": ("train", frozenset({"out", "steps", "seed", "images"})),
     IMAGES: (
         "distorting",
         frozenset(
@@ -35,10 +35,10 @@ ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
 EPILOG: Final = """actions, given instead of IN:
   list              every distortion with its parameters and their sources   [--json]
   calibrate         find parameters with which levels look equally degraded
-                    [--out --steps --references --camera-model --json]
+                    [--out --steps --images --camera-model --json]
   sheet             draw every distortion at every level; --out X.png, or a folder for a sheet
                     for each class   [--out --reference --seed --all-miqd]
-  train-denoiser    train the network of distortion 17   [--out --steps --seed --references]
+  train-denoiser    train the network of distortion 17   [--out --steps --seed --images]
 
 examples:
   embodied-iqa distort IN.png --distortion 15:4 --seed 3 --out DIR
@@ -95,7 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--video", choices=codecs, help="with --format lerobot: videos instead of images without loss")
     add("--steps", type=int, metavar="N", help="points of a calibration curve, or training steps")
     add("--reference", type=Path, metavar="FILE", help="the image to draw the sheet from")
-    add("--references", type=Path, metavar="DIR", help="images for calibration or training")
+    add("--images", type=Path, metavar="DIR", help="images for calibration or training")
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, help="of rendered references (default ideal)")
     add("--json", action="store_true", help="print JSON")

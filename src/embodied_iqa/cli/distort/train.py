@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
         from embodied_iqa.imaging.distortions import denoiser_training as training
     given = {name: getattr(arguments, name) for name in ("steps", "seed") if hasattr(arguments, name)}
     recipe = training.TrainingRecipe(**given)
-    folder = getattr(arguments, "references", None)
+    folder = getattr(arguments, "images", None)
     references = scikit_photographs() if folder is None else images_of_folder(folder)
     out = getattr(arguments, "out", DEFAULT_OUT)
     smooth = 0.0
