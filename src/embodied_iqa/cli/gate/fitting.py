@@ -98,7 +98,7 @@ def _next(arguments: argparse.Namespace, store: DatabaseStore, judge: str) -> tu
     suites = [row["origin"].partition(",")[0] for row in origins if row["source"] == SourceKind.LIBERO]
     if not suites:
         return "trial", *file, "--set", f"gate_node.judge.kind={judge}"
-    world = ("experiment", "--world", suites[0], "--vla", arguments.policy)
+    world = ("experiment", "--world", suites[0], "--vla", arguments.vla)
     return *world, "--gate", f"off,{judge}", *file, "--out", "DIR"
 
 

@@ -59,7 +59,7 @@ def test_a_database_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {row.person for row in rows} <= {Person.FIRST, Person.THIRD}
     assert all(row.main_object is None and row.scene_seed is None and len(row.cameras) == 2 for row in rows)
     assert [task.rank for task in rows_of(ReferenceTask, store.tasks())] == [1] * len(rows)
-    fit = argparse.Namespace(out="gate.yaml", policy="pi0-libero=openpi://gpu:8000")
+    fit = argparse.Namespace(out="gate.yaml", vla="pi0-libero=openpi://gpu:8000")
     words = "experiment --world libero_object --vla pi0-libero=openpi://gpu:8000 --gate off,learned"
     words += " --set gate_node.calibration=gate.yaml --out DIR"
     assert fitting._next(fit, store, "learned") == tuple(words.split()), "what a gate that is fitted is for"
