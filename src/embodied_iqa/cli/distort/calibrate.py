@@ -28,9 +28,7 @@ WIDTH_PX, HEIGHT_PX = 640, 480
 
 def run(arguments: argparse.Namespace) -> int:
     """Calibrate; write parameters and curves."""
-    references = _references(
-        getattr(arguments, "images", None), getattr(arguments, "camera_model", "ideal")
-    )
+    references = _references(getattr(arguments, "images", None), getattr(arguments, "camera_model", "ideal"))
     steps = getattr(arguments, "steps", DEFAULT_STEPS)
     out = getattr(arguments, "out", DEFAULT_OUT)
     with ProgressBars() as bars:
