@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from argparse import Namespace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import check, init
-from embodied_iqa.cli.cell.questions import Questions, model_name
+from embodied_iqa.cli.cell.questions import Questions, model_name, read_answer
 from embodied_iqa.cli.main import main
 from embodied_iqa.runs.cell.cell_check import CellCheck
 from embodied_iqa.runs.cell.cell_file import CellFile
@@ -54,6 +55,31 @@ def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[s
     box, missing, unknown = capsys.readouterr().err.splitlines()
     assert "no box lies between the corners; expected each above [0.0, 0.0, 0.0]" in box
     assert ("no_gate.yaml" in missing, "no-such-policy" in unknown) == (True, True)
+
+
+def test_a_workspace_has_both_corners_or_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """The other corner would be that of the simulated cell, in which no real arm is moved."""
+
+    def limits(*answers: str, upper: list[float] | None = None) -> dict[str, object]:
+        left, file = iter(answers), CellFile()
+        given = Namespace(workspace_min=None, workspace_max=upper, table_z=0.0)
+        init._describe_limits(file, given, Questions(lambda _question: next(left)))
+        assert not list(left)
+        return {name: value for name, value in file.values().items() if "workspace" in name}
+
+    low, high = "arm_node.limits.workspace_min_m", "arm_node.limits.workspace_max_m"
+    assert limits("") == {}
+    assert limits("0 0 0", "", "1 1 1") == {low: [0.0] * 3, high: [1.0] * 3}
+    assert limits("", "0 0 0", upper=[1.0] * 3) == {low: [0.0] * 3, high: [1.0] * 3}
+    assert capsys.readouterr().err.count("expected 3 numbers") == 2
+
+
+def test_questions_leave_standard_output_to_the_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("top\n"))
+    assert read_answer("Name: ") == "top"
+    assert capsys.readouterr() == ("", "Name: ")
 
 
 def test_the_end_of_the_input_is_one_line() -> None:
@@ -155,6 +181,10 @@ def test_what_is_not_known_of_the_workspace_is_named() -> None:
         ([], "--robot-ip --topic --workspace-min --workspace-max --table-z --calibration --vla, or --yes"),
         (["--robot-ip", "none"], "--topic --calibration --vla, or --yes"),
         (["--yes"], "--robot-ip --topic"),
+        (
+            ["--yes", "--robot-ip", "a", "--topic", "top=/a", "--workspace-max", *"111"],
+            "expected --workspace-min",
+        ),
     ],
 )
 def test_without_a_terminal_it_names_every_option_that_is_missing(

@@ -130,14 +130,15 @@ def _policy_check(graph: GraphParameters) -> CellCheck:
 def _write(folder: Path, graph: GraphParameters, cell: SeenCell, checks: list[CellCheck]) -> None:
     from embodied_iqa.runs.cell.tool_overlay import with_tool
 
-    for earlier in folder.glob("*.png"):
-        earlier.unlink()
     q_rad = cell.arm.q_rad if cell.arm else None
     T_base_tool = None if q_rad is None else tool_pose(q_rad, graph.arm_node)
     for seen in cell.cameras:
         image = with_tool(seen, camera_pose(seen, graph, q_rad), T_base_tool)
+        file = folder / f"{seen.view}.png"
         if image is not None:
-            write_image(folder / f"{seen.view}.png", image)
+            write_image(file, image)
+        else:
+            file.unlink(missing_ok=True)  # of an earlier check
     write_json_whole(folder / _CHECKS, _tree(checks))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,7 @@ from embodied_iqa.cli.cell.questions import (
     model_name,
     number,
     policy,
+    read_answer,
     three,
     word,
 )
@@ -48,8 +50,8 @@ _ELBOW_M: Final = 0.15
 _WALL: Final = (
     f"{_ELBOW_M:g} m beyond the workspace: the whole arm stays at larger x; set it to a nearer wall"
 )
-_BOX: Final = "without the workspace a trial refuses the arm"
-_WITHOUT: Final = {"workspace_min": _BOX, "workspace_max": _BOX, "table_z": "0 m, the height of the base"}
+_WITHOUT_BOX: Final = "without the workspace a trial refuses the arm"
+_WITHOUT_TABLE: Final = "0 m, the height of the base"
 _SLOW: Final = {"tool_speed_mps": 0.1, "joint_speed_radps": 0.6, "increment_m": 0.1}
 _ARM_NUMBERS: Final = ("--tool-length", "--workspace-min", "--workspace-max", "--table-z")
 
@@ -87,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_asked = sys.stdin.isatty() and not arguments.yes
     if not is_asked:
         _check_answered(arguments)
-    questions = Questions(input if is_asked else None)
+    questions = Questions(read_answer if is_asked else None)
     given = cameras(arguments.topic or ())
     where = f"Address of the UR controller, or {_NO_ROBOT}"
     robot = arguments.robot_ip or questions.ask(where, word, needed=True)
@@ -120,6 +122,8 @@ def _check_answered(arguments: argparse.Namespace) -> None:
     if not arguments.yes:
         arm = ["--workspace-min", "--workspace-max", "--table-z"] if arguments.robot_ip != _NO_ROBOT else []
         needed += [*arm, "--calibration", "--vla"]
+    elif arguments.workspace_min is not None or arguments.workspace_max is not None:
+        needed += ["--workspace-min", "--workspace-max"]  # the other corner would be of the simulated cell
     missing = [word for word in needed if getattr(arguments, word[2:].replace("-", "_")) is None]
     if missing:
         rest = "" if arguments.yes else ", or --yes to leave out what cannot be read"
@@ -219,25 +223,24 @@ def _describe_gripper(file: CellFile, address: str) -> None:
 
 
 def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
-    def upper(text: str) -> list[float]:
-        lower = file.values().get("arm_node.limits.workspace_min_m")
-        return above(text, lower if isinstance(lower, list) else None)
-
-    asked: tuple[tuple[str, str, str, Callable[[str], object]], ...] = (
-        ("workspace_min", "workspace_min_m", "Lower corner of the workspace, x y z", three),
-        ("workspace_max", "workspace_max_m", "Upper corner of the workspace, x y z", upper),
-        ("table_z", "table_z_m", "Height of the table top", number),
-    )
-    for name, parameter, question, parse in asked:
-        value = getattr(arguments, name)
+    """Set the limits; of the workspace both corners or none, as the other would be of the simulated cell."""
+    lower, upper, table_z = arguments.workspace_min, arguments.workspace_max, arguments.table_z
+    if lower is None:
+        question = "Lower corner of the workspace, x y z in the base [m]"
+        lower = questions.ask(question, three, needed=upper is not None)
+    if upper is None and lower is not None:
+        question = "Upper corner of the workspace, x y z in the base [m]"
+        upper = questions.ask(question, partial(above, lower=lower), needed=True)
+    if table_z is None:
+        table_z = questions.ask("Height of the table top in the base [m]", number)
+    limits = {"workspace_min_m": lower, "workspace_max_m": upper, "table_z_m": table_z}
+    for parameter, value in limits.items():
         if value is None:
-            value = questions.ask(f"{question} in the base [m]", parse)
-        if value is None:
-            file.left_out.append(f"arm_node.limits.{parameter}: {_WITHOUT[name]}")
+            without = _WITHOUT_TABLE if parameter == "table_z_m" else _WITHOUT_BOX
+            file.left_out.append(f"arm_node.limits.{parameter}: {without}")
         else:
             file.set(f"arm_node.limits.{parameter}", value, _TYPED)
-    lower = file.values().get("arm_node.limits.workspace_min_m")
-    if isinstance(lower, list) and lower[0] - _ELBOW_M < ArmLimits().wall_x_m:
+    if lower is not None and lower[0] - _ELBOW_M < ArmLimits().wall_x_m:
         file.set("arm_node.limits.wall_x_m", round(lower[0] - _ELBOW_M, 3), _WALL)
     for parameter, slow in _SLOW.items():
         file.set(f"arm_node.limits.{parameter}", slow, "slow and near to begin with; raise it later")

@@ -62,6 +62,12 @@ class Questions:
                 print(error, file=sys.stderr)
 
 
+def read_answer(question: str) -> str:
+    """Return what a person answers to a question on standard error: standard output is for results."""
+    print(question, end="", file=sys.stderr, flush=True)
+    return input()
+
+
 def word(text: str) -> str:
     """Return an answer that is not empty."""
     if not text:
