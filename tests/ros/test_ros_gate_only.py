@@ -42,7 +42,7 @@ class Stack:
     def __init__(self, graph: RosGraph) -> None:
         self.graph = graph
         self.leases: Inbox = graph.subscribe(GateLease, f"{GATE}/lease", STATE)
-        self.qualities: Inbox = graph.subscribe(ImageQuality, f"{GATE}/quality", STATE)
+        self.qualities: Inbox = graph.subscribe(ImageQuality, f"{GATE}/quality", EVERY)
         self.passed = {
             view: graph.subscribe(Image, f"{GATE}/passed/{view}/image_raw", EVERY)
             for view in ("top", "wrist")

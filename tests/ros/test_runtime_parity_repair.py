@@ -58,9 +58,10 @@ class DarkBench(Bench):
     """
 
     def __init__(self, graph: RosGraph, views: tuple[View, ...], *, repairs: bool) -> None:
-        self.listeners = 1, 1 if repairs else 2  # repaired images come from the gate
+        self.listeners = 1, 1 if repairs else 2  # of a gate that repairs the policy gets the distorted images
         super().__init__(graph, views)
         self._qualities = graph.subscribe(ImageQuality, "/gate/quality", EVERY)
+        graph.meet("gate_node")  # or of the two verdicts on a frame only the second one comes
         graph.wait(lambda: bool(self._qualities) or self.show(), "a gate that sees images")
 
     def show(self) -> None:
