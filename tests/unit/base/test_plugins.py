@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -124,6 +125,8 @@ def test_subjects_and_cameras_of_plugins_have_plain_names(capsys: pytest.Capture
     frame = camera.read(0.0)
     assert frame is not None
     assert frame.stamp_ns == 5
+    with pytest.raises(UsageError, match=r"expected module:function; got 'baz'; .*available: bar"):
+        own_cameras(replace(config, path="baz"), itertools.count(5).__next__)
 
 
 @pytest.mark.usefixtures("acme")

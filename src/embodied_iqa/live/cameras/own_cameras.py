@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.plugins import PluginGroup, find_plugin
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.plugins import PluginGroup, find_plugin, plugin_names
 from embodied_iqa.base.user_code import load_factory, own_code
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.hand_eye import PoseAt
@@ -59,11 +59,14 @@ def own_cameras(
         report: Receives lines for the user.
 
     Raises:
-        UsageError: No factory is given, or no such module.
+        UsageError: No factory is given, or no such module or plug-in.
         InputError: The user's code fails.
     """
     path = config.needed_path()
     plugin = find_plugin(PluginGroup.CAMERAS, path) if ":" not in path else None
+    if plugin is None and ":" not in path:
+        names = plugin_names(PluginGroup.CAMERAS)
+        raise UsageError("no such camera", expected="module:function", got=path, available=names or None)
     factory = load_factory(path) if plugin is None else plugin.load()
     with own_code(f"{path} failed"):
         return open_views(
