@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.cli.record import check_cell
@@ -97,9 +98,9 @@ def _new_folder(path: Path | None) -> Iterator[Path | None]:
 def _is_of_a_check(path: Path) -> bool:
     """Whether a folder holds the report of a check and the images of its cameras, and nothing else."""
     try:
-        rows = json.loads((path / _CHECKS).read_text(encoding="utf-8"))["checks"]
+        rows = load_json(path / _CHECKS, "report of a check")["checks"]
         checked = {str(row["check"]).partition(":")[0] for row in rows}
-    except (OSError, ValueError, LookupError, TypeError):
+    except (InputError, LookupError, TypeError):
         return False
     return {file.name for file in path.iterdir()} <= {_CHECKS, *(f"{name}.png" for name in checked)}
 
