@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from embodied_iqa.cli.former_options import FORMER, with_present_names
 from embodied_iqa.cli.main import COMMANDS
 from embodied_iqa.cli.parser import Parser
 
@@ -62,3 +63,14 @@ def test_every_command_prints_json() -> None:
 @pytest.mark.parametrize("old", RETIRED)
 def test_one_thing_has_one_name(old: str) -> None:
     assert not [name for name, own in options().items() if old in own], f"it is called {RETIRED[old]}"
+
+
+def test_former_names_lead_to_options_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    for place, names in FORMER.items():
+        own = options()[" ".join(place)]
+        assert not own & set(names), place
+        assert set(names.values()) <= own, place
+    words = with_present_names(["distort", "in.png", "--type", "12:3", "--type=13:1", "--", "--type"])
+    assert words == ["distort", "in.png", "--distortion", "12:3", "--distortion=13:1", "--", "--type"]
+    said = capsys.readouterr().err
+    assert said == "embodied-iqa: --type is called --distortion; 0.2 no longer knows it\n"

@@ -25,6 +25,7 @@ from embodied_iqa.base.errors import (
 )
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.lazy import install_of
+from embodied_iqa.cli.former_options import with_present_names
 from embodied_iqa.cli.parser import Parser
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -133,7 +134,7 @@ def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     command: Command = importlib.import_module(module)
     parser = Parser(prog=f"embodied-iqa {name}", description=summary[0].upper() + summary[1:] + ".")
     command.configure(parser)
-    parsed = parser.parse_args(arguments[1:])
+    parsed = parser.parse_args(with_present_names(arguments)[1:])
     if isinstance(path := getattr(parsed, "out", None), Path):  # before long work whose result would be lost
         require_writable(path)
     return command, parsed
