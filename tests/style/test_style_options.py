@@ -9,9 +9,8 @@ from functools import cache
 
 import pytest
 
-from embodied_iqa.cli.former_options import FORMER, with_present_names
 from embodied_iqa.cli.main import COMMANDS
-from embodied_iqa.cli.parser import Parser
+from embodied_iqa.cli.parser import FORMER, Parser, with_present_names
 
 WITHOUT_JSON = {
     "studio": "serves pages until it is ended",

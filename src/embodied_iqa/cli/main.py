@@ -25,8 +25,7 @@ from embodied_iqa.base.errors import (
 )
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.lazy import install_of
-from embodied_iqa.cli.former_options import with_present_names
-from embodied_iqa.cli.parser import Parser
+from embodied_iqa.cli.parser import Parser, with_present_names
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "check this machine and report what to install"),

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from embodied_iqa.base.errors import UsageError, nearest
 from embodied_iqa.base.lazy import load
+
+FORMER: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
+    ("trial",): {"--run-dir": "--out"},
+    ("distort",): {"--type": "--distortion"},
+    ("gate", "calibrate"): {"--output": "--out", "--camera": "--device"},
+    ("gate", "fit"): {"--camera": "--view", "--policy": "--vla"},
+    ("gate", "proxy"): {"--camera": "--view"},
+    ("cell", "init"): {"--camera": "--topic", "--gate-file": "--calibration"},
+    ("miqa", "build"): {"--pictures": "--images"},
+}
+"""Former name of an option to its present one, by command; both work."""
+
+_GONE_IN: Final = "0.2"
 
 
 class Parser(argparse.ArgumentParser):
@@ -89,3 +103,20 @@ def command_of(
         return perform(f"{actions[getattr(arguments, name)][0]}:run", arguments)
 
     return configure, run
+
+
+def with_present_names(arguments: Sequence[str]) -> list[str]:
+    """Return a command line whose options have their present names; name each former one once."""
+    names = next((table for place, table in FORMER.items() if tuple(arguments[: len(place)]) == place), {})
+    words = list(arguments)
+    for index, word in enumerate(words):
+        if word == "--":
+            break
+        option, equals, value = word.partition("=")
+        if option in names:
+            words[index] = f"{names[option]}{equals}{value}"
+    for option in dict.fromkeys(word.partition("=")[0] for word in arguments):
+        if option in names:
+            note = f"embodied-iqa: {option} is called {names[option]}; {_GONE_IN} no longer knows it"
+            print(note, file=sys.stderr)
+    return words
