@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa import __main__ as package_entry
 from live_process import COMPLETION_S
 
 LOSES_ONE = """
@@ -77,7 +78,7 @@ sys.meta_path.insert(0, Interrupts)
 SCRIPT = str(Path(sys.executable).with_name("embodied-iqa"))
 
 
-ENTRIES = ([SCRIPT], ["-m", "embodied_iqa"], ["-m", "embodied_iqa.cli.main"])
+ENTRIES = ([SCRIPT], ["-m", str(package_entry.__package__)], ["-m", "embodied_iqa.cli.main"])
 
 
 def interrupted(folder: Path, module: str, *words: str) -> tuple[int, str]:

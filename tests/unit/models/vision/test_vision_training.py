@@ -33,7 +33,7 @@ from embodied_iqa.models.vision.samples.sample_store import (
     part_folders,
 )
 from embodied_iqa.models.vision.samples.truth import COLOURED_CLASSES
-from embodied_iqa.models.vision.training import batches, train_vision
+from embodied_iqa.models.vision.training import batches, vision_members
 from embodied_iqa.models.vision.training.batches import detection_batch
 from embodied_iqa.models.vision.training.classifiers import Classifier
 from embodied_iqa.models.vision.training.detectors import STRIDE
@@ -231,8 +231,8 @@ def test_the_command(
     monkeypatch.setattr(sample_store, "PART_IMAGES", 6)
     draw_part(out / "held-out" / "seed-1" / "part-0000", 80, 0, HELD_OUT)
     words = ["train", "vision-panel", "--out", str(out), "--quick", "--samples", "6", "--json", "--members"]
-    monkeypatch.setattr(train_vision, "_HELD_OUT_IMAGES", 6)
-    monkeypatch.setattr(train_vision, "_QUICK_HELD_OUT", 6)
+    monkeypatch.setattr(vision_members, "_HELD_OUT_IMAGES", 6)
+    monkeypatch.setattr(vision_members, "_QUICK_HELD_OUT", 6)
     members = ["cls-plain-48", "det-plain-160", "ins-plain-160"]
     assert main([*words, ",".join(members)]) == 0
     record = json.loads(capsys.readouterr().out)
