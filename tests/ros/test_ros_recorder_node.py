@@ -13,6 +13,7 @@ import pytest
 from embodied_iqa_msgs.msg import TrialEvent
 from embodied_iqa_msgs.srv import RecordTrial
 from rcl_interfaces.srv import ListParameters
+from rclpy.duration import Duration
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Image
 from std_srvs.srv import SetBool
@@ -23,6 +24,7 @@ from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import time_of
 from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.live.ros.qos import EVENT, IMAGE, RECORDED_IMAGE
+from live_process import COMPLETION_S
 from ros_graph import RosGraph
 from small_disk import small_disk
 
@@ -64,6 +66,13 @@ class Recorder:
     def round_trip(self) -> None:
         """Let the recorder process its messages: it does so between two responses."""
         self.graph.ask(self.listing, ListParameters.Request())
+
+    def wait_acknowledged(self) -> None:
+        """Wait until the recorder's queue has every image, or has dropped it for a newer one.
+
+        After a standstill what was lost on the way is sent again, which may take longer than responses.
+        """
+        assert self.images.wait_for_all_acked(Duration(seconds=COMPLETION_S))
 
     def wait_for(self, path: Path, size: int) -> None:
         self.graph.wait(lambda: path.is_file() and path.stat().st_size >= size, f"{size} bytes in the file")
@@ -135,9 +144,13 @@ def test_what_overtakes_in_the_queue_of_a_slow_recorder_counts_as_lost(
             recorder.images.publish(image_to_cdr(np.zeros((48, 64, 3), np.uint8), 2_000 + index, "x"))
     finally:
         os.kill(pid, signal.SIGCONT)
+    recorder.wait_acknowledged()
     for _ in range(RECORDED_IMAGE.depth + 10):  # between two responses it takes at least one image
         recorder.round_trip()
     recorder.publish(1)  # a gap shows with the next message
+    recorder.wait_acknowledged()
+    recorder.round_trip()
+    recorder.round_trip()
     closed = recorder.record(start=False)
     assert closed.success, closed.message
     stored = len(read(path)[IMAGES])
