@@ -27,7 +27,7 @@ class ImageBatch:
     """Images of one argument, and how to answer in the kind that they came in.
 
     Attributes:
-        images: ``(H, W, 3)`` uint8 RGB each; one, if it is no batch.
+        images: ``(H, W, 3)`` uint8 RGB each; a single one unless it is a batch.
         is_batch: The argument had an axis of images, of whatever length.
         channels_first: The argument's channels come before its rows.
         source: The argument, as an array or a torch tensor.

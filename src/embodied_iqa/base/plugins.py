@@ -137,5 +137,5 @@ def _plugins_of(one: Distribution, group: PluginGroup) -> Iterator[Plugin]:
     section = text.split(f"[{group}]", 1)[1].split("\n[", 1)[0]
     for line in section.splitlines():
         name, equals, target = line.partition("=")
-        if equals and not line.lstrip().startswith("#"):  # what is no target is named when it is loaded
+        if equals and not line.lstrip().startswith("#"):  # a malformed target is reported on loading
             yield Plugin(group, name.strip(), target.partition("[")[0].strip(), owner)

@@ -108,15 +108,16 @@ def command_of(
 def with_present_names(arguments: Sequence[str]) -> list[str]:
     """Return a command line whose options have their present names; name each former one once."""
     names = next((table for place, table in FORMER.items() if tuple(arguments[: len(place)]) == place), {})
-    words = list(arguments)
+    words, former = list(arguments), set[str]()
     for index, word in enumerate(words):
         if word == "--":
             break
         option, equals, value = word.partition("=")
-        if option in names:
-            words[index] = f"{names[option]}{equals}{value}"
-    for option in dict.fromkeys(word.partition("=")[0] for word in arguments):
-        if option in names:
+        if option not in names:
+            continue
+        words[index] = f"{names[option]}{equals}{value}"
+        if option not in former:
+            former.add(option)
             note = f"embodied-iqa: {option} is called {names[option]}; {_GONE_IN} no longer knows it"
             print(note, file=sys.stderr)
     return words

@@ -67,7 +67,7 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
         records = rescorer.records(lambda done: bars.update("rescoring images", done, total))
     remarks = [*plan.faults, *rescorer.remarks]
     if panel.actions is not None:
-        remarks.append(_stated(panel))
+        remarks.append(_stated(panel.actions, panel.vla))
     if panel.judge is None:
         remarks.append("the gate judged nothing: no --calibration of these cameras")
     scores = [score_session(folder.name, record, remarks) for _, record in records]
@@ -81,19 +81,16 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
     return int(not any(_has_judgement(run) for _, record in records for run in record.runs))
 
 
-def _stated(panel: Panel) -> str:
+def _stated(actions: RecordedActions, vla: Vla | None) -> str:
     """Return what the recorded actions are taken for."""
-    if panel.actions is None:
-        return ""
-    convention = panel.actions.convention
-    words = f"recorded actions are {convention.name}: {described(convention)}; a step of the data set"
-    rate_hz = None if panel.vla is None else panel.vla.info.rate_hz
-    at = (
-        f" ({panel.actions.rate_hz:g} Hz)"
-        if rate_hz is None
-        else f" ({panel.actions.rate_hz:g} of {rate_hz:g} Hz)"
+    rate = f"{actions.rate_hz:g}"
+    if vla is not None and vla.info.rate_hz is not None:
+        rate += f" of {vla.info.rate_hz:g}"
+    name = actions.convention.name
+    return (
+        f"recorded actions are {name}: {described(actions.convention)}; "
+        f"a step of the data set ({rate} Hz) is a step of the policy"
     )
-    return f"{words}{at} is a step of the policy"
 
 
 def _has_judgement(run: RunRecord) -> bool:

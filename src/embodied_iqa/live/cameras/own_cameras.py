@@ -63,11 +63,13 @@ def own_cameras(
         InputError: The user's code fails.
     """
     path = config.needed_path()
-    plugin = find_plugin(PluginGroup.CAMERAS, path) if ":" not in path else None
-    if plugin is None and ":" not in path:
+    if ":" in path:
+        factory = load_factory(path)
+    elif (plugin := find_plugin(PluginGroup.CAMERAS, path)) is not None:
+        factory = plugin.load()
+    else:
         names = plugin_names(PluginGroup.CAMERAS)
         raise UsageError("no such camera", expected="module:function", got=path, available=names or None)
-    factory = load_factory(path) if plugin is None else plugin.load()
     with own_code(f"{path} failed"):
         return open_views(
             config,

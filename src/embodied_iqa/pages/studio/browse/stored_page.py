@@ -73,7 +73,7 @@ class StoredImages:
         """Return the number of pages of a topic; at least one.
 
         Raises:
-            NotFoundError: There is no such topic.
+            NotFoundError: The topic does not exist.
         """
         if topic not in self.frames.topics:
             raise NotFoundError("no such topic", got=topic, available=self.frames.topics)
@@ -83,7 +83,7 @@ class StoredImages:
         """Return the images of a page, from 0 on; one beyond the last is empty.
 
         Raises:
-            NotFoundError: There is no such topic.
+            NotFoundError: The topic does not exist.
             InputError: The source is damaged as a whole.
         """
         if page >= self.pages(topic):
