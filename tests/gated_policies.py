@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 
 from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -109,11 +110,12 @@ def proxying(
     connect_s: float = PATIENCE_S,
     asks_once: bool = False,
     threads: int = 8,
+    clock: Clock = MONOTONIC,
     **limits: Any,
 ) -> Iterator[int]:
     """Run a proxy in a thread, with further ones that connect to the policy, in a block; gives its port."""
     wire = WireLimits(connect_s=connect_s, answer_s=answer_s, asks_once=asks_once)
-    place = PolicyPlace(Address("127.0.0.1", policy_port), wire)
+    place = PolicyPlace(Address("127.0.0.1", policy_port), wire, clock=clock)
     proxy = GateProxy(made, place, ServingOptions(port=0, most_waiting=1, **limits))
     with in_thread(proxy.listening, threads) as port:
         yield port

@@ -27,7 +27,12 @@ def studio_process(folder: Path, stderr: int | None = None) -> Iterator[tuple[su
             yield process, process.stdout.readline().split()[-1].rstrip("/")
         finally:  # else a failed test would wait for it for good
             process.terminate()
-        assert process.wait(60) == 0
+            try:
+                code = process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        assert code == 0
 
 
 @contextmanager

@@ -29,9 +29,13 @@ class EmulatorProcess:
         command = [sys.executable, "-m", "embodied_iqa.cli.main", "emulator", "--host", self.host, *words]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line.startswith("emulator ready"), line
-        self._switches = socket.create_connection((self.host, _FAULT_PORT), timeout=60.0)
+        try:
+            line = self.process.stdout.readline()
+            assert line.startswith("emulator ready"), line
+            self._switches = socket.create_connection((self.host, _FAULT_PORT), timeout=60.0)
+        except BaseException:  # nobody has it yet who could close it
+            self._end()
+            raise
         self._one_at_a_time = threading.Lock()
 
     def throw(self, line: str) -> str:
@@ -57,6 +61,9 @@ class EmulatorProcess:
 
     def close(self) -> None:
         self._switches.close()
+        self._end()
+
+    def _end(self) -> None:
         self.process.kill()
         self.process.wait(timeout=60.0)
         if self.process.stdout is not None:

@@ -133,12 +133,21 @@ def raw_server(script: Script, stop: threading.Event | None = None) -> Iterator[
         stop.set()
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
+        acceptor.join(PATIENCE_S)  # from now on no connection is added
         for connection in open_connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        for thread in (acceptor, *threads):
-            thread.join(10)
-        assert not any(thread.is_alive() for thread in threads)
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        assert not any(thread.is_alive() for thread in (acceptor, *threads))
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port at which nobody listens, and which nobody else gets while the block runs."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 def read_head(connection: socket.socket) -> bytes:

@@ -119,7 +119,8 @@ def test_a_gate_that_was_fitted_anew_is_another_parameter(tmp_path: Path) -> Non
 
 def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with running_program(_program(out, "--workers", "2"), tmp_path / "logs", ONE_THREAD) as program:
+    words = _program(out, "--distortions", "all", "--workers", "2")  # far more runs than are waited for
+    with running_program(words, tmp_path / "logs", ONE_THREAD) as program:
         program.wait_until(lambda: any((out / "shards").glob("*.parquet")), "a run", TRIAL_S)
         seen = program.running()
         assert program.process.pid in seen

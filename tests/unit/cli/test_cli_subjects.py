@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chat_server import ChatServer
+from chat_server import MODEL, ChatServer
 from embodied_iqa.cli.main import main
 from embodied_iqa.models.scoring.constants import UncalibratedError
 from embodied_iqa.models.subjects import readiness
@@ -20,7 +20,7 @@ from embodied_iqa.models.subjects.constants_files import (
 )
 from embodied_iqa.models.subjects.device import FreeMemory
 from tiny_vlms import save_tiny
-from wire_servers import Script, raw_server, read_head, reference_server
+from wire_servers import Script, closed_port, raw_server, read_head, reference_server
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +75,9 @@ def test_check_of_named_subjects_tells_by_the_exit_code(
     answer(capsys, "check", "classical-vlm", subject)
     with ChatServer() as server:
         answer(capsys, "check", server.reference)
-        gone = server.reference
-    assert "no server on 127.0.0.1" in answer(capsys, "check", gone, code=1)
+    with closed_port() as port:
+        gone = f"openai:http://127.0.0.1:{port}/v1#{MODEL}"
+        assert "no server on 127.0.0.1" in answer(capsys, "check", gone, code=1)
     assert "is not a folder" in answer(capsys, "check", "transformers:/no/such/folder", code=1)
     answer(capsys, "check", code=2)
     answer(capsys, "check", "nobody", code=2)

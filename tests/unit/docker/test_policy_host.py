@@ -26,6 +26,7 @@ from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOp
 from embodied_iqa.models.subjects.wire.errors import WireError
 from embodied_iqa.world.protocols import ChunkStatus, VlaObservation
 from live_process import COMPLETION_S, running_program
+from wire_servers import closed_port
 
 SMALL = '''
 """A policy that moves by what it sees."""
@@ -205,17 +206,8 @@ def test_a_wrong_question_gets_one_line_and_the_next_one_an_answer(
 
 def test_health_of_a_server_and_of_none(server: dict[str, Any]) -> None:
     assert health(server["port"]) == 0
-    with served_port_of_nobody() as port:
+    with closed_port() as port:
         assert health(port) == 1
-
-
-@contextmanager
-def served_port_of_nobody() -> Iterator[int]:
-    import socket
-
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield bound.getsockname()[1]
 
 
 def test_rows_that_do_not_fit_the_convention_are_told(image: Path, checkpoint: Path) -> None:

@@ -33,6 +33,7 @@ from embodied_iqa.models.subjects.subject_options import (
 )
 from embodied_iqa.models.subjects.wire.errors import WireError
 from manual_clock import PATIENCE_S, ManualClock
+from wire_servers import closed_port
 
 KEY = "sk-very-secret-0123456789"
 DEADLINE_S = 60.0
@@ -338,11 +339,10 @@ def test_a_server_without_an_end_costs_one_deadline(
 
 
 def test_a_dead_server_is_told_in_configure() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(InputError, match=f"nobody answers at 127.0.0.1:{port}: connection refused"):
-        make_vlm(parse_vlm(f"openai:http://127.0.0.1:{port}/v1#{MODEL}"), OPTIONS)
+    with closed_port() as port:
+        refused = f"nobody answers at 127.0.0.1:{port}: connection refused"
+        with pytest.raises(InputError, match=refused):
+            make_vlm(parse_vlm(f"openai:http://127.0.0.1:{port}/v1#{MODEL}"), OPTIONS)
 
 
 def test_a_server_that_accepts_and_says_nothing_is_told_in_time(clock: ManualClock) -> None:

@@ -23,6 +23,7 @@ from embodied_iqa.models.subjects.wire.errors import (
 )
 from embodied_iqa.world.protocols import VlaObservation
 from openvla_server import deploy, json_numpy
+from wire_servers import closed_port
 
 ACTION = np.array([0.01, 0.02, 0.03, 0.1, -0.2, 0.3, 0.0])
 
@@ -141,9 +142,7 @@ def test_wrong_answers_never_become_motion(answer: object, status: int, error: t
 
 
 def test_nobody_there_is_told_when_it_is_loaded():
-    with deploy(lambda _: None) as (port, _):
-        pass
-    with pytest.raises(WireError, match="nobody answers"):
+    with closed_port() as port, pytest.raises(WireError, match="nobody answers"):
         make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), options())
 
 

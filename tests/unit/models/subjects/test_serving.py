@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -34,7 +35,7 @@ from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.models.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOptions, VlaOptions
-from embodied_iqa.models.subjects.wire.errors import ProtocolError, ServerError
+from embodied_iqa.models.subjects.wire.errors import DeadlineError, ProtocolError, ServerError
 from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.world.protocols import (
@@ -49,7 +50,7 @@ from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.rollout import observe
 from embodied_iqa.world.simulation.world import World
 from live_process import running_program
-from manual_clock import PATIENCE_S
+from manual_clock import PATIENCE_S, ManualClock
 from wire_servers import reference_server, serving
 
 
@@ -336,11 +337,17 @@ def admitted(client: PolicyClient) -> PolicyClient:
 def test_a_question_of_who_has_left_is_not_asked():
     recorder = Recorder()
     recorder.may_go.clear()
-    with serving(recorder.served(), most_waiting=8, most_at_once=1, most_connections=1) as port:
-        for _ in range(2):
-            client = admitted(PolicyClient(Address("127.0.0.1", port), WireLimits(PATIENCE_S, 0.5)))
-            with pytest.raises(Exception, match="no answer from"):
-                client.infer(own_observation(observation()))
+    limits, clock = WireLimits(PATIENCE_S, 0.5), ManualClock(pauses_pass=True)
+    one_at_a_time = serving(recorder.served(), most_waiting=8, most_at_once=1, most_connections=1)
+    with one_at_a_time as port, ThreadPoolExecutor(1) as pool:
+        for number in range(2):
+            client = admitted(PolicyClient(Address("127.0.0.1", port), limits, clock=clock))
+            called = pool.submit(client.infer, own_observation(observation()))
+            assert number or recorder.begun.acquire(timeout=PATIENCE_S)
+            clock.await_waiting()  # for the answer
+            clock.outlast(called, 0.5)
+            with pytest.raises(DeadlineError, match="no answer from"):
+                called.result()
         third = admitted(client_of(port))
         recorder.may_go.set()
         assert third.infer(own_observation(observation(words="third")))["reason"] == "third"

@@ -31,6 +31,7 @@ from manual_clock import PATIENCE_S, ManualClock
 from wire_servers import (
     Script,
     Stop,
+    closed_port,
     frame,
     greet,
     raw_server,
@@ -136,9 +137,8 @@ def test_connecting_to_a_slow_server_ends_in_time(script: Script, looks: int, cl
 
 
 def test_connecting_to_nobody_says_so(clock: ManualClock):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    assert "connection refused" in fails(client_of(port, clock).connect, DeadlineError, clock)
+    with closed_port() as port:
+        assert "connection refused" in fails(client_of(port, clock).connect, DeadlineError, clock)
 
 
 def test_a_server_that_does_not_take_connections_ends_in_time(clock: ManualClock):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from manual_clock import PATIENCE_S, ManualClock
 from page_checks import CONTRAST, STICKING_OUT
 from studio_client import client_of
 from studio_process import threaded_studio
+from wire_servers import closed_port
 
 UNTIL = """
 new Promise((found, failed) => {{
@@ -62,9 +62,8 @@ def test_the_token_of_no_gate_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_gate_that_does_not_answer_is_reported(tmp_path: Path) -> None:
     client, studio = client_of(tmp_path)
-    with socket.socket() as silent:  # bound: nobody else gets the port meanwhile
-        silent.bind(("127.0.0.1", 0))
-        studio.gate = GatePlace(Address("127.0.0.1", silent.getsockname()[1]))
+    with closed_port() as port:
+        studio.gate = GatePlace(Address("127.0.0.1", port))
         assert client.get("/gate").status_code == 200
         assert "Gate, live" in client.get("/").text
         assert "127.0.0.1" in client.get("/gate/live").json()["silent"]

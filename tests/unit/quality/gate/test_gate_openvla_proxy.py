@@ -32,6 +32,7 @@ from gated_policies import calibrations, covered, openvla_proxying, rules, scene
 from live_process import running_program
 from manual_clock import PATIENCE_S
 from openvla_server import deploy, json_numpy
+from wire_servers import closed_port
 
 ACTION = np.array([0.01, 0.02, 0.03, 0.1, -0.2, 0.3, 1.0], np.float32)
 CAMERAS = (ProxyCamera("image", View.TOP),)
@@ -160,10 +161,8 @@ def test_what_is_no_action_is_never_released(answer: object, words: str):
 
 
 def test_a_policy_that_is_gone_is_an_error():
-    with socket.socket() as gone:  # bound: nobody else gets the port meanwhile
-        gone.bind(("127.0.0.1", 0))
-        with openvla_proxying(setting(), gone.getsockname()[1]) as port:
-            status, said, _ = ask(port, good())
+    with closed_port() as gone, openvla_proxying(setting(), gone) as port:
+        status, said, _ = ask(port, good())
         assert status in {502, 504}
         assert "nobody answers" in said or "cannot connect" in said or "refused" in said
 

@@ -173,10 +173,10 @@ def test_clients_that_left_are_not_connected_to_a_policy_that_hangs():
         begun.append(connection)
         if well.is_set():
             greet(connection, METADATA)
-        stop.wait()
+            stop.wait()
+        assert well.wait(PATIENCE_S)  # and hangs up
 
-    hanging = raw_server(hang)
-    with hanging as policy_port, proxying(setting(), policy_port, connect_s=1.0, threads=2) as port:
+    with raw_server(hang) as policy_port, proxying(setting(), policy_port, threads=2) as port:
         address = f"ws://127.0.0.1:{port}"
         for _ in range(clients):
             websockets.sync.client.connect(address, compression=None).close()

@@ -109,7 +109,8 @@ def stack() -> Iterator[tuple[Policy, dict[str, Relay]]]:
     with ExitStack() as open_ones:
         relays["policy"].port = open_ones.enter_context(reference_server({"name": "pi0"}, policy))
         behind = open_ones.enter_context(raw_server(relays["policy"].script))
-        relays["proxy"].port = open_ones.enter_context(proxying(setting(), behind, connect_s=1.0))
+        pauses_pass = ManualClock(pauses_pass=True)  # those between attempts to reach a policy that is dead
+        relays["proxy"].port = open_ones.enter_context(proxying(setting(), behind, clock=pauses_pass))
         relays["client"] = Relay(open_ones.enter_context(raw_server(relays["proxy"].script)))
         yield policy, relays
 

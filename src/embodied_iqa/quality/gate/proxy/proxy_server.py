@@ -12,6 +12,7 @@ from typing import Any, Final
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import CloseCode
 
+from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.models.subjects.inference import InferenceQueue
 from embodied_iqa.models.subjects.serving.conversation import Conversation, SubjectQueue
 from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, StoppableServer
@@ -43,15 +44,17 @@ class PolicyPlace:
         address: Host and port.
         limits: Limits of each connection.
         token: Its token; may be empty.
+        clock: Of the deadlines.
     """
 
     address: Address
     limits: WireLimits = WireLimits()  # noqa: RUF009 - it is frozen
     token: str = ""
+    clock: Clock = MONOTONIC
 
     def client(self) -> PolicyClient:
         """Return a client that is not connected yet."""
-        return PolicyClient(self.address, self.limits, self.token)
+        return PolicyClient(self.address, self.limits, self.token, self.clock)
 
     def metadata(self) -> dict[str, Any]:
         """Return the metadata of the policy over a connection of its own.

@@ -20,6 +20,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel, flange_pose
 from embodied_iqa.base.kinematics.se3 import transform_to_pose
 from manual_clock import PATIENCE_S, ManualClock
+from wire_servers import closed_port
 
 FOLDED = (0.0, -1.7, 3.12, -1.57, -1.57, 0.0)
 NO_TOOL = (0.0,) * 6
@@ -139,7 +140,6 @@ def test_what_a_dashboard_says(
 
 
 def test_nobody_is_at_the_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    monkeypatch.setattr(dashboard_model, "_PORT", port)
-    assert read_model_number("127.0.0.1", PATIENCE_S) is None
+    with closed_port() as port:
+        monkeypatch.setattr(dashboard_model, "_PORT", port)
+        assert read_model_number("127.0.0.1", PATIENCE_S) is None
