@@ -13,12 +13,13 @@ class _RecordingError(InputError):
 
     Args:
         path: The file.
-        message: What is wrong with it, without a full stop.
+        message: What is wrong with it, without a full stop; quoted content of the file becomes one line.
         details: Expected, received and available values, see `InputError`.
     """
 
     def __init__(self, path: Path | str, message: str, **details: Any) -> None:
-        super().__init__(f"{str(path)!r}: {message}", **details)
+        plain = "".join(letter if letter.isprintable() else " " for letter in message)
+        super().__init__(f"{str(path)!r}: {' '.join(plain.split())}", **details)
         self.path = Path(path)
 
 

@@ -112,6 +112,18 @@ def test_definitions_in_the_file_are_used_and_an_unknown_type_stops_nothing(tmp_
         assert reader.decode(next(reader.messages([JOINTS]))).name == ["a"]
 
 
+def test_damaged_text_is_quoted_in_one_line(tmp_path: Path) -> None:
+    folder = write_bag(tmp_path / "bag")
+    with closing(sqlite3.connect(file_of(folder))) as base, base:
+        base.execute("DROP TABLE IF EXISTS message_definitions")
+        base.execute("CREATE TABLE message_definitions (topic_type, encoding, encoded_message_definition)")
+        damaged = "INSERT INTO message_definitions VALUES ('a', 'ros2msg', CAST(? AS TEXT))"
+        base.execute(damaged, (b"two\r\nlines\x1b[31m \xff",))
+    with pytest.raises(RecordingReadError, match=r"is damaged \(.*two lines \[31m") as caught:
+        TrialReader(folder)
+    assert str(caught.value).isprintable()
+
+
 def test_two_readers_unpack_a_file_once_and_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
