@@ -1,0 +1,97 @@
+"""The documentation site, `make docs`: docs/ with the API reference, built by Zensical.
+
+The pages are the Markdown of docs/, which is readable without the site. Beside them, `.build/docs` gets the
+API reference, made of the public names, and the files of the checkout that pages link to: no link leads
+out of the site. Needs the standard library alone, and Zensical in .venv-docs.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PREPARED = ROOT / ".build/docs"
+API = "reference/api.md"
+COPIES = "checkout"
+_OUTSIDE = re.compile(r"(?<=\]\()((?:\.\./)+[^()\s#]+)")
+_INTRODUCTION = """\
+# API reference
+
+The public names of `import embodied_iqa`, from their docstrings. [Python interface](../python.md)
+says which is for what.
+"""
+
+
+def places() -> dict[str, str]:
+    """Return where each public name is defined, as `_PLACES` of the package says it."""
+    tree = ast.parse((ROOT / "src/embodied_iqa/__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["_PLACES"]:
+            found: dict[str, str] = ast.literal_eval(node.value)
+            return found
+    raise LookupError("embodied_iqa has no table of its public names")
+
+
+def api_page() -> str:
+    """Return the page of the public names: functions first, then types."""
+    parts = [_INTRODUCTION]
+    names = sorted(places().items(), key=lambda item: item[0].lower())
+    for title, types in (("Functions", False), ("Types", True)):
+        parts.append(f"## {title}\n")
+        for name, place in names:
+            if name[0].isupper() == types:
+                module, _, own = place.partition(":")
+                parts.append(f"### {name}\n\n::: embodied_iqa.{module}.{own or name}\n")
+    return "\n".join(parts)
+
+
+def prepare(folder: Path = PREPARED) -> None:
+    """Fill a folder with all pages of the site, anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(DOCS, folder)
+    for page in sorted(folder.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        moved = _OUTSIDE.sub(lambda link, page=page: _copied(link[0], page, folder), text)
+        if moved != text:
+            page.write_text(moved, encoding="utf-8")
+    (folder / API).write_text(api_page(), encoding="utf-8")
+
+
+def _copied(link: str, page: Path, folder: Path) -> str:
+    """Return where a link leads in the site: files of the checkout, not of docs/, are copied as text."""
+    here = page.parent.relative_to(folder).as_posix()
+    source = posixpath.normpath(posixpath.join("docs", here, link))
+    if source.startswith("docs/"):
+        return link
+    path = ROOT / source
+    copy = folder / COPIES / f"{source}.txt"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
+        parts = [f"{file.relative_to(ROOT)}\n\n{file.read_text(encoding='utf-8')}" for file in files]
+        copy.write_text("\n\n".join(parts), encoding="utf-8")
+    else:
+        shutil.copyfile(path, copy)
+    return posixpath.relpath(copy.relative_to(folder).as_posix(), here)
+
+
+def main() -> int:
+    """Build the site into .build/site; any warning is an error."""
+    prepare()
+    builder = ROOT / ".venv-docs/bin/zensical"
+    command = [str(builder), "build", "--clean", "--strict", "-f", "mkdocs.yml"]
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if code == 0:
+        print("site: .build/site/index.html")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

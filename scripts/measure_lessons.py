@@ -1,0 +1,47 @@
+"""Measures and shows what docs/results/lessons.md says of perception: MS-SSIM of each distortion.
+
+Writes docs/results/tables/lessons.csv and docs/results/images/lessons.webp, from 12 simulated frames.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+import embodied_iqa
+
+RESULTS = Path(__file__).resolve().parents[1] / "docs/results"
+SHOWN = ("12", "15", "07", "06")
+"""Two that robots bear and metrics of human perception do not, and two of the reverse."""
+
+
+def _mean(images: list[NDArray[np.uint8]], references: list[NDArray[np.uint8]], metric: str) -> float:
+    pairs = zip(images, references, strict=True)
+    return fmean(float(embodied_iqa.measure(image, reference, metric)) for image, reference in pairs)
+
+
+def main() -> None:
+    """Measure each distortion at levels 3 and 5, and write the table and the image."""
+    frames = [embodied_iqa.simulated_frame(seed, view="top").rgb for seed in range(12)]
+    with (RESULTS / "tables/lessons.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["distortion", "level", "ms_ssim", "psnr_db", "ssim"])
+        for name in embodied_iqa.list_distortions()[:30]:
+            for level in (3, 5):
+                images = [
+                    embodied_iqa.distort(rgb, f"{name}:{level}", seed=seed) for seed, rgb in enumerate(frames)
+                ]
+                values = [_mean(images, frames, metric) for metric in ("ms-ssim", "psnr", "ssim")]
+                writer.writerow([name, level, *(round(value, 3) for value in values)])
+    shown = [frames[0], *(embodied_iqa.distort(frames[0], f"{number}:5", seed=0) for number in SHOWN)]
+    row = np.hstack([rgb[::2, ::2] for rgb in shown])
+    Image.fromarray(row).save(RESULTS / "images/lessons.webp", quality=75, method=6)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Makes .venv-docs, the environment of the documentation site: Zensical and mkdocstrings, no part of .venv.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+locked=requirements/docs/locked.txt
+folder=.venv-docs
+wanted=$(sha256sum "$locked")
+
+if [[ -f $folder/installed.txt && $(<"$folder/installed.txt") == "$wanted" ]]; then
+    exit 0
+fi
+rm -f "$folder/installed.txt"  # what is half renewed is not whole
+unset PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
+for python in "${PYTHON:-}" python3 python3.12 python3.11; do
+    if [[ -n "$python" ]] && "$python" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        [[ -x $folder/bin/python ]] || "$python" -m venv "$folder"
+        "$folder/bin/python" -m pip install --quiet --no-deps --require-hashes -r "$locked"
+        echo "$wanted" > "$folder/installed.txt"
+        exit 0
+    fi
+done
+echo "docs: no Python 3.11 or later on the PATH; name one: make docs PYTHON=/path/to/python3.12" >&2
+exit 1

@@ -1,0 +1,103 @@
+"""The documentation site: every page has a place, every message that it explains is printed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from style_sources import PACKAGE, ROOT
+
+import docs_site
+import write_reference
+import write_tour
+
+DOCS = ROOT / "docs"
+MADE = {"reference/api.md"}
+"""Pages that scripts/docs_site.py adds."""
+_FIRST_CELL = re.compile(r"^\| (`.*?) \|", re.MULTILINE)
+_OUT = re.compile(r"\]\(\.\./")
+_COPY = re.compile(r"\]\((?:\.\./)*checkout/([^)#]+)")
+_MESSAGE = re.compile(r"`([^`]+)`")
+
+
+def test_links_out_of_docs_lead_to_copies(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    docs_site.prepare(folder)
+    pages = {page: page.read_text(encoding="utf-8") for page in folder.rglob("*.md")}
+    assert not [page for page, text in pages.items() if _OUT.search(text) and page.parent == folder]
+    copies = [link for text in pages.values() for link in _COPY.findall(text)]
+    assert copies
+    assert all((folder / "checkout" / link).is_file() for link in copies)
+    assert pages[folder / "reference/api.md"].count("\n::: embodied_iqa.") == len(docs_site.places())
+
+
+def test_the_executed_notebook_is_the_notebook() -> None:
+    page = (DOCS / "tour.md").read_text(encoding="utf-8")
+    places = [page.index(part) for part in write_tour.page_without_outputs()]
+    assert places == sorted(places)
+
+
+def test_the_generated_references_are_current() -> None:
+    again = "write them again: .venv/bin/python scripts/write_reference.py"
+    pages = {
+        write_reference.PARAMETERS: write_reference.parameters_page(),
+        write_reference.TOPICS: write_reference.topics_page(),
+    }
+    assert [page.name for page, text in pages.items() if page.read_text(encoding="utf-8") != text] == [], (
+        again
+    )
+
+
+def _leaves(tree: object) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+        return
+    assert isinstance(tree, list | dict)
+    for branch in tree.values() if isinstance(tree, dict) else tree:
+        yield from _leaves(branch)
+
+
+def test_every_page_has_one_place_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    navigation = yaml.safe_load(text[text.index("\nnav:") :])["nav"]
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert sorted(_leaves(navigation)) == sorted(pages | MADE)
+
+
+def _printed(node: ast.expr) -> str:
+    """The text of a string; what is put in when it runs is an ellipsis."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_printed(part) if isinstance(part, ast.Constant) else "…" for part in node.values)
+    return ""
+
+
+@cache
+def _texts() -> str:
+    found = {
+        _printed(node)
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant | ast.JoinedStr)
+    }
+    return "\n".join(sorted(found))
+
+
+def _explained() -> list[str]:
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    return [message for cell in _FIRST_CELL.findall(page) for message in _MESSAGE.findall(cell)]
+
+
+@pytest.mark.parametrize("message", _explained())
+def test_a_message_that_is_explained_is_printed(message: str) -> None:
+    assert message in _texts(), "no string of the package reads so: … stands for what is put in"
+
+
+def test_many_messages_are_explained() -> None:
+    assert len(_explained()) > 40
