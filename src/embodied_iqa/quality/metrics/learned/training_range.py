@@ -55,8 +55,7 @@ class TrainingRange:
         spread = np.maximum(known.std(axis=0), _LEAST_SPREAD * np.maximum(1.0, np.abs(mean)))
         standard = (known - mean) / spread
         count = min(_AXES, max(1, len(known) // 4), known.shape[1])
-        axes = np.linalg.eigh(standard.T @ standard)[1][:, ::-1][:, :count].T
-        found = cls(mean, spread, np.ascontiguousarray(axes), 1.0)
+        found = cls(mean, spread, np.ascontiguousarray(_principal_axes(standard)[:count]), 1.0)
         unexplained = found.distances(validation if len(validation) else learned)
         return cls(mean, spread, found.axes, float(max(np.percentile(unexplained, _LIMIT_PERCENT), 1e-9)))
 
@@ -72,6 +71,14 @@ class TrainingRange:
         content = io.BytesIO()
         np.savez(content, mean=self.mean, spread=self.spread, axes=self.axes, limit=np.array(self.limit))
         write_whole(folder / RANGE_FILE, lambda fresh: fresh.write_bytes(content.getvalue()))
+
+
+def _principal_axes(standard: Array) -> Array:
+    """Return the axes as rows, the widest first; of fewer images than values, as many as there are images."""
+    if len(standard) < standard.shape[1]:  # thousands of values of a few images: minutes by the other way
+        axes: Array = np.linalg.svd(standard, full_matrices=False)[2]
+        return axes
+    return np.linalg.eigh(standard.T @ standard)[1][:, ::-1].T
 
 
 def load_training_range(folder: Path) -> TrainingRange | None:

@@ -19,6 +19,19 @@ RNG = np.random.default_rng(0)
 RANGE = TrainingRange.of(RNG.normal(size=(50, 8)), RNG.normal(size=(10, 8)))
 
 
+@pytest.mark.parametrize(("images", "values", "axes"), [(50, 8, 8), (60, 40, 15), (12, 40, 3), (1, 5, 1)])
+def test_the_axes_are_the_widest_of_the_covariance(images: int, values: int, axes: int) -> None:
+    """Of more and of fewer images than values."""
+    learned = np.random.default_rng(1).normal(size=(images, values))
+    found = TrainingRange.of(learned, learned[:0])
+    assert found.axes.shape == (axes, values)
+    standard = (learned - found.mean) / found.spread
+    covariance = standard.T @ standard
+    widest = np.linalg.eigvalsh(covariance)[::-1][:axes]
+    np.testing.assert_allclose(found.axes @ covariance @ found.axes.T, np.diag(widest), atol=1e-9)
+    np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(axes), atol=1e-9)
+
+
 def test_a_stored_range_measures_as_before(tmp_path: Path) -> None:
     assert load_training_range(tmp_path) is None
     RANGE.save(tmp_path)
