@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
+
+import numpy as np
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import Violation, check_increments
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, GoalOutcome, GoalReport
-from embodied_iqa.arm.robot.planning import Planner, plan_goal, plan_joint_goal
+from embodied_iqa.arm.robot.planning import Plan, Planner, Segment, begin_joint_plan, begin_plan, extended
 from embodied_iqa.arm.robot.receding import plan_receding, why_not_continued, why_not_joints
-from embodied_iqa.arm.robot.state import ControllerState, Run
+from embodied_iqa.arm.robot.state import ControllerState, Planning, Run
 from embodied_iqa.arm.verdict import GateLease, Verdict
 
 Accepted = tuple[ControllerState, tuple[GoalReport, ...], Violation | None]
 
+SEGMENTS_A_TICK: Final = 4
+"""Planned in one tick: each takes up to 2 ms, in the thread that also answers the arm's states."""
+
 
 def accept_goal(
-    planner: Planner, options: ControllerOptions, state: ControllerState, goal: ArmGoal, now_ns: int
+    planner: Planner,
+    options: ControllerOptions,
+    state: ControllerState,
+    goal: ArmGoal,
+    now_ns: int,
+    *,
+    begun: Plan | None = None,
 ) -> Accepted:
-    """Accept or refuse a goal.
+    """Accept or refuse a goal, or plan a part of it: then the state says so, and the next tick goes on.
+
+    Args:
+        planner: Arm, limits and options.
+        options: Times and tolerances.
+        state: State of the controller.
+        goal: The goal.
+        now_ns: ROS time.
+        begun: Its plan so far.
 
     Returns:
         The new state, the reports, and a violation if the goal requires an emergency stop.
@@ -42,7 +62,7 @@ def accept_goal(
         return _held(state, goal, foreign)
     if options.horizon.is_receding:
         return _continued(planner, options, state, goal, now_ns)
-    return _planned(planner, state, goal)
+    return _planned(planner, state, goal, begun)
 
 
 def _continued(
@@ -60,19 +80,29 @@ def _continued(
     return _executing(state, goal, run), tuple(reports), None
 
 
-def _planned(planner: Planner, state: ControllerState, goal: ArmGoal) -> Accepted:
+def _planned(planner: Planner, state: ControllerState, goal: ArmGoal, begun: Plan | None) -> Accepted:
     if state.q_command_rad is None or state.measured is None:
         return _refused(state, goal, "the arm has no measured state")
     gripper = state.measured.gripper.position if state.gripper_target is None else state.gripper_target
     q, joints_rad = state.q_command_rad, goal.joints_rad
-    if joints_rad is None:
-        plan = plan_goal(planner, goal.increments, q, gripper)
+    plan: Plan | Violation
+    if begun is not None and np.array_equal(begun.q_start_rad, q):
+        plan = begun
+    elif joints_rad is None:
+        plan = begin_plan(planner, goal.increments, q, gripper)
     else:
-        plan = plan_joint_goal(planner, joints_rad, goal.increments[:, 6], q, gripper)
+        plan = begin_joint_plan(planner, joints_rad, goal.increments[:, 6], q, gripper)
+    plan = plan if isinstance(plan, Violation) else extended(planner, plan, SEGMENTS_A_TICK)
     if isinstance(plan, Violation):
         if plan.kind.is_emergency:
             return state, (GoalReport(goal.sequence, GoalOutcome.REFUSED, plan.reason),), plan
         return _held(state, goal, plan.reason)
+    if not plan.is_whole:
+        return replace(state, planning=Planning(goal, plan)), (), None
+    return _begun(state, goal, plan.segments)
+
+
+def _begun(state: ControllerState, goal: ArmGoal, plan: tuple[Segment, ...]) -> Accepted:
     reports = [GoalReport(goal.sequence, GoalOutcome.ACCEPTED)]
     if state.run is not None and not state.run.abandoned:
         reason = f"replaced by goal {goal.sequence}"
@@ -100,6 +130,8 @@ def _executing(state: ControllerState, goal: ArmGoal, run: Run | None) -> Contro
 def _why_busy(options: ControllerOptions, state: ControllerState, goal: ArmGoal) -> str | None:
     if goal.sequence <= state.sequence:
         return f"goal {goal.sequence} is not newer than goal {state.sequence}"
+    if state.planning is not None:
+        return f"the arm is busy with goal {state.planning.goal.sequence}"
     if state.run is None:
         return None
     if options.horizon.is_receding:

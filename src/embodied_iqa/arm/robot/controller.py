@@ -35,7 +35,7 @@ from embodied_iqa.arm.robot.messages import (
     StopCause,
     StopEvent,
 )
-from embodied_iqa.arm.robot.planning import Planner, plan_goal
+from embodied_iqa.arm.robot.planning import Plan, Planner, plan_goal
 from embodied_iqa.arm.robot.state import ControllerState
 from embodied_iqa.base.kinematics import TOOL_2F140_M, CollisionModel, Kinematics, World, tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel
@@ -111,12 +111,19 @@ class ArmController:
             return _stopped(state, StopEvent(StopCause.REQUESTED, inputs.stop, now_ns, stop_driver=False))
         if inputs.arm and not state.is_armed:
             state = self._arm(state, now_ns)
+        before: Stepped = (state, (), None)
+        if state.planning is not None:
+            goal, plan = state.planning.goal, state.planning.plan
+            before = self._take_goal(replace(state, planning=None), goal, now_ns, plan)
         if inputs.goal is None:
-            return state, (), None
-        return self._take_goal(state, inputs.goal, now_ns)
+            return before
+        state, reports, stop = self._take_goal(before[0], inputs.goal, now_ns)
+        return state, before[1] + reports, before[2] or stop
 
-    def _take_goal(self, state: ControllerState, goal: ArmGoal, now_ns: int) -> Stepped:
-        state, reports, violation = accept_goal(self.planner, self.options, state, goal, now_ns)
+    def _take_goal(
+        self, state: ControllerState, goal: ArmGoal, now_ns: int, begun: Plan | None = None
+    ) -> Stepped:
+        state, reports, violation = accept_goal(self.planner, self.options, state, goal, now_ns, begun=begun)
         if violation is None:
             return state, reports, None
         event = StopEvent(StopCause.LIMIT, violation.reason, now_ns, stop_driver=False)
@@ -137,6 +144,7 @@ class ArmController:
             qd_command_radps=np.zeros(6),
             tool_m=self.planner.kinematics.forward(q)[:3, 3],
             pace=1.0,
+            planning=None,
             sequence=-1,  # the policy may have restarted; old goals are recognised by their frames
             gripper_target=None,  # someone may have moved it while disarmed: its measured position counts
             oldest_frame_ns=now_ns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,10 +66,47 @@ class Planner:
     gripper_change: float = 0.01
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The plan of a goal, of which all segments or only the first ones are there.
+
+    Attributes:
+        waypoints: ``(K + 1, 4, 4)`` poses of the tool, or ``(K + 1, 6)`` joint angles; first the start.
+        groups: First waypoint, last one, and gripper target of each segment.
+        q_start_rad: ``(6,)``, joint angles at the start.
+        q_rad: ``(6,)``, joint angles after the last segment that is there.
+        segments: Those that are there.
+    """
+
+    waypoints: Array
+    groups: tuple[tuple[int, int, float | None], ...]
+    q_start_rad: Array
+    q_rad: Array
+    segments: tuple[Segment, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all segments are there."""
+        return len(self.segments) == len(self.groups)
+
+
 def plan_goal(
     planner: Planner, increments: Array, q_start_rad: Array, gripper_now: float
 ) -> tuple[Segment, ...] | Violation:
-    """Plan increments ``(K, 7)`` from the present configuration; cheap checks come first.
+    """Plan increments as a whole, see `begin_plan`.
+
+    Returns:
+        The segments in order, or the first limit that would be exceeded.
+    """
+    plan = begin_plan(planner, increments, q_start_rad, gripper_now)
+    plan = plan if isinstance(plan, Violation) else extended(planner, plan)
+    return plan if isinstance(plan, Violation) else plan.segments
+
+
+def begin_plan(
+    planner: Planner, increments: Array, q_start_rad: Array, gripper_now: float
+) -> Plan | Violation:
+    """Check increments ``(K, 7)`` from the present configuration, and divide them into segments.
 
     Args:
         planner: Arm, limits and options.
@@ -78,34 +115,28 @@ def plan_goal(
         gripper_now: Present target of the gripper in [0, 1].
 
     Returns:
-        The segments in order, or the first limit that would be exceeded.
+        A plan without segments, or the first limit that would be exceeded.
     """
     violation = check_increments(increments, planner.limits)
-    if violation is not None or len(increments) == 0:
-        return violation or ()
+    if violation is not None:
+        return violation
+    if len(increments) == 0:
+        return Plan(np.empty((0, 4, 4)), (), q_start_rad, q_start_rad)
     T_0 = planner.kinematics.forward(q_start_rad)
     poses = chain_increments(T_0, increments)
     violation = check_positions(poses[:, :3, 3], planner.limits)
     if violation is not None:
         return violation
     waypoints = np.concatenate([T_0[None], poses])
-    segments: list[Segment] = []
-    q = q_start_rad
     sharp = _sharp_corners(waypoints[:, :3, 3])
-    for first, last, gripper in _groups(increments[:, 6], gripper_now, planner.gripper_change, sharp):
-        motion = _plan_motion(planner, waypoints[first : last + 1], q)
-        if isinstance(motion, Violation):
-            return motion
-        if motion is not None:
-            q = np.ascontiguousarray(motion.q_of_u(motion.end_s))
-        segments.append(Segment(motion, gripper, first, last))
-    return tuple(segments)
+    groups = _groups(increments[:, 6], gripper_now, planner.gripper_change, sharp)
+    return Plan(waypoints, groups, q_start_rad, q_start_rad)
 
 
-def plan_joint_goal(
+def begin_joint_plan(
     planner: Planner, joints_rad: Array, grip: Array, q_start_rad: Array, gripper_now: float
-) -> tuple[Segment, ...] | Violation:
-    """Plan joint angles ``(K, 6)`` from the present ones; the tool goes where they lead it.
+) -> Plan | Violation:
+    """Check joint angles ``(K, 6)`` from the present ones; the tool goes where they lead it.
 
     Unlike a motion of the tool it may pass a singularity. All other limits are checked along the whole path.
 
@@ -117,19 +148,29 @@ def plan_joint_goal(
         gripper_now: Present target of the gripper in [0, 1].
 
     Returns:
-        The segments in order, or the first limit that would be exceeded.
+        A plan without segments, or the first limit that would be exceeded.
     """
     waypoints = np.concatenate([q_start_rad[None], joints_rad])
     violation = check_configurations(joints_rad, planner.limits) or check_turns(waypoints)
     if violation is not None:
         return violation
-    segments: list[Segment] = []
-    for first, last, gripper in _groups(grip, gripper_now, planner.gripper_change, _sharp_corners(waypoints)):
-        motion = _plan_joint_motion(planner, waypoints[first : last + 1])
+    groups = _groups(grip, gripper_now, planner.gripper_change, _sharp_corners(waypoints))
+    return Plan(waypoints, groups, q_start_rad, q_start_rad)
+
+
+def extended(planner: Planner, plan: Plan, most: int | None = None) -> Plan | Violation:
+    """Return a plan with its next segments, at most so many; or the first limit that would be exceeded."""
+    segments, q = list(plan.segments), plan.q_rad
+    for first, last, gripper in plan.groups[len(segments) :][:most]:
+        waypoints = plan.waypoints[first : last + 1]
+        joints = waypoints.ndim == 2
+        motion = _plan_joint_motion(planner, waypoints) if joints else _plan_motion(planner, waypoints, q)
         if isinstance(motion, Violation):
             return motion
+        if motion is not None:
+            q = np.ascontiguousarray(motion.q_of_u(motion.end_s))
         segments.append(Segment(motion, gripper, first, last))
-    return tuple(segments)
+    return replace(plan, q_rad=q, segments=tuple(segments))
 
 
 def check_turns(q_rad: Array) -> Violation | None:
@@ -169,7 +210,7 @@ def _sharp_corners(p: Array) -> frozenset[int]:
 
 def _groups(
     grip: Array, gripper_now: float, change: float, sharp: frozenset[int]
-) -> list[tuple[int, int, float | None]]:
+) -> tuple[tuple[int, int, float | None], ...]:
     """Split increments at gripper changes and sharp corners: ``(first, last, gripper after)``.
 
     ``last`` is exclusive; the gripper is None if it stays.
@@ -182,7 +223,7 @@ def _groups(
             groups.append((first, index + 1, wanted if changes else None))
             gripper_now = wanted if changes else gripper_now
             first = index + 1
-    return groups
+    return tuple(groups)
 
 
 def _plan_motion(planner: Planner, waypoints: Array, q_start_rad: Array) -> TimedPath | Violation | None:

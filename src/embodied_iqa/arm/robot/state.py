@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.robot.ensembling import Predicted
 from embodied_iqa.arm.robot.leases import LeaseBook
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState, StopCause
-from embodied_iqa.arm.robot.planning import Segment
+from embodied_iqa.arm.robot.planning import Plan, Segment
 from embodied_iqa.arm.robot.speed_scaling import Progress
 
 Array = NDArray[np.float64]
@@ -60,6 +60,19 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Planning:
+    """A goal that is neither accepted nor refused yet.
+
+    Attributes:
+        goal: The goal.
+        plan: Its plan so far.
+    """
+
+    goal: ArmGoal
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ControllerState:
     """State of the controller between ticks; start with ``ControllerState()``.
 
@@ -77,6 +90,7 @@ class ControllerState:
         qd_command_radps: ``(6,)``, its velocity.
         tool_m: ``(3,)``, position of the tool at the last command; None before the first arming.
         gripper_target: The last gripper command, or None.
+        planning: The goal being planned, or None.
         run: The goal being executed, or None.
         sequence: Current or last goal; -1 at the start.
         step: Number of its increments executed.
@@ -99,6 +113,7 @@ class ControllerState:
     qd_command_radps: Array = field(default_factory=lambda: np.zeros(6))
     tool_m: Array | None = None
     gripper_target: float | None = None
+    planning: Planning | None = None
     run: Run | None = None
     sequence: int = -1
     step: int = 0
