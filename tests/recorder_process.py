@@ -38,7 +38,7 @@ class RecorderProcess:
     def kill(self) -> None:
         """End as a loss of power does."""
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()  # ends the pipes too
 
 
 @contextmanager

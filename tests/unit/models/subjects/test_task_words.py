@@ -65,6 +65,7 @@ def test_a_policy_behind_openpis_server_gets_the_task_as_it_was_typed() -> None:
         frames = {view: Frame(view, 1, FRAME.rgb, FRAME.intrinsics, np.eye(4)) for view in CELL_VIEWS}
         for task in SENTENCES:
             vla.act(VlaObservation(frames, task, np.eye(4), 0.0, 0))
+        vla.close()
     assert [prompt.encode() for prompt in prompts] == [task.encode() for task in SENTENCES]
 
 

@@ -6,13 +6,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.kept import lent
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.database.schema import SourceKind
@@ -242,6 +242,10 @@ class _Playback:
         self._last_ns = -1
         self._has_passed_all = False
 
+    def close(self) -> None:
+        """Close the recording."""
+        self._camera.close()
+
     def find(self, stamp_ns: int) -> Frame | None:
         """Return the frame of a stamp, None if there is none."""
         if self._has_passed_all and stamp_ns not in self._passed:
@@ -277,16 +281,32 @@ class _Playback:
                 yield frame
 
 
-@lru_cache(maxsize=_OPEN_CAMERAS)
-def _playback(path: Path, view: View, topic: str, changed_ns: int) -> _Playback:  # noqa: ARG001 - of the key
-    return _Playback(path, view, topic)
+class _Playbacks:
+    """The cameras that were read last; the one that was not read for longest is closed first."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Path, View, str, int], _Playback] = {}
+
+    def of(self, path: Path, view: View, topic: str) -> _Playback:
+        """Return a camera of a recording, opened anew where the file has changed."""
+        key = path, view, topic, path.stat().st_mtime_ns
+        camera = self._open.pop(key, None) or _Playback(path, view, topic)
+        self._open[key] = camera
+        if len(self._open) > _OPEN_CAMERAS:
+            self._open.pop(next(iter(self._open))).close()
+        return camera
+
+    def close(self) -> None:
+        """Close all."""
+        while self._open:
+            self._open.popitem()[1].close()
 
 
 def _frame(path: Path, moment: _Moment) -> Frame:
-    """Return the frame of a moment; the recording stays open for the next one."""
+    """Return the frame of a moment; the recording stays open for the next one while somebody keeps it so."""
     try:
-        camera = _playback(path, moment.view, moment.topic, path.stat().st_mtime_ns)
-        frame = camera.find(moment.stamp_ns)
+        with lent(_Playbacks, _Playbacks) as cameras:
+            frame = cameras.of(path, moment.view, moment.topic).find(moment.stamp_ns)
     except RecordingReadError as error:
         raise InputError(f"unusable frame: {error}") from None
     if frame is None:
