@@ -28,13 +28,20 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
     found = [
         ["distort", path, "--distortion", "10:3", "--workers", "1", "--out", str(out / "distorted")],
         ["gate", "calibrate", path, *view, "--out", str(out / "gate.yaml")],
+        ["gate", "check", path, *view, "--calibration", str(out / "gate.yaml")],
         ["metrics", "score", "psnr", path, "--reference", path],
     ]
-    if file.kind not in {"png", "photographs"}:
+    if file.kind in {"png", "photographs"}:
+        tasks = written_tasks(file.path, out / "tasks.yaml")
+        words = ["--tasks", tasks, "--out", str(out / "db"), "--steps", "references", "--references", "1"]
+        found.append(["build", "--from-folder", path, *words])
+    else:
         judged = [*topic, *task, "--vlm", "pixel", "--distortion", "10:3", "--out", str(out / "rescored")]
+        depth = ["--depth", str(out / "depth"), "--workers", "1", "--out", str(out / "deep")]
         built = [*topic, *task, "--out", str(out / "db"), "--steps", "references", "--references", "1"]
         found += [
             ["recording", "info", path],
+            ["distort", path, "--distortion", "10:3", *depth],
             ["rescore", path, *judged],
             ["build", "--from-bag", path, *built],
             ["recording", "export", path, "--lerobot", str(out / "exported")],
@@ -43,6 +50,20 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
         told = ["--task-topic", "/told", "--vlm", "pixel", "--distortion", "10:3", "--out", str(out / "told")]
         found += [["rescore", path, *topic, *told], ["recover", path]]
     return found
+
+
+def written_tasks(photos: Path, file: Path) -> str:
+    """Write a task for each photograph; return the file's name."""
+    lines = ["format: embodied-iqa-tasks", "version: 1", "pictures:"]
+    for photo in sorted(photos.iterdir()):
+        lines += [
+            f"- picture: {photo.name}",
+            "  view: top",
+            "  tasks:",
+            "  - {rank: 1, text: open the drawer}",
+        ]
+    file.write_text("\n".join(lines) + "\n")
+    return str(file)
 
 
 def check(seed: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -69,8 +69,10 @@ def add_frame_options(parser: argparse.ArgumentParser) -> None:
     add_stored_options(add)
     depth = "topic of depth in the pixels of a camera (default: that of its driver); repeatable"
     add("--depth", action="append", metavar="VIEW=TOPIC", help=depth)
-    action = "of a data set: compare decisions with its actions, too; what these mean, such as tool-absolute"
-    add("--action", metavar="CONVENTION", help=action)
+    action = (
+        "compare decisions with recorded actions, too; what these mean, and of a recording where they are"
+    )
+    add("--action", metavar="CONVENTION[=TOPIC]", help=action)
     add("--tasks", type=Path, metavar="FILE", help="task file: each task holds from its stamp to the next")
     add("--task-topic", metavar="TOPIC", help="topic of std_msgs/String with the instruction")
     add("--vlm", metavar="SUBJECT", help="the VLM that answers")

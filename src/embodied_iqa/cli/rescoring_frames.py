@@ -38,7 +38,7 @@ from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_results import SessionScores, score_session
-from embodied_iqa.runs.offline.recorded_actions import RecordedActions, described
+from embodied_iqa.runs.offline.recorded_actions import RecordedActions, actions_of, described
 from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
@@ -83,13 +83,13 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
 
 def _stated(actions: RecordedActions, vla: Vla | None) -> str:
     """Return what the recorded actions are taken for."""
-    rate = f"{actions.rate_hz:g}"
+    rate = f"{actions.source.rate_hz:g}"
     if vla is not None and vla.info.rate_hz is not None:
         rate += f" of {vla.info.rate_hz:g}"
     name = actions.convention.name
     return (
         f"recorded actions are {name}: {described(actions.convention)}; "
-        f"a step of the data set ({rate} Hz) is a step of the policy"
+        f"a recorded step ({rate} Hz) is a step of the policy"
     )
 
 
@@ -189,14 +189,14 @@ def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
 
 
 def _actions(arguments: argparse.Namespace, frames: Frames) -> RecordedActions | None:
-    """Return what was done in a data set, where decisions are compared with it."""
+    """Return what was done in a data set or recording, where decisions are compared with it."""
     if arguments.action is None:
         return None
-    if not isinstance(frames, DatasetFrames):
-        raise UsageError("--action is of a LeRobot data set", got=f"{frames.kind} {frames.path}")
+    if not isinstance(frames, DatasetFrames | RecordingFrames):
+        raise UsageError("--action is of a data set or recording", got=f"{frames.kind} {frames.path}")
     if arguments.vla is None:
         raise UsageError("--action is compared with the decisions of a policy", expected="--vla")
-    return RecordedActions(frames.dataset, arguments.action)
+    return actions_of(arguments.action, frames.path)
 
 
 def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | DatasetStates | None:

@@ -34,8 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     suites = "suites of LIBERO by commas, such as libero_spatial (docs/libero.md)"
     source.add_argument("--world", metavar="SUITES", help=suites)
     add_stored_options(parser.add_argument_group("recordings, data sets and videos").add_argument)
-    action = "of a data set: compare decisions with its actions, too; what these mean, such as tool-absolute"
-    add("--action", metavar="CONVENTION", help=action)
+    action = (
+        "compare decisions with recorded actions, too; what these mean, and of a recording where they are"
+    )
+    add("--action", metavar="CONVENTION[=TOPIC]", help=action)
     cell = "the photographs show the simulated cell as its cameras do; else their cameras are not known"
     add("--cell-cameras", action="store_true", help=cell)
     add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")

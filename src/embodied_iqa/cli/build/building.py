@@ -29,7 +29,7 @@ from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.frames.video_frames import is_video
-from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
+from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, single_policy
@@ -40,7 +40,7 @@ from embodied_iqa.runs.offline.database_actions import (
     means_of,
     score_against_actions,
 )
-from embodied_iqa.runs.offline.recorded_actions import RecordedActions
+from embodied_iqa.runs.offline.recorded_actions import RecordedActions, actions_of
 from embodied_iqa.world.libero.suites import CAMERAS
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
@@ -123,7 +123,7 @@ def _refuse_simulated_options(arguments: argparse.Namespace) -> None:
 
 
 def _actions(arguments: argparse.Namespace) -> RecordedActions | None:
-    """Return what was done in a data set, where decisions are compared with it.
+    """Return what was done in a data set or recording, where decisions are compared with it.
 
     Raises:
         UsageError: The images are of something else, or it is not known where the tool was.
@@ -131,16 +131,17 @@ def _actions(arguments: argparse.Namespace) -> RecordedActions | None:
     if arguments.action is None:
         return None
     path = arguments.from_bag
-    if path is None or not is_lerobot(path):
-        raise UsageError("--action is of a LeRobot data set", expected="--from-bag DATASET", got=path)
+    if path is None or is_video(path):
+        expected = "--from-bag DATASET or RECORDING"
+        raise UsageError("--action is of a data set or recording", expected=expected, got=path)
     if not sampling_of(arguments, path).states.has_pose:
         raise UsageError("--action needs the state", expected="--state tool=PLACE --state gripper=PLACE")
-    return RecordedActions(LeRobotDataset(path), arguments.action)
+    return actions_of(arguments.action, path)
 
 
 def _against_actions(database: Path, actions: RecordedActions) -> dict[str, dict[str, float | int | None]]:
     """Write `recorded_actions.csv` of a database; return the means by subject."""
-    rows = list(score_against_actions(DatabaseStore(database), actions.dataset, actions.convention))
+    rows = list(score_against_actions(DatabaseStore(database), actions))
     write_text_whole(database / ACTIONS_FILE, as_csv(rows))
     return means_of(rows)
 

@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC",
         help="image topic of a recording, or camera of a data set; repeatable",
     )
-    depth = "of a recording: write the depth of each image there, 16 bits in mm, as it is"
+    depth = "of a recording or data set: write the depth of each image there, 16 bits in mm, as it is"
     add("--depth", type=Path, metavar="DIR", help=depth)
     add("--seed", type=int, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")

@@ -10,7 +10,7 @@ from typing import Any
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_whole
 from embodied_iqa.base.lazy import INSTALL_ALL, Later
-from embodied_iqa.data.frames.depth_beside import DepthBeside, depths_of
+from embodied_iqa.data.frames.depth_beside import Depth, depths_of
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import Frames, StoredImage
 
@@ -31,11 +31,11 @@ class DepthFiles:
 
     def __init__(self, frames: Frames, topics: Sequence[str], folder: Path) -> None:
         cameras = dict.fromkeys(topics or frames.topics, View.TOP)
-        self._depths: Mapping[str, DepthBeside] = depths_of(frames, cameras)
+        self._depths: Mapping[str, Depth] = depths_of(frames, cameras)
         self._folder, self._written = folder, 0
         self._lost: Counter[str] = Counter()
         if not self._depths:
-            expected = "a recording with depth in the pixels of its images"
+            expected = "a recording or data set with depth in the pixels of its images"
             raise InputError(f"{frames.path} has no depth beside its images", expected=expected)
 
     def keep(self, image: StoredImage) -> None:

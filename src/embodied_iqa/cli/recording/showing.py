@@ -174,7 +174,7 @@ def _print_dataset(tree: dict[str, Any]) -> None:
     for one in tree["cameras"]:
         table.add_row(escape(one["topic"]), f"{one['width_px']}x{one['height_px']}", one["stored"])
     for key in tree["depth"]:
-        table.add_row(escape(printable(key)), "-", "depth, not read")
+        table.add_row(escape(printable(key)), "-", "depth")
     console().print(table)
     for one in tree["tasks"]:
         print(f"{one['episodes']} x {printable(one['task'])}")

@@ -1,12 +1,12 @@
-"""Depth beside the images of a recording, read in step with them."""
+"""Depth beside the images of a recording or data set, read in step with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.frames.cameras import depth_topic_beside
+from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
+from embodied_iqa.data.lerobot.depth import DatasetDepth
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedMessage
@@ -29,35 +31,76 @@ _MARGIN_NS: Final = SECOND_NS
 """Where images are far apart, reading goes on so long before the next one."""
 
 
+class Depth(Protocol):
+    """Depth of one camera at stamps that rise, read in step with them."""
+
+    @property
+    def topic(self) -> str:
+        """Of the depth; in a data set its key."""
+        ...
+
+    def at(self, stamp_ns: int, size_px: tuple[int, int]) -> NDArray[np.uint16]:
+        """Return the depth of an image, ``(H, W)`` uint16 in mm, 0 for unknown.
+
+        Args:
+            stamp_ns: Of the image; no earlier than that of the call before.
+            size_px: Width and height of the image, which depth in its pixels has too.
+
+        Raises:
+            InputError: There is none at that time, or it is damaged or of another size.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the source; may be called twice."""
+        ...
+
+
 def depths_of(
     frames: Frames, cameras: Mapping[str, View], named: Mapping[View, str] | None = None
-) -> dict[str, DepthBeside]:
-    """Return the depth beside each image topic that has some; only recordings have.
+) -> dict[str, Depth]:
+    """Return the depth beside each image topic that has some, of recordings and data sets.
 
     Args:
         frames: The images.
         cameras: Image topic to camera.
-        named: Topics of depth by camera; of others, see `depth_topic_beside`.
+        named: Topics of depth by camera; of others, see `depth_topic_beside`, and in a data set the key of
+            the images with ``_depth``.
 
     Raises:
         InputError: A topic that is named is not one of depth, or a camera none that is read.
     """
-    known = frames.depth_topics if isinstance(frames, RecordingFrames) else ()
+    known: Collection[str] = ()
+    if isinstance(frames, RecordingFrames):
+        known = frames.depth_topics
+    elif isinstance(frames, DatasetFrames):
+        known = frames.dataset.info.depth
     for view, topic in (named or {}).items():
         if view not in cameras.values():
             raise InputError("depth of a camera that is not read", got=view, available=cameras.values())
         if topic not in known:
             raise InputError(f"{frames.path} has no such topic of depth", got=topic, available=known)
-    found = {}
+    found: dict[str, Depth] = {}
     for topic, view in cameras.items():
-        depth = (named or {}).get(view) or depth_topic_beside(topic, known)
-        if depth is not None:
+        depth = (named or {}).get(view) or _beside(frames, topic, known)
+        if depth is None:
+            continue
+        if isinstance(frames, DatasetFrames):
+            found[topic] = DatasetDepth(frames.dataset, frames.dataset.info.depth[depth])
+        else:
             found[topic] = DepthBeside(frames.path, depth)
     return found
 
 
+def _beside(frames: Frames, topic: str, known: Collection[str]) -> str | None:
+    if not isinstance(frames, DatasetFrames):
+        return depth_topic_beside(topic, known)
+    key = f"{topic}_depth"
+    return key if key in known else None
+
+
 class DepthBeside:
-    """Depth of one topic at stamps that rise, read in step with them: a moment of it is in memory.
+    """Depth of one topic of a recording at stamps that rise: a moment of it is in memory.
 
     Args:
         path: The recording.

@@ -110,7 +110,7 @@ class LeRobotDataset:
         known = {camera.key: camera for camera in self.info.cameras}
         wrong = [key for key in keys if key not in known]
         if wrong:
-            fault = "camera of depth, which is not read" if wrong[0] in self.info.depth else "such camera"
+            fault = "camera of colour" if wrong[0] in self.info.depth else "such camera"
             raise InputError(f"{self.path}: no {fault}", got=wrong[0], available=known)
         if not known:
             raise InputError(f"{self.path} has no cameras", got=", ".join(self.info.depth) or None)

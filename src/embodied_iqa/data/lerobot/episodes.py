@@ -41,7 +41,7 @@ class Episode:
         tasks: What it shows, in words.
         steps: How many it has.
         data_file: Path of its Parquet file, which it may share, below the data set's folder.
-        videos: By the key of their camera.
+        videos: By the key of their camera, of depth too where the data set lists them.
     """
 
     index: int
@@ -99,6 +99,8 @@ def _is_old(info: DatasetInfo) -> bool:
 
 def _old_episodes(folder: Path, info: DatasetInfo) -> Iterator[Episode]:
     path = folder / "meta/episodes.jsonl"
+    videos = [camera.key for camera in info.cameras if camera.is_video]
+    videos += [camera.key for camera in info.depth.values() if camera.is_video and info.video_path.text]
     for row in _lines(path):
         index = _whole(path, "episode_index", row.get("episode_index"))
         place = {"episode_chunk": index // info.chunk, "episode_index": index}
@@ -107,11 +109,7 @@ def _old_episodes(folder: Path, info: DatasetInfo) -> Iterator[Episode]:
             _texts(path, row.get("tasks")),
             _whole(path, "length", row.get("length")),
             info.data_path.fill(**place),
-            {
-                camera.key: VideoPart(info.video_path.fill(**place, video_key=camera.key))
-                for camera in info.cameras
-                if camera.is_video
-            },
+            {key: VideoPart(info.video_path.fill(**place, video_key=key)) for key in videos},
         )
 
 
@@ -119,14 +117,23 @@ def _new_episodes(folder: Path, info: DatasetInfo) -> Iterator[Episode]:
     files = sorted(folder.glob("meta/episodes/*/*.parquet"))
     if not files:
         raise InputError(f"{folder} lists no episodes", expected="meta/episodes/chunk-000/file-000.parquet")
-    videos = [camera.key for camera in info.cameras if camera.is_video]
-    columns = ["episode_index", "tasks", "length", "data/chunk_index", "data/file_index"]
-    for key in videos:
-        columns += [f"videos/{key}/{name}" for name in ("chunk_index", "file_index", "from_timestamp")]
     for path in files:
+        videos = [camera.key for camera in info.cameras if camera.is_video]
+        present = set(column_types(path))
+        videos += [  # without its columns a data set lacks its depth alone
+            camera.key
+            for camera in info.depth.values()
+            if camera.is_video and info.video_path.text and present.issuperset(_video_columns(camera.key))
+        ]
+        columns = ["episode_index", "tasks", "length", "data/chunk_index", "data/file_index"]
+        columns += [name for key in videos for name in _video_columns(key)]
         for found in batches(path, columns, _ROWS):
             for values in zip(*found.values(), strict=True):
                 yield _new_episode(path, info, videos, dict(zip(found, values, strict=True)))
+
+
+def _video_columns(key: str) -> list[str]:
+    return [f"videos/{key}/{name}" for name in ("chunk_index", "file_index", "from_timestamp")]
 
 
 def _new_episode(path: Path, info: DatasetInfo, videos: list[str], row: Mapping[str, Any]) -> Episode:

@@ -29,6 +29,7 @@ _FIELDS: Final = frozenset(
     {"episode_chunk", "episode_index", "chunk_index", "file_index", "video_key", "image_key", "frame_index"}
 )
 _SPEC: Final = re.compile(r"(0?\d)?d?")
+_CODES: Final = ("depth_min", "depth_max", "shift")
 _DEPTH: Final = ("video.is_depth_map", "is_depth_map")
 
 
@@ -108,6 +109,42 @@ class DatasetCamera:
 
 
 @dataclass(frozen=True, slots=True)
+class DepthCodes:
+    """What the 12-bit codes of a video of depth stand for: 0 for ``min_m`` to 4095 for ``max_m``.
+
+    Attributes:
+        min_m: Least depth.
+        max_m: Greatest depth.
+        shift_m: Of logarithmic codes: they are even in the logarithm of depth plus this.
+        is_log: Whether they are logarithmic; otherwise they are even in depth.
+    """
+
+    min_m: float
+    max_m: float
+    shift_m: float
+    is_log: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DepthCamera:
+    """A camera of depth.
+
+    Attributes:
+        key: Its name in the data set.
+        is_video: Its images are frames of videos; otherwise files in Parquet.
+        width_px: Of its images; 0 where `meta/info.json` does not say it as it should.
+        height_px: Likewise.
+        codes: Of videos; None where the data set does not say.
+    """
+
+    key: str
+    is_video: bool
+    width_px: int
+    height_px: int
+    codes: DepthCodes | None
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetInfo:
     """The content of `meta/info.json` that is used.
 
@@ -116,7 +153,7 @@ class DatasetInfo:
         fps: Steps a second.
         robot: Type of the robot; empty where unknown.
         cameras: Those with images of colour, in the file's order.
-        depth: Keys of cameras of depth; they are not read.
+        depth: Cameras of depth by their keys.
         sizes: Numbers in a state and in an action, by key, where the data set has them.
         episodes: How many there are.
         chunk: Most episodes in a folder, for versions 2.
@@ -128,7 +165,7 @@ class DatasetInfo:
     fps: float
     robot: str
     cameras: tuple[DatasetCamera, ...]
-    depth: tuple[str, ...]
+    depth: Mapping[str, DepthCamera]
     sizes: Mapping[str, int]
     episodes: int
     chunk: int
@@ -151,7 +188,7 @@ def read_info(folder: Path) -> DatasetInfo:
         )
     features = _features(file)
     images = {key: feature for key, feature in features.items() if feature.get("dtype") in _KINDS}
-    depth = tuple(key for key, feature in images.items() if _is_depth(feature))
+    depth = {key: _depth(file, key, feature) for key, feature in images.items() if _is_depth(feature)}
     video_path = file.text("video_path") if tree.get("video_path") is not None else ""
     robot = tree.get("robot_type")
     return DatasetInfo(
@@ -240,5 +277,37 @@ def _length(file: _Fields, key: str, feature: Mapping[str, Any]) -> int:
 
 
 def _is_depth(feature: Mapping[str, Any]) -> bool:
-    infos = (feature.get("info"), feature.get("video_info"))
-    return any(info.get(name) is True for info in infos if isinstance(info, dict) for name in _DEPTH)
+    return any(_described(feature).get(name) is True for name in _DEPTH)
+
+
+def _described(feature: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a feature says of its images."""
+    infos = (feature.get("video_info"), feature.get("info"))
+    return {name: value for info in infos if isinstance(info, dict) for name, value in info.items()}
+
+
+def _depth(file: _Fields, key: str, feature: Mapping[str, Any]) -> DepthCamera:
+    described, is_video = _described(feature), feature["dtype"] == "video"
+    try:
+        camera = _camera(file, key, feature)
+        size_px = camera.width_px, camera.height_px
+    except InputError:  # colour can be read all the same
+        size_px = 0, 0
+    codes = _codes(described) if is_video else None
+    return DepthCamera(key, is_video, *size_px, codes)
+
+
+def _codes(described: Mapping[str, Any]) -> DepthCodes | None:
+    """Return the scale of a video of depth; None where it is not said, or says nothing."""
+    is_log = described.get("video.use_log")
+    least, most, shift = (_finite(described.get(f"video.{name}")) for name in _CODES)
+    if not isinstance(is_log, bool) or not 0.0 <= least < most or math.isnan(shift):
+        return None
+    return DepthCodes(least, most, shift, is_log) if not is_log or least + shift > 0.0 else None
+
+
+def _finite(value: object) -> float:
+    """Return a finite number; NaN, of which nothing is true, for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return math.nan
+    return float(value)

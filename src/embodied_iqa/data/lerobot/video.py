@@ -17,6 +17,8 @@ TOLERANCE_S: Final = 1e-4
 """Largest distance of a frame from its step; that of the `lerobot` library."""
 _FAR_S: Final = 1.0
 """Frames that are further ahead are sought from the next key frame before them."""
+_CODES: Final = "gray12le"
+"""How the `lerobot` library writes depth."""
 _MARGIN_PX: Final = 256
 """Codecs fill images up to whole blocks."""
 
@@ -57,6 +59,20 @@ class Video:
         Raises:
             InputError: There is none, or it is damaged.
         """
+        return np.ascontiguousarray(self._pixels(seconds, "rgb24"), dtype=np.uint8)
+
+    def gray_at(self, seconds: float) -> NDArray[np.uint16]:
+        """Return the 12-bit codes of a frame of one channel, ``(H, W)`` uint16.
+
+        Raises:
+            InputError: There is none, it is damaged, or the video has colour or other bits.
+        """
+        form = self._stream.codec_context.pix_fmt
+        if form != _CODES:
+            raise InputError(f"{self._path} is no video of depth", expected=_CODES, got=form)
+        return np.ascontiguousarray(self._pixels(seconds, _CODES), dtype=np.uint16)
+
+    def _pixels(self, seconds: float, form: str) -> NDArray[Any]:
         tolerance_s = max(TOLERANCE_S, seconds * 2.0**-23)  # times of steps have 24 bits
         try:
             if self._frame is None or not -tolerance_s < seconds - self._at_s < _FAR_S:
@@ -67,7 +83,7 @@ class Video:
                 raise InputError(
                     f"{self._path} has no frame of {seconds:.6f} s", got=f"one of {self._at_s:.6f} s"
                 )
-            return self._pixels()
+            return self._decoded(form)
         except (self._av.FFmpegError, OSError, OverflowError, ValueError) as error:
             self._frame = None
             raise self._unreadable(error) from None
@@ -120,12 +136,12 @@ class Video:
             raise InputError(f"{self._path} has no frame of {wanted_s:.6f} s", got=ends)
         self._frame, self._at_s = frame, float(frame.time)
 
-    def _pixels(self) -> NDArray[np.uint8]:
+    def _decoded(self, form: str) -> NDArray[Any]:
         self._check_size(self._frame.width, self._frame.height)
         if self._frame.is_corrupt:
             raise InputError(f"{self._path} is damaged at {self._at_s:.6f} s")
-        rgb: NDArray[np.uint8] = self._frame.to_ndarray(format="rgb24")
-        return np.ascontiguousarray(rgb)
+        pixels: NDArray[Any] = self._frame.to_ndarray(format=form)
+        return pixels
 
     def _unreadable(self, error: BaseException) -> InputError:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)

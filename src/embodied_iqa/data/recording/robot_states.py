@@ -203,14 +203,15 @@ def _states(
 
 def _value(kind: str, type_name: str, decoded: Any, gripper: str) -> Any:
     if kind == "tool":
-        return _pose(decoded.pose)
+        return tool_pose(decoded.pose)
     if kind == "joints":
         return _angles(list(decoded.name), decoded.position)
     number = decoded.data if type_name in NUMBER_TYPES else _named(decoded, gripper)
     return float(number) if number is not None and 0.0 <= number <= 1.0 else None
 
 
-def _pose(pose: Any) -> Array | None:
+def tool_pose(pose: Any) -> Array | None:
+    """Return a recorded pose, ``(4, 4)`` (m); None where it is unknown or not valid."""
     if is_unknown_pose(pose):
         return None
     try:

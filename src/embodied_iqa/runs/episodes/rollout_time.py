@@ -43,7 +43,8 @@ class RolloutTime:
     def text(self, references: int, distorted: int, workers: int) -> str:
         """Return what rollouts take, in a sentence."""
         total_s = (references * self.longest_s + distorted * self.longest_distorted_s) / workers
-        each = f"{self.decisions} decisions of {self.decision_s:.2g} s, {self.image_s:.2g} s to render"
+        parts = f"{self.decision_s:.2g} s to decide, {self.image_s:.2g} to render, {self.steps_s:.2g} to move"
+        each = f"{self.open_s:.2g} s to open, {self.decisions} times {parts}"
         return (
             f"a rollout takes up to {_time(self.longest_s)}, on distorted images "
             f"{_time(self.longest_distorted_s)} ({each}); "

@@ -1,10 +1,9 @@
-"""Decisions of a database of a LeRobot data set against what was done there: a second reference."""
+"""Decisions of a database against what was done in its source: a second reference."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from statistics import fmean
@@ -18,21 +17,16 @@ from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import Annotation, Reference, SourceKind
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.models.scoring.constants import load_constants
 from embodied_iqa.models.scoring.decision import score_decision
-from embodied_iqa.models.subjects.actions.adapter import to_increments
-from embodied_iqa.models.subjects.actions.convention import ActionConvention
 from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.protocols import ChunkStatus
 
 Array = NDArray[np.float64]
-Actions = Mapping[int, Mapping[int, tuple[float, ...] | None]]
-"""Episode to step to action."""
 ACTIONS_FILE: Final = "recorded_actions.csv"
 """Of a database."""
-_PLACE: Final = re.compile(r"/episode_(\d{6,})/frame_(\d{6,}) [0-9a-f]{16}")
-"""End of the origin of a reference from a data set."""
+_WITH_ACTIONS: Final = {SourceKind.DATASET, SourceKind.RECORDING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +45,24 @@ class ActionScore:
     reason: str
 
 
-def score_against_actions(
-    store: DatabaseStore, dataset: LeRobotDataset, convention: ActionConvention
-) -> Iterator[ActionScore]:
+def score_against_actions(store: DatabaseStore, actions: RecordedActions) -> Iterator[ActionScore]:
     """Yield the scores of all decisions of VLAs on distorted images.
 
     As many actions are taken as the decision on the reference has steps, one for one.
 
     Args:
-        store: A finished database of the data set.
-        dataset: The data set.
-        convention: What its actions mean.
+        store: A finished database of the source of the actions.
+        actions: What was done there, from its begin.
 
     Raises:
-        InputError: The data set is damaged.
+        InputError: The source is damaged.
     """
     references = {
-        row.reference_id: row
-        for row in rows_of(Reference, store.references())
-        if row.source is SourceKind.DATASET
+        row.reference_id: row for row in rows_of(Reference, store.references()) if row.source in _WITH_ACTIONS
     }
-    actions = _actions(dataset, references.values())
     for subject in store.record().subjects:
         if subject.role is Role.VLA and store.constants_file(subject.name).is_file():
-            yield from _of_subject(store, subject, references, actions, convention)
+            yield from _of_subject(store, subject, references, actions.again())
 
 
 def as_csv(rows: Iterable[ActionScore]) -> str:
@@ -103,29 +91,54 @@ def _of_subject(
     store: DatabaseStore,
     subject: RecordedSubject,
     references: Mapping[str, Reference],
-    actions: Actions,
-    convention: ActionConvention,
+    actions: RecordedActions,
 ) -> Iterator[ActionScore]:
     d_max_m = load_constants(store.constants_file(subject.name)).d_max_m or 0.0
+    done = _all_done(store, subject, references, actions)
     for part in store.annotation_parts(subject.name):
         rows = [row for row in rows_of(Annotation, part) if row.reference_id in references]
         first = {(row.reference_id, row.task_id): row for row in rows if row.pair_id is None}
         for row in rows:
             if row.pair_id is None:
                 continue
-            reference, raw = references[row.reference_id], first[row.reference_id, row.task_id]
+            key = row.reference_id, row.task_id
             scores: tuple[float | None, float | None, float | None, str]
             try:
-                scores = _scores(row, raw, reference, _done(raw, reference, actions, convention), d_max_m)
+                scores = _scores(row, first[key], references[row.reference_id], done[key], d_max_m)
             except InputError as error:
                 scores = (None, None, None, str(error))
             place = (row.subject, row.reference_id, row.pair_id, row.task_id, row.distortion_id, row.level)
             yield ActionScore(*place, *scores)
 
 
+def _all_done(
+    store: DatabaseStore,
+    subject: RecordedSubject,
+    references: Mapping[str, Reference],
+    actions: RecordedActions,
+) -> dict[tuple[str, str], Array | InputError]:
+    """Return what was done from each reference and task on, or why that is not known; in one pass."""
+    raws = [
+        row
+        for part in store.annotation_parts(subject.name)
+        for row in rows_of(Annotation, part)
+        if row.pair_id is None and row.reference_id in references
+    ]
+    found: dict[tuple[str, str], Array | InputError] = {}
+    for raw in sorted(raws, key=lambda row: references[row.reference_id].stamp_ns):
+        try:
+            done: Array | InputError = _done(raw, references[raw.reference_id], actions)
+        except InputError as error:
+            done = error
+        found[raw.reference_id, raw.task_id] = done
+    return found
+
+
 def _scores(
-    row: Annotation, raw: Annotation, reference: Reference, done: Array, d_max_m: float
+    row: Annotation, raw: Annotation, reference: Reference, done: Array | InputError, d_max_m: float
 ) -> tuple[float, float, float, str]:
+    if isinstance(done, InputError):
+        raise done
     if row.error is not None:
         raise InputError(row.error)
     gripper = reference.gripper or 0.0
@@ -133,7 +146,7 @@ def _scores(
     return found.score, clean.score, found.position_error_mm, ""
 
 
-def _done(raw: Annotation, reference: Reference, actions: Actions, convention: ActionConvention) -> Array:
+def _done(raw: Annotation, reference: Reference, actions: RecordedActions) -> Array:
     """Return what was done from a reference on, for as many steps as the decision on it has.
 
     Raises:
@@ -143,29 +156,8 @@ def _done(raw: Annotation, reference: Reference, actions: Actions, convention: A
         raise InputError(raw.error or "no step was decided on the reference")
     if reference.T_base_tool is None or reference.gripper is None:
         raise InputError("the pose of the tool or the gripper is not known")
-    episode, step = _place(reference)
-    count = len(_increments(raw))
-    rows = [actions.get(episode, {}).get(step + number) for number in range(count)]
-    known = [row for row in rows if row is not None]
-    if len(known) < count:
-        raise InputError(f"the episode ends before {count} actions")
     T_base_tool = np.array(reference.T_base_tool).reshape(4, 4)
-    return to_increments(np.array(known), convention, T_base_tool, reference.gripper)
-
-
-def _actions(dataset: LeRobotDataset, references: Iterable[Reference]) -> Actions:
-    wanted = {_place(reference)[0] for reference in references}
-    found: dict[int, dict[int, tuple[float, ...] | None]] = {episode: {} for episode in wanted}
-    for step in dataset.steps(wanted) if wanted else ():
-        found[step.episode][step.index] = step.action
-    return found
-
-
-def _place(reference: Reference) -> tuple[int, int]:
-    match = _PLACE.search(reference.origin)
-    if match is None:
-        raise InputError(f"reference {reference.reference_id} is of no step", got=reference.origin)
-    return int(match[1]), int(match[2])
+    return actions.increments(reference.stamp_ns, len(_increments(raw)), T_base_tool, reference.gripper)
 
 
 def _increments(row: Annotation) -> Array:

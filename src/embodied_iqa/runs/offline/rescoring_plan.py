@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.frames.dataset_states import DatasetStates
-from embodied_iqa.data.frames.depth_beside import DepthBeside
+from embodied_iqa.data.frames.depth_beside import Depth
 from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import Intrinsics, View
@@ -46,7 +46,7 @@ class RescoringPlan:
     poses: Mapping[View, NDArray[np.float64]] = field(default_factory=dict)
     tasks: tuple[tuple[int, str], ...] = ()
     faults: tuple[str, ...] = ()
-    depths: Mapping[str, DepthBeside] = field(default_factory=dict)
+    depths: Mapping[str, Depth] = field(default_factory=dict)
 
     def task_of(self, image: StoredImage) -> str | None:
         """Return the instruction at an image: of all, of the list, or of the source."""

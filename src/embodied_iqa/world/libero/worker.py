@@ -1,16 +1,18 @@
 """Runs tasks of LIBERO; runs in its environment and imports nothing of this package.
 
-python worker.py DESCRIPTOR SUITE
+python worker.py DESCRIPTOR
 
-Over the socket of the file descriptor DESCRIPTOR it sends a line of JSON that describes the suite. Each
-request is a line of JSON whose ``do`` is one of
+Over the socket of the file descriptor DESCRIPTOR it sends a line of JSON with the versions. Each request is a
+line of JSON with a ``suite``, such as ``libero_spatial``, whose ``do`` is one of
 
+- ``suite``: describes the tasks
 - ``open``: task ``task``, initial state ``state``, seed ``seed``; then ten steps in which objects settle
 - ``step``: executes ``actions``, rows of seven numbers, until the task is done
 - ``observe``: renders ``cameras``; the pixels follow the answer, camera by camera, rows from the top
 - ``objects``: positions and rotations of the objects, for scripted experts
 
-and each answer is a line with the state of the robot, or with ``error``. It ends when the socket is closed.
+and each answer is a line with the state of the robot, or with ``error``. One task of all suites is open at a
+time. It ends when the socket is closed.
 """
 
 from __future__ import annotations
@@ -42,49 +44,59 @@ class _NoFile(logging.NullHandler):
 
 
 class Episodes:
-    """The tasks of one suite, one episode after the other.
+    """The tasks of suites, one episode after the other."""
 
-    Args:
-        suite: Such as ``libero_spatial``.
-    """
-
-    def __init__(self, suite: str) -> None:
-        self._benchmark = importlib.import_module("libero.libero.benchmark").get_benchmark(suite)()
+    def __init__(self) -> None:
+        self._benchmarks = importlib.import_module("libero.libero.benchmark")
         self._environments = importlib.import_module("libero.libero.envs")
-        self._task = -1
+        self._suites: dict[str, Any] = {}
+        self._place = ("", -1)
         self._states: Any = None
         self._env: Any = None
         self._observed: dict[str, Any] = {}
 
     def about(self) -> dict[str, Any]:
-        """Return versions, and name, instruction and number of initial states of every task."""
-        benchmark = self._benchmark
+        """Return the versions."""
+        return {"version": ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)}
+
+    def tasks(self, suite: str) -> dict[str, Any]:
+        """Return name, instruction and number of initial states of every task of a suite."""
+        benchmark = self._benchmark(suite)
         tasks = [
-            {"name": task.name, "instruction": task.language, "states": len(self._states_of(index))}
+            {
+                "name": task.name,
+                "instruction": task.language,
+                "states": len(benchmark.get_task_init_states(index)),
+            }
             for index, task in enumerate(benchmark.tasks)
         ]
-        versions = [f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES]
-        return {"tasks": tasks, "version": ", ".join(versions)}
+        return {"tasks": tasks}
 
-    def open(self, task: int, state: int, seed: int) -> dict[str, Any]:
+    def open(self, suite: str, task: int, state: int, seed: int) -> dict[str, Any]:
         """Restore an initial state and let the objects settle.
 
         The seed is set anew for each episode, so that one does not depend on those before it.
         """
-        if task != self._task:
+        if (suite, task) != self._place:
             self._close()
-            self._states = self._states_of(task)
+            benchmark = self._benchmark(suite)
+            self._states = benchmark.get_task_init_states(task)
             self._env = self._environments.OffScreenRenderEnv(
-                bddl_file_name=self._benchmark.get_task_bddl_file_path(task),
+                bddl_file_name=benchmark.get_task_bddl_file_path(task),
                 use_camera_obs=False,
                 camera_heights=SIDE_PX,
                 camera_widths=SIDE_PX,
             )
-            self._task = task
+            self._place = (suite, task)
         self._env.seed(seed)
         self._env.reset()
         self._observed = self._env.set_init_state(self._states[state])
         return self.step([STAY] * SETTLING_STEPS, until_done=False)
+
+    def check_suite(self, suite: str) -> None:
+        """Refuse a suite of which no task is open: another world that shares this process has opened one."""
+        if suite != self._place[0]:
+            raise ValueError(f"no task of {suite} is open")
 
     def step(self, actions: list[list[float]], *, until_done: bool = True) -> dict[str, Any]:
         """Execute actions until the task is done."""
@@ -132,20 +144,26 @@ class Episodes:
             "rotation": data.cam_xmat[camera].tolist(),
         }
 
-    def _states_of(self, task: int) -> Any:
-        return self._benchmark.get_task_init_states(task)
+    def _benchmark(self, suite: str) -> Any:
+        if suite not in self._suites:
+            self._suites[suite] = self._benchmarks.get_benchmark(suite)()
+        return self._suites[suite]
 
     def _close(self) -> None:
         if self._env is not None:
             self._env.close()
             self._env = None
-            self._task = -1
+            self._place = ("", -1)
 
 
 def _answer(episodes: Episodes, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    suite = request["suite"]
+    if request["do"] == "suite":
+        return episodes.tasks(suite), b""
+    if request["do"] == "open":
+        return episodes.open(suite, request["task"], request["state"], request["seed"]), b""
+    episodes.check_suite(suite)
     match request["do"]:
-        case "open":
-            return episodes.open(request["task"], request["state"], request["seed"]), b""
         case "step":
             return episodes.step(request["actions"]), b""
         case "observe":
@@ -175,13 +193,12 @@ def _serve(stream: Any, episodes: Episodes) -> None:
 
 
 def main() -> None:
-    """Describe the suite and answer until the socket is closed."""
-    descriptor, suite = sys.argv[1:]
-    stream = socket.socket(fileno=int(descriptor)).makefile("rwb")
+    """Tell the versions and answer until the socket is closed."""
+    stream = socket.socket(fileno=int(sys.argv[1])).makefile("rwb")
     os.dup2(2, 1)  # LIBERO prints while it loads
     logging.FileHandler = _NoFile  # type: ignore[assignment,misc]
     try:
-        episodes = Episodes(suite)
+        episodes = Episodes()
         _send(stream, episodes.about())
         _serve(stream, episodes)
     except BrokenPipeError:

@@ -223,11 +223,11 @@ def test_an_image_of_another_size_and_a_camera_of_depth_are_not_taken(tmp_path: 
     info["features"][TOP]["names"] = ["channels", "height", "width"]
     edit_info(folder, **info)
     dataset = LeRobotDataset(folder)
-    assert (dataset.keys, dataset.info.depth) == ((TOP,), (WRIST,))
+    assert (dataset.keys, [*dataset.info.depth]) == ((TOP,), [WRIST])
     images, faults = split(dataset)
     assert not images
     assert "has another size; expected 65x48; got '64x48'" in str(faults[0].error)
-    with pytest.raises(InputError, match="no camera of depth, which is not read"):
+    with pytest.raises(InputError, match="no camera of colour"):
         dataset.count([WRIST])
 
 

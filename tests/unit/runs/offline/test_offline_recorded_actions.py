@@ -18,6 +18,7 @@ from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.schema import Reference
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.frames.action_rows import DatasetActions
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
@@ -225,9 +226,9 @@ def test_what_is_no_such_action_is_refused_by_name(
     folder = write_dataset(tmp_path / "set")
     dataset = LeRobotDataset(folder)
     with pytest.raises(InputError, match=r"not pi0-base; expected '?7 numbers: 6 joints of ur5, absolute"):
-        RecordedActions(dataset, "pi0-base")
+        RecordedActions(DatasetActions(dataset), "pi0-base")
     with pytest.raises(UsageError, match="unknown action convention; got 'absolute'"):
-        RecordedActions(dataset, "absolute")
+        RecordedActions(DatasetActions(dataset), "absolute")
     moving = LeRobotDataset(write_moving(tmp_path / "moving"))
     words = ("--action", "tool-absolute", "--distortion", "10:3", "--out", str(tmp_path / "out"))
     assert main(["rescore", str(moving.path), "--vlm", "p", *words]) == 2

@@ -104,7 +104,7 @@ def test_what_is_wrong_is_named(world: World, monkeypatch: pytest.MonkeyPatch):
         task_named(world, "fly")
     with pytest.raises(UsageError, match="unknown world"):
         LiberoWorld("libero_moon")
-    with pytest.raises(InputError, match=r"libero_goal: KeyError: 'no such suite' \(in .*python"):
+    with pytest.raises(InputError, match="libero_goal: KeyError: 'no such suite'"):
         LiberoWorld("libero_goal")
     monkeypatch.setenv(VARIABLE, "/nowhere/python")
     with pytest.raises(MissingDependencyError, match="make libero"):

@@ -12,7 +12,7 @@ from embodied_iqa.base.kept import lent
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.world.libero.suite_world import ENVIRONMENT, LiberoWorld
+from embodied_iqa.world.libero.suite_world import ENVIRONMENT, LiberoWorld, start_worker
 from embodied_iqa.world.libero.suites import CAMERAS, SIDE_PX, TASK_COUNTS, check_suite
 from embodied_iqa.world.tasks.task import Task
 from embodied_iqa.world.worlds import WorldTask
@@ -72,7 +72,10 @@ class LiberoSource:
         suite, number = self._places()[place]
         view = self.views[(state + number) % len(self.views)]
         try:
-            with lent((LiberoWorld, suite), partial(LiberoWorld, suite)) as world:
+            with (  # one process for all suites: each takes some hundred megabytes
+                lent(start_worker, start_worker) as worker,
+                lent((LiberoWorld, suite), partial(LiberoWorld, suite, worker=worker)) as world,
+            ):
                 task, version = world.tasks[number], world.version
                 world.open(task, state)
                 seen = world.observe(world.views)
