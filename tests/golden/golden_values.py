@@ -256,11 +256,15 @@ def _experiment() -> Values:
 
 
 def _trial_scores() -> Values:
-    """What scores.json holds of a reference run and two distorted ones."""
+    """What scores.json holds of a reference run and two distorted ones; the second pair has one camera."""
     task = ExperimentTask(TASK, SCENE_SEED)
     found: Values = {}
-    for vlm, vla in (("classical-vlm", "classical-vla"), ("panel-vlm-fine", "panel-vla-query")):
-        nodes = resolve((), {"gate_node.judge.mode": "shadow", "vla_node.subject": vla})
+    for vlm, vla, views in (
+        ("classical-vlm", "classical-vla", [View.TOP, View.WRIST]),
+        ("panel-vlm-fine", "panel-vla-query", [View.TOP]),
+    ):
+        watched = {"camera_node.views": views, "gate_node.judge.mode": "shadow"}
+        nodes = resolve((), {"vla_node.subject": vla, **watched})
         specs = (None, DistortionSpec("12", 3), DistortionSpec("19", 5))
         with HeadlessRunner(HeadlessOptions(nodes), parse_vlm(vlm)) as runner:
             runs = tuple(runner.record(RunKey(parse_vla(vla), task, spec)) for spec in specs)
