@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,34 +15,31 @@ from embodied_iqa.base.errors import InputError, InternalError, UsageError
 from embodied_iqa.base.jobs.engine import Engine, EngineKind, EngineOptions, run_jobs
 from embodied_iqa.base.kept import kept_things, lent
 
-ENGINES = [pytest.param(kind, id=str(kind)) for kind in EngineKind]
 
-
-@pytest.fixture
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> EngineKind:
-    """Each engine; workers of Ray find the jobs of this folder."""
-    engine: EngineKind = request.param
-    if engine is EngineKind.RAY:
+@pytest.fixture(params=EngineKind, ids=str)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """Each engine with two workers; those of Ray find the jobs of this folder."""
+    kind: EngineKind = request.param
+    if kind is EngineKind.RAY:
         pytest.importorskip("ray")
         folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
-    return engine
+    with Engine(EngineOptions(kind, 2)) as made:
+        yield made
 
 
-@pytest.mark.parametrize("kind", ENGINES, indirect=True)
-@pytest.mark.parametrize("in_order", [False, True])
-def test_jobs_of_a_lost_worker_run_again(tmp_path: Path, kind: EngineKind, in_order: bool) -> None:
-    jobs = [functools.partial(die_once, tmp_path / "mark", number) for number in range(8)]
-    results = list(run_jobs(jobs, EngineOptions(kind, 2), in_order=in_order))
-    assert (results if in_order else sorted(results)) == list(range(8))
-    assert (tmp_path / "mark").exists()
-
-
-@pytest.mark.parametrize("kind", ENGINES, indirect=True)
-def test_what_a_worker_says_arrives_in_its_words(kind: EngineKind) -> None:
-    jobs = [functools.partial(no_space, number) for number in range(6)]
+def test_jobs_of_a_lost_worker_run_again_and_what_a_worker_says_arrives_in_its_words(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """One engine for all of it: to start Ray takes longer than the rest."""
+    for in_order in (False, True):
+        mark = tmp_path / f"mark{in_order}"
+        jobs = [functools.partial(die_once, mark, number) for number in range(8)]
+        results = list(engine.run(jobs, in_order=in_order))
+        assert (results if in_order else sorted(results)) == list(range(8))
+        assert mark.exists()
     with pytest.raises(InputError) as raised:
-        list(run_jobs(jobs, EngineOptions(kind, 2)))
+        list(engine.run([functools.partial(no_space, number) for number in range(6)]))
     assert str(raised.value) == "cannot write /db/part: No space left on device; expected room; got 0"
 
 
