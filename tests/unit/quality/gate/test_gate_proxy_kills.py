@@ -1,4 +1,7 @@
-"""200 deaths of proxy or policy at a random byte of an answer: no half action, and the client stops."""
+"""Deaths of proxy or policy at a random byte of an answer: no half action, and the client stops.
+
+80 of them, and 200 in `make stress`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from gated_policies import KEY, covered, observation, proxying, scene_image, set
 from manual_clock import PATIENCE_S, ManualClock
 from wire_servers import raw_server, reference_server
 
-KILLS = 200
+KILLS = pytest.mark.parametrize("kills", [40, pytest.param(100, marks=pytest.mark.stress)])
+"""Of each victim."""
 WATCHDOG_S = 0.2
 MOST_BYTES = 4000
 """Bytes of a few answers, the greeting before them included."""
@@ -132,11 +136,12 @@ def ask_until_the_end(port: int, consumer: Consumer, drawn: random.Random) -> No
         pytest.fail("nobody died")
 
 
+@KILLS
 @pytest.mark.parametrize("victim", ["proxy", "policy"])
-def test_the_client_stops_within_its_watchdog_of_each_kill(victim: str) -> None:
+def test_the_client_stops_within_its_watchdog_of_each_kill(victim: str, kills: int) -> None:
     drawn, were_moving = random.Random(39), 0
     with stack() as (policy, relays):
-        for _ in range(KILLS // 2):
+        for _ in range(kills):
             policy.asked = 0
             relays["proxy"].left = relays["policy"].left = None
             relays[victim].left = drawn.randrange(1, MOST_BYTES)
@@ -151,4 +156,4 @@ def test_the_client_stops_within_its_watchdog_of_each_kill(victim: str) -> None:
             assert len(consumer.executed) == done
             consumer.clock.advance(WATCHDOG_S)
             assert not consumer.moves
-    assert were_moving > KILLS // 8, "the kills meet a robot that moves"
+    assert were_moving > kills // 4, "the kills meet a robot that moves"
