@@ -79,7 +79,7 @@ def test_no_other_process_can_block_the_control_loop(running: Cell) -> None:
 def test_a_hostile_action_is_an_emergency_stop(cell: Cell, name: str, value: float, word: str) -> None:
     increments = np.zeros((1, 7))
     increments[0, 0] = value
-    sent_ns = cell.send(increments)
+    sent_ns = cell.send_while_time_stands(increments)
     cell.graph.wait(lambda: cell.status.last.state == ArmStatus.STATE_STOPPED, f"a stop after {name}")
     told = cell.assert_told(sent_ns + FRAME_NS, ArmStatus.STATE_STOPPED, word)
     assert told.emergency_stop
