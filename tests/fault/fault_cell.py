@@ -118,7 +118,7 @@ class Cell:
         return self.now_ns
 
     def send_while_time_stands(self, increments: np.ndarray) -> int:
-        """Decide as `send` does, in ROS time that passes for nobody meanwhile, however slow the machine is."""
+        """Decide as `send` does, while ROS time stands: a pause of this process makes nothing late."""
         assert self.graph.call(SetBool, "/sim/run", data=False).success
         self.graph.wait(self._does_time_stand, "time that stands still")
         sent_ns = self.send(increments)
