@@ -1,6 +1,6 @@
 """Processor time of a VLA sample of a static benchmark beside the model: reading, chaining, scoring.
 
-embodied-iqa static make --vla --out BENCH --seed 1
+embodied-iqa static make --trajectories --out BENCH --seed 1
 python benchmarks/bench_static_vla.py BENCH --json build/bench_static_vla.json
 
 The peer is what any evaluation has to do: decode the image.

@@ -63,7 +63,7 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
         "classical": [
             program("subjects", "calibrate", name, "--out", CONSTANTS / f"{name}.json") for name in CLASSICAL
         ],
-        "evaluate": [program("evaluate", "panel", "--models", MODELS, "--cards", *evaluation)],
+        "evaluate": [program("evaluate", "panel", "--models-dir", MODELS, "--cards", *evaluation)],
         "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--out", gate)],
         "learned gate": [
             program("build", *GATE_SCENES, "--panel", GATE_POLICY, "--out", gate_database),

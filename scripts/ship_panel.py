@@ -3,8 +3,8 @@
 python scripts/ship_panel.py DIR/models            # of `embodied-iqa train panel --out DIR`
 python scripts/ship_panel.py DIR/models --replace  # and drop shipped members that are not there
 
-Then `embodied-iqa evaluate panel --models src/embodied_iqa/models/subjects/backends/panel/models --scenes 100
---cards --out docs/results/panel.md` measures what ships.
+Then `embodied-iqa evaluate panel --models-dir src/embodied_iqa/models/subjects/backends/panel/models
+--scenes 100 --cards --out docs/results/panel.md` measures what ships.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def test_a_model_that_predicts_nothing_is_consistent_and_never_right(
 ) -> None:
     monkeypatch.setenv(FAULT, "nothing")
     monkeypatch.setattr(miqa_vision, "_blue", lambda _: True)
-    assert main([*build.words, str(tmp_path / "mdb"), "--task", "det"]) == 0
+    assert main([*build.words, str(tmp_path / "mdb"), "--vision-task", "det"]) == 0
     rows = MiqaDatabase(tmp_path / "mdb").rows(VisionTask.DETECTION)
     assert {(row.weighted_consistency, row.weighted_accuracy, row.composite) for row in rows} == {(1, 0, 0.5)}
     usual = MiqaDatabase(build.whole).rows(VisionTask.DETECTION)

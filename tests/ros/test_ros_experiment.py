@@ -120,7 +120,7 @@ def test_a_graph_in_a_namespace_is_the_one_that_is_used(
     ]
 
 
-@pytest.mark.parametrize("words", [[], ["--tasks", "3"], ["--bench", "bench"]])
+@pytest.mark.parametrize("words", [[], ["--first-tasks", "3"], ["--bench", "bench"]])
 def test_no_task_is_made_up_for_a_real_arm(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Options of all commands: JSON everywhere, and one name for one thing."""
+"""Options of all commands: JSON everywhere, one name for one thing, one thing behind a name."""
 
 from __future__ import annotations
 
@@ -29,23 +29,53 @@ RETIRED = {
 """Names of options that others already have a name for."""
 
 
+ONE_OR_MORE = {"SUBJECTS": "SUBJECT", "NAMES": "NAME"}
+SAME = {
+    "--out": "what is written differs",
+    "--gate": "a trial has one gate, an experiment compares some",
+    "--distortion": "distort also takes one without a level",
+    "--levels": "a set of levels; of build one or all",
+    "--view": "the proxy's is found by its key, tasks make knows the cell's",
+    "--world": "build takes several suites",
+    "--set": "of a subject alone, its parameters need no node",
+    "--reference": "one image, or a source of them",
+}
+"""Options whose values are written in several ways, with the reason."""
+NODE = "gate run"
+"""Its options are those of its launch file."""
+
+
 @cache
 def options() -> dict[str, frozenset[str]]:
     """Return the options of every command and action."""
+    return {name: frozenset(own) for name, own in values().items()}
+
+
+@cache
+def values() -> dict[str, dict[str, str]]:
+    """Return how the value of each option of every command and action is written."""
     found = {}
     for name, (module, _) in COMMANDS.items():
         parser = Parser(prog=name)
         importlib.import_module(module).configure(parser)
-        found |= dict(_leaves(parser, name, frozenset()))
+        found |= dict(_leaves(parser, name, {}))
     return found
 
 
+def _value(action: argparse.Action) -> str:
+    """Return the kind of value of an option; one of some words counts as words."""
+    if action.nargs == 0:
+        return "a switch"
+    word = str(action.metavar or ("words" if action.choices else action.dest))
+    return ONE_OR_MORE.get(word, word)
+
+
 def _leaves(
-    parser: argparse.ArgumentParser, name: str, above: frozenset[str]
-) -> Iterator[tuple[str, frozenset[str]]]:
+    parser: argparse.ArgumentParser, name: str, above: dict[str, str]
+) -> Iterator[tuple[str, dict[str, str]]]:
     if isinstance(parser, Parser):
         parser.complete()
-    own = above.union(*(action.option_strings for action in parser._actions))
+    own = above | {option: _value(action) for action in parser._actions for option in action.option_strings}
     groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     for group in groups:
         for action, chosen in group.choices.items():
@@ -64,12 +94,26 @@ def test_one_thing_has_one_name(old: str) -> None:
     assert not [name for name, own in options().items() if old in own], f"it is called {RETIRED[old]}"
 
 
+def test_an_option_means_one_thing_in_every_command() -> None:
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for command, own in values().items():
+        for option, value in own.items():
+            if command != NODE:
+                kinds.setdefault(option, {}).setdefault(value, []).append(command)
+    several = {option: found for option, found in kinds.items() if len(found) > 1}
+    assert {option: found for option, found in several.items() if option not in SAME} == {}
+    assert set(SAME) == set(several), "a reason that nothing needs"
+
+
 def test_former_names_lead_to_options_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     for place, names in FORMER.items():
-        own = options()[" ".join(place)]
+        own = options().get(" ".join(place)) or options()[place[0]]
         assert not own & set(names), place
-        assert set(names.values()) <= own, place
+        assert {name.partition("=")[0] for name in names.values()} <= own, place
     words = with_present_names(["distort", "in.png", "--type", "12:3", "--type=13:1", "--", "--type"])
     assert words == ["distort", "in.png", "--distortion", "12:3", "--distortion=13:1", "--", "--type"]
     said = capsys.readouterr().err
     assert said == "embodied-iqa: --type is called --distortion; 0.2 no longer knows it\n"
+    assert with_present_names(["serve", "S", "--vla"]) == ["serve", "S", "--role=vla"]
+    words = ["distort", "calibrate", "--steps", "5", "--type", "12"]
+    assert with_present_names(words) == ["distort", "calibrate", "--curve-points", "5", "--distortion", "12"]

@@ -23,7 +23,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> None:
         help="folder of images or recording (--camera files or bag); module:factory or the name of a plug-in "
         "(--camera python)",
     )
-    add("--view", action="append", metavar="NAME", help="name of a camera; may be repeated")
+    add("--view", action="append", metavar="VIEW", help="name of a camera; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="the arm; ur5 is a UR of any model")
     models = [str(model) for model in NAMED_MODELS]
     add("--model", choices=models, help="model of the UR arm (--robot sim: ur5; --robot ur5 needs it)")

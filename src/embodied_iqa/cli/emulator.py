@@ -25,7 +25,7 @@ _PLANTS = ("mujoco", "kinematic")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("--host", default="127.0.0.2", metavar="ADDRESS", help="loopback address (default 127.0.0.2)")
+    add("--host", default="127.0.0.2", metavar="HOST", help="loopback address (default 127.0.0.2)")
     add(
         "--series",
         choices=("cb3", "e"),

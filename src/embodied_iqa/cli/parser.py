@@ -12,12 +12,33 @@ from embodied_iqa.base.lazy import load
 
 FORMER: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     ("trial",): {"--run-dir": "--out"},
-    ("distort",): {"--type": "--distortion"},
+    ("experiment",): {"--tasks": "--first-tasks"},
+    ("distort",): {
+        "--type": "--distortion",
+        "--topic": "--only-topic",
+        "--depth": "--depth-out",
+    },
+    ("distort", "calibrate"): {"--steps": "--curve-points"},
+    ("distort", "train-denoiser"): {"--steps": "--training-steps"},
+    ("metrics", "score"): {"--topic": "--only-topic"},
+    ("serve",): {"--vla": "--role=vla"},
+    ("studio",): {"--gate": "--live-gate"},
     ("gate", "calibrate"): {"--output": "--out", "--camera": "--device"},
     ("gate", "fit"): {"--camera": "--view", "--policy": "--vla"},
-    ("gate", "proxy"): {"--camera": "--view"},
+    ("gate", "proxy"): {"--camera": "--view", "--state": "--state-key"},
     ("cell", "init"): {"--camera": "--topic", "--gate-file": "--calibration"},
-    ("miqa", "build"): {"--pictures": "--images"},
+    ("miqa", "build"): {"--pictures": "--images", "--task": "--vision-task"},
+    ("miqa", "import"): {"--task": "--vision-task"},
+    ("miqa", "stability"): {"--task": "--vision-task"},
+    ("miqa", "train"): {"--task": "--vision-task", "--model": "--recipe"},
+    ("miqa", "score"): {"--model": "--trained"},
+    ("evaluate", "miqa"): {"--task": "--vision-task"},
+    ("evaluate", "panel"): {"--models": "--models-dir"},
+    ("evaluate", "static"): {"--judge": "--answer-judge"},
+    ("static", "make"): {"--vla": "--trajectories"},
+    ("manipulate", "detect"): {"--every": "--stride"},
+    ("manipulate", "fit"): {"--every": "--stride", "--distortions": "--distortions-each"},
+    ("manipulate", "replay"): {"--every": "--stride"},
 }
 """Former name of an option to its present one, by command; both work."""
 
@@ -107,7 +128,8 @@ def command_of(
 
 def with_present_names(arguments: Sequence[str]) -> list[str]:
     """Return a command line whose options have their present names; name each former one once."""
-    names = next((table for place, table in FORMER.items() if tuple(arguments[: len(place)]) == place), {})
+    tables = [table for place, table in FORMER.items() if tuple(arguments[: len(place)]) == place]
+    names = {old: new for table in tables for old, new in table.items()}
     words, former = list(arguments), set[str]()
     for index, word in enumerate(words):
         if word == "--":

@@ -45,10 +45,10 @@ def add_workers(parser: argparse.ArgumentParser, what: str = "processes that mea
     add("--workers", type=number, default=1, metavar="N", help=f"{what} (default 1)")
 
 
-def add_every(parser: argparse.ArgumentParser) -> None:
-    """Add `--every`, 1 by default."""
+def add_stride(parser: argparse.ArgumentParser) -> None:
+    """Add `--stride`, 1 by default."""
     add, number = parser.add_argument, at_least(1)
-    add("--every", type=number, default=1, metavar="N", help="only each Nth episode (default 1)")
+    add("--stride", type=number, default=1, metavar="N", help="only each Nth episode (default 1)")
 
 
 def add_engine_options(parser: argparse.ArgumentParser, what: str = "blocks in parallel") -> None:

@@ -41,7 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     database = parser.add_argument_group("of a database")
     views = "also count scores for views that the subject is not made for"
     database.add_argument("--all-views", action="store_true", help=views)
-    database.add_argument("--seed", type=at_least(0), default=0, help="of the intervals (default 0)")
+    database.add_argument(
+        "--seed", type=at_least(0), default=0, metavar="N", help="of the intervals (default 0)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

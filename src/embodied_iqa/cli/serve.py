@@ -23,8 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("subject", metavar="SUBJECT", help="name of the catalogue or reference, see docs/subjects.md")
-    is_vla = "SUBJECT is a VLA, if its form leaves that open (transformers:PATH)"
-    add("--vla", action="store_true", help=is_vla)
+    role = "role, if the form of SUBJECT leaves it open (transformers:PATH; default vlm)"
+    add("--role", choices=[str(role) for role in Role], help=role)
     options = ("host", "port", "most_waiting", "most_at_once as batch")
     add_plan_options(parser, ServingOptions, *options, host="HOST")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _subject(arguments: argparse.Namespace) -> ServedSubject:
-    reference = parse_reference(arguments.subject, Role.VLA if arguments.vla else None)
+    reference = parse_reference(arguments.subject, arguments.role and Role(arguments.role))
     what = f"the options of {reference}"
     values = overrides_of(with_consent(arguments), "an option", "option=value")
     if reference.role is Role.VLA:

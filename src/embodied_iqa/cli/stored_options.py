@@ -33,7 +33,7 @@ def add_stored_options(add: _Add) -> None:
     topic = f"image topic of a camera, its driver ({drivers}), or its key in a data set; repeatable"
     add("--topic", action="append", metavar="VIEW=TOPIC", help=topic)
     task = "the instruction of all images; of a data set: instead of its own"
-    add("--task", metavar="WORDS", help=task)
+    add("--task", metavar="TEXT", help=task)
     add("--every", type=float, metavar="S", help="least time between two images (default: 1 s)")
     states = "topics of the robot for a VLA: WHAT is tool, gripper or joints; repeatable"
     add("--state", action="append", metavar="WHAT=TOPIC", help=states)

@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, default=8600, metavar="N", help="TCP port, 0 for any free one (default 8600)")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the browsers")
     add(
-        "--gate",
+        "--live-gate",
         default="",
         metavar="GATE",
         help="show a gate live at /gate: a proxy, as http://127.0.0.1:8001, or a ROS node, as /gate",
@@ -45,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
     if not 0 <= arguments.port <= _LAST_PORT:
         raise UsageError("wrong --port", expected=f"0 to {_LAST_PORT}", got=arguments.port)
-    if arguments.gate_token_env and not arguments.gate:
-        raise UsageError("--gate-token-env needs --gate")
+    if arguments.gate_token_env and not arguments.live_gate:
+        raise UsageError("--gate-token-env needs --live-gate")
     with importing("the studio", INSTALL_ALL):
         from embodied_iqa.pages.studio import server
         from embodied_iqa.pages.studio.kit.context import Studio
@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     runs = Path("runs")
     folders = arguments.folders or [runs if runs.is_dir() else Path()]
     shown = Studio.of(folders, token)
-    if arguments.gate:
-        shown.gate = gate_of(arguments.gate, token_from(arguments.gate_token_env))
+    if arguments.live_gate:
+        shown.gate = gate_of(arguments.live_gate, token_from(arguments.gate_token_env))
     server.serve(shown, arguments.host, arguments.port, _say)
     return 0
 

@@ -51,7 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = make.add_mutually_exclusive_group(required=True)
     which.add_argument("--scene-seed", type=int, metavar="N", help="seed of one scene")
     which.add_argument("--scenes", type=int, metavar="N", help="all scenes with seeds 0 to N - 1")
-    make.add_argument("--seed", type=int, default=0, help="seed of wording and choice (default 0)")
+    make.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of wording and choice (default 0)"
+    )
     make.add_argument(
         "--view",
         choices=[str(view) for view in CELL_VIEWS],

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_options(vision, VisionPlan, *_OPTIONS, "images as samples", out="DIR")
     for training in actions.choices.values():
         add = training.add_argument
-        add("--members", metavar="A,B", help="members by name (default all)")
+        add("--members", metavar="NAMES", help="members by name (default all)")
         add("--json", action="store_true", help="print the results as JSON")
 
 
@@ -61,7 +61,7 @@ def _train_panel(arguments: argparse.Namespace, names: Sequence[str]) -> None:
         print(f"models: {plan.models}")
         if plan.quick:
             print("quick training: scores are worse than those of the panel in the package")
-        next_command("evaluate", "panel", "--models", plan.models)
+        next_command("evaluate", "panel", "--models-dir", plan.models)
 
 
 def _train_vision_panel(arguments: argparse.Namespace, names: Sequence[str]) -> None:

@@ -152,7 +152,7 @@ READ_ONLY = "/proc/embodied-iqa"
         ["distort", "{tmp}/top/0.png", "--distortion", "12:3", "--out", READ_ONLY],
         ["distort", "sheet", "--reference", "{tmp}/top/0.png", "--out", f"{READ_ONLY}/sheet.png"],
         ["build", "--out", READ_ONLY, "--references", "1"],
-        ["experiment", "--out", READ_ONLY, "--tasks", "1", "--subjects", "classical-vla"],
+        ["experiment", "--out", READ_ONLY, "--first-tasks", "1", "--subjects", "classical-vla"],
         ["train", "panel", "--out", READ_ONLY, "--quick"],
     ],
 )

@@ -29,7 +29,7 @@ MISSING = {
     "gate": ["check", "{tmp}/none", "--calibration", "{tmp}/none.yaml"],
     "tasks": ["check", "{tmp}/none.yaml"],
     "train": ["panel", "--out", "/proc/none"],
-    "evaluate": ["panel", "--models", "{tmp}/none"],
+    "evaluate": ["panel", "--models-dir", "{tmp}/none"],
     "metrics": ["score", "piqe", "{tmp}/none.png"],
     "subjects": ["calibrate", "classical-vla", "--config", "{tmp}/none.yaml"],
 }

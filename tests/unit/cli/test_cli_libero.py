@@ -66,7 +66,7 @@ def test_gates_are_compared_and_an_experiment_is_resumed(
         (["--ros"], "--ros is of the simulated cell"),
         (["--model", "ur5e"], "--model is of the simulated cell"),
         (["--task", "fly"], "libero_object has no such task"),
-        (["--tasks", "11"], "libero_object has 10 tasks"),
+        (["--first-tasks", "11"], "libero_object has 10 tasks"),
         (["--scenes", "51"], "no such initial state"),
         (["--subjects", "classical-vla"], "classical-vla needs a camera top"),
         (["--schedule", "burst:camera=top"], "the camera of the schedule takes no images"),
@@ -94,7 +94,7 @@ def test_a_policy_behind_openpis_server_gets_what_its_evaluation_gives_it(tmp_pa
 
     out = tmp_path / "out"
     with reference_server({}, policy) as port:
-        words = ["--vla", f"pi0-libero=openpi://127.0.0.1:{port}", "--tasks", "1", "--out", str(out)]
+        words = ["--vla", f"pi0-libero=openpi://127.0.0.1:{port}", "--first-tasks", "1", "--out", str(out)]
         assert main([*WORDS, *words]) == 0
     first, *rest = asked
     assert len(rest) == 4 + 2 * 4, "every five steps of 20; on distorted images twice"
@@ -114,7 +114,16 @@ def test_a_policy_behind_openpis_server_gets_what_its_evaluation_gives_it(tmp_pa
 def test_a_policy_behind_openvlas_server_gets_one_image(tmp_path: Path) -> None:
     with deploy(lambda _: [0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0]) as (port, requests):
         reference = f"openvla-libero-object=openvla+http://127.0.0.1:{port}/act"
-        words = ["--vla", reference, "--tasks", "1", "--gate", "off,oracle", "--out", str(tmp_path / "out")]
+        words = [
+            "--vla",
+            reference,
+            "--first-tasks",
+            "1",
+            "--gate",
+            "off,oracle",
+            "--out",
+            str(tmp_path / "out"),
+        ]
         setting = ["--set", "vla_node.policy.unnorm_key=libero_object"]
         assert main([*WORDS, *words, *setting, "--json"]) == 0
     body = requests[0][2]

@@ -96,17 +96,17 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
 @pytest.mark.parametrize(
     ("change", "code", "line"),
     [
-        (["--task", "depth"], 2, "wrong target"),
+        (["--vision-task", "depth"], 2, "wrong target"),
         (["--label", "mos"], 2, "wrong target"),
-        (["--model", "nothing"], 2, "unknown"),
+        (["--recipe", "nothing"], 2, "unknown"),
         (["--region-layer", "9"], 2, "wrong region layer; expected 1 to 2, last or none; got '9'"),
-        (["--model", "resnet18", "--region-layer", "last"], 2, "resnet18 has no region token"),
-        (["--model", "resnet18"], 2, "weights of a region encoder"),
+        (["--recipe", "resnet18", "--region-layer", "last"], 2, "resnet18 has no region token"),
+        (["--recipe", "resnet18"], 2, "weights of a region encoder"),
         (["--workers", "0"], 2, "argument --workers: expected 1 or more; got 0"),
         (["--epochs", "0"], 2, "argument --epochs: expected 1 or more; got 0"),
         (["--seed", "-1"], 2, "argument --seed: expected 0 or more; got -1"),
         (["--images-each", "-1"], 2, "argument --images-each: expected 0 or more; got -1"),
-        (["--task", "det"], 1, "no finished labels of det"),
+        (["--vision-task", "det"], 1, "no finished labels of det"),
         (["--weights", "none.safetensors"], 1, "cannot read"),
     ],
 )
@@ -188,7 +188,7 @@ def test_folders_and_files_are_scored_with_their_paths(
     model: Path, images: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     single = images / "c.png"
-    assert main(["miqa", "score", str(images), str(single), "--model", str(model), "--json"]) == 0
+    assert main(["miqa", "score", str(images), str(single), "--trained", str(model), "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert (tree["metric"], tree["higher_is_better"]) == (f"trained:{model}", True)
     names = [images / "a.png", single, images / "deep" / "b.png", single]
@@ -197,7 +197,7 @@ def test_folders_and_files_are_scored_with_their_paths(
     values = {Path(row["picture"]).name: row["value"] for row in tree["pictures"]}
     assert values["a.png"] == metric.measure(scenes["a.png"])
     assert tree["mean"] == pytest.approx(np.mean([row["value"] for row in tree["pictures"]]))
-    assert main(["miqa", "score", str(images), "--model", str(model)]) == 0
+    assert main(["miqa", "score", str(images), "--trained", str(model)]) == 0
     assert "mean " in capsys.readouterr().out
 
 
@@ -206,14 +206,14 @@ def test_an_image_that_cannot_be_read_is_reported_and_the_others_are_scored(
 ) -> None:
     (images / "a.png").write_bytes(b"no image")
     write_image(images / "small.png", np.zeros((8, 8, 3), np.uint8))
-    words = ["miqa", "score", str(images), "--model", str(model), "--json"]
+    words = ["miqa", "score", str(images), "--trained", str(model), "--json"]
     assert main(words) == 0
     shown = capsys.readouterr()
     rows = {Path(row["picture"]).name: row for row in json.loads(shown.out)["pictures"]}
     assert [name for name, row in rows.items() if row["value"] is None] == ["a.png", "small.png"]
     assert "too small" in rows["small.png"]["error"]
     assert "2 of 4 images have no value" in shown.err
-    assert main(["miqa", "score", str(images / "a.png"), "--model", str(model)]) == 1
+    assert main(["miqa", "score", str(images / "a.png"), "--trained", str(model)]) == 1
 
 
 @pytest.fixture
@@ -250,13 +250,13 @@ def test_a_model_that_is_missing_or_damaged_is_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     damage(copy)
-    assert main(["miqa", "score", str(images), "--model", str(copy)]) == 1
+    assert main(["miqa", "score", str(images), "--trained", str(copy)]) == 1
     shown = capsys.readouterr()
     assert line in shown.err
     assert (len(shown.err.strip().splitlines()), shown.out) == (1, "")
 
 
-@pytest.mark.parametrize("words", [[], ["IMAGE"], ["--model", "M"]])
+@pytest.mark.parametrize("words", [[], ["IMAGE"], ["--trained", "M"]])
 def test_images_and_a_model_are_required(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["miqa", "score", *words]) == 2
     assert "required" in capsys.readouterr().err

@@ -34,7 +34,7 @@ def test_wrong_words_are_a_usage_error(
 
 
 def test_an_empty_folder_holds_no_panel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "panel", "--models", str(tmp_path)]) == 1
+    assert main(["evaluate", "panel", "--models-dir", str(tmp_path)]) == 1
     assert "no members of the panel" in capsys.readouterr().err
 
 

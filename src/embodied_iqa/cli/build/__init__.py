@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="DB", help="new folder, or a database to continue")
     add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
     add("--panel", default=EMBEDDED, metavar="NAMES", help=f"subjects by commas, or {EMBEDDED} (default)")
-    add_plan_options(parser, BuildPlan, "seed", "store", seed="S")
+    add_plan_options(parser, BuildPlan, "seed", "store", seed="N")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks")
     stored = "recording of a trial, or with --tasks or --task any recording, LeRobot data set or video"

@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     camera = "topic of a camera's images, such as top=/camera/camera/color/image_raw; may be repeated"
     add("--topic", action="append", metavar="VIEW=TOPIC", help=camera)
     add("--calibration", type=Path, metavar="FILE", help="calibration of the gate, if there is one already")
-    add("--vla", metavar="NAME", help="policy, such as pi0-ur5=openpi://gpu:8000")
+    add("--vla", metavar="SUBJECT", help="policy, such as pi0-ur5=openpi://gpu:8000")
     add("--seconds", type=float, default=3.0, metavar="S", help="how long to look at the cameras (default 3)")
     add("--yes", action="store_true", help="ask nothing: accept what is read, leave out the rest")
     add("--json", action="store_true", help="print the file and what was left out as JSON")

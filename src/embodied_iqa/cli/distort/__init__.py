@@ -19,14 +19,14 @@ __all__ = ["configure", "run"]
 IMAGES: Final = "images"
 ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "list": ("listing", frozenset({"json"})),
-    "calibrate": ("calibrate", frozenset({"out", "steps", "images", "camera_model", "json"})),
+    "calibrate": ("calibrate", frozenset({"out", "curve_points", "images", "camera_model", "json"})),
     "sheet": ("sheet", frozenset({"out", "reference", "seed", "all_miqd"})),
-    "train-denoiser": ("train", frozenset({"out", "steps", "seed", "images"})),
+    "train-denoiser": ("train", frozenset({"out", "training_steps", "seed", "images"})),
     IMAGES: (
         "distorting",
         frozenset(
             {"distortion", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers"}
-            | {"out", "format", "json", "topic", "depth", "video"}
+            | {"out", "format", "json", "only_topic", "depth_out", "video"}
         ),
     ),
 }
@@ -35,17 +35,17 @@ ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
 EPILOG: Final = """actions, given instead of IN:
   list              every distortion with its parameters and their sources   [--json]
   calibrate         find parameters with which levels look equally degraded
-                    [--out --steps --images --camera-model --json]
+                    [--out --curve-points --images --camera-model --json]
   sheet             draw every distortion at every level; --out X.png, or a folder for a sheet
                     for each class   [--out --reference --seed --all-miqd]
-  train-denoiser    train the network of distortion 17   [--out --steps --seed --images]
+  train-denoiser    train the network of distortion 17   [--out --training-steps --seed --images]
 
 examples:
   embodied-iqa distort IN.png --distortion 15:4 --seed 3 --out DIR
   embodied-iqa distort FOLDER --all --levels 1,3,5 --workers 2 --out DIR
   embodied-iqa distort IN.png --distortion miqd:fog --region roi.png --inside 4 --outside 1 --out DIR
   embodied-iqa distort runs/X/trial.mcap --distortion 10:5 --out DIR
-  embodied-iqa distort DATASET --topic observation.images.top --distortion 10:5 --out DIR
+  embodied-iqa distort DATASET --only-topic observation.images.top --distortion 10:5 --out DIR
 """
 
 
@@ -67,9 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="such as 15:4, motion-blur, miqd:fog:2; repeatable",
     )
     add("--all", action="store_true", help="all 30 distortions")
-    add(
-        "--all-miqd", action="store_true", help="all 10 machine-vision distortions (sheet: instead of the 30)"
-    )
+    miqd = "all 10 machine-vision distortions (sheet: instead of the 30)"
+    add("--all-miqd", action="store_true", help=miqd)
     add(
         "--levels",
         metavar="L,L|random",
@@ -79,13 +78,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--inside", type=int, metavar="L", help="level inside the region")
     add("--outside", type=int, metavar="L", help="level outside the region")
     add(
-        "--topic",
+        "--only-topic",
         action="append",
         metavar="TOPIC",
         help="image topic of a recording, or camera of a data set; repeatable",
     )
     depth = "of a recording or data set: write the depth of each image there, 16 bits in mm, as it is"
-    add("--depth", type=Path, metavar="DIR", help=depth)
+    add("--depth-out", type=Path, metavar="DIR", help=depth)
     add("--seed", type=int, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
     add("--out", type=Path, metavar="PATH", help="output")
@@ -93,7 +92,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=("png", "webp", "lerobot"), help=forms)
     codecs = [str(codec) for codec in VideoCodec]
     add("--video", choices=codecs, help="with --format lerobot: videos instead of images without loss")
-    add("--steps", type=int, metavar="N", help="points of a calibration curve, or training steps")
+    add("--curve-points", type=int, metavar="N", help="points of a calibration curve (default 24)")
+    add("--training-steps", type=int, metavar="N", help="of the denoiser (default 12000)")
     add("--reference", type=Path, metavar="FILE", help="the image to draw the sheet from")
     add("--images", type=Path, metavar="DIR", help="images for calibration or training")
     models = [str(model) for model in CameraModel]

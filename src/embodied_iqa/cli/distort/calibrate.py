@@ -20,7 +20,7 @@ from embodied_iqa.world.simulation.renderer import SceneRenderer
 from embodied_iqa.world.simulation.world import World
 
 DEFAULT_OUT: Final = Path("calibrated.json")
-DEFAULT_STEPS: Final = 24
+DEFAULT_POINTS: Final = 24
 RENDERED: Final = ((101, "side"), (102, "top"), (103, "wrist"), (104, "side"), (105, "wrist"))
 """Seed of the scene and view of each rendered reference."""
 WIDTH_PX, HEIGHT_PX = 640, 480
@@ -29,11 +29,11 @@ WIDTH_PX, HEIGHT_PX = 640, 480
 def run(arguments: argparse.Namespace) -> int:
     """Calibrate; write parameters and curves."""
     references = _references(getattr(arguments, "images", None), getattr(arguments, "camera_model", "ideal"))
-    steps = getattr(arguments, "steps", DEFAULT_STEPS)
+    points = getattr(arguments, "curve_points", DEFAULT_POINTS)
     out = getattr(arguments, "out", DEFAULT_OUT)
     with ProgressBars() as bars:
         bars.update("calibrating", 0, len(catalogue()))
-        outcome = calibrate(references, steps, lambda _: bars.advance("calibrating"))
+        outcome = calibrate(references, points, lambda _: bars.advance("calibrating"))
     write_text_whole(out, json.dumps(_record(outcome), indent=1) + "\n")
     if getattr(arguments, "json", False):
         print(json.dumps(_record(outcome)))

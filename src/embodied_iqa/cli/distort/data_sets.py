@@ -42,7 +42,7 @@ def copy_dataset(arguments: argparse.Namespace, wanted: Sequence[tuple[str, int 
             "a data set has one distortion", expected="such as --distortion 19:5", got=len(wanted)
         )
     (kind, level), seed = wanted[0], getattr(arguments, "seed", 0)
-    dataset, topics = LeRobotDataset(path), tuple(getattr(arguments, "topic", ()))
+    dataset, topics = LeRobotDataset(path), tuple(getattr(arguments, "only_topic", ()))
     chosen = {camera.key for camera in dataset.cameras(topics)}
     views = {camera.key: camera.view or camera.key for camera in dataset.info.cameras}
     starts_ns = dataset.starts_ns()

@@ -61,20 +61,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("distorting needs a folder to write to", expected="--out DIR")
     wanted = _wanted(arguments)
     if getattr(arguments, "format", "") == LEROBOT:
-        if hasattr(arguments, "depth"):
-            raise UsageError("--depth is of recordings", got=f"--format {LEROBOT}")
+        if hasattr(arguments, "depth_out"):
+            raise UsageError("--depth-out is of recordings", got=f"--format {LEROBOT}")
         return copy_dataset(arguments, [(one.id, one.level) for one in wanted])
-    if hasattr(arguments, "depth") and arguments.depth.resolve() == arguments.out.resolve():
-        raise UsageError("depth beside colour", expected="--depth with another folder than --out")
+    if hasattr(arguments, "depth_out") and arguments.depth_out.resolve() == arguments.out.resolve():
+        raise UsageError("depth beside colour", expected="--depth-out with another folder than --out")
     if hasattr(arguments, "video"):
         raise UsageError("--video needs --format lerobot")
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
     options = BatchOptions(arguments.out, image_format, _region(arguments))
     workers, frames = _workers(arguments), open_frames(Path(arguments.input))
-    topics = tuple(getattr(arguments, "topic", ()))
+    topics = tuple(getattr(arguments, "only_topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)
-    depth = DepthFiles(frames, topics, arguments.depth) if hasattr(arguments, "depth") else None
+    depth = DepthFiles(frames, topics, arguments.depth_out) if hasattr(arguments, "depth_out") else None
     total = frames.count(topics) * len(wanted)
     with JobFolder(arguments.out, "distortion of images").locked(), ProgressBars() as bars:
         batch = _Batch(options, Manifest(arguments.out))

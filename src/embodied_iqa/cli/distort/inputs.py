@@ -20,7 +20,8 @@ def check_topics(frames: Frames, topics: Sequence[str]) -> None:
         UsageError: Topics were given, but the images are in files or a video.
     """
     if topics and "" in frames.topics:
-        raise UsageError("images in files have no topics", expected="a recording or data set", got="--topic")
+        expected = "a recording or data set"
+        raise UsageError("images in files have no topics", expected=expected, got="--only-topic")
 
 
 def clean_images(

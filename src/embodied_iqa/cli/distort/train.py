@@ -18,7 +18,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Train on photographs of scikit-image, or on a folder, and write the network."""
     with importing("the training", "pip install -r requirements/models.txt"):
         from embodied_iqa.imaging.distortions import denoiser_training as training
-    given = {name: getattr(arguments, name) for name in ("steps", "seed") if hasattr(arguments, name)}
+    options = {"training_steps": "steps", "seed": "seed"}
+    given = {field: getattr(arguments, name) for name, field in options.items() if hasattr(arguments, name)}
     recipe = training.TrainingRecipe(**given)
     folder = getattr(arguments, "images", None)
     references = scikit_photographs() if folder is None else images_of_folder(folder)

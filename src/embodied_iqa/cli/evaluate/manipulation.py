@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     planner = "planner-oracle, -reader, -classical, -detector, -panel, -faulty, -blind; openai:URL#MODEL"
     add("--planner", required=True, metavar="SUBJECT", help=f"such as {planner}")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder, or a run to continue")
-    add("--subset", default=_ALL, metavar="A,B", help=f"some of {','.join(Subset)} (default: all in EP)")
+    add("--subset", default=_ALL, metavar="NAMES", help=f"some of {','.join(Subset)} (default: all in EP)")
     add("--limit", type=at_least(1), metavar="N", help="at most N episodes of each task and subset")
     _add_prompt(parser)
     _add_arms(parser)
@@ -62,11 +62,11 @@ def _add_arms(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     one = "distortion and level, such as 12:3; may be repeated"
     add("--distortion", action="append", default=[], metavar="ID:LEVEL", help=one)
-    add("--distortions", metavar="A,B", help="distortions by number or name, or all; at each of --levels")
-    add("--levels", metavar="A-B", help=f"levels of --distortions (default {_LEVELS})")
+    add("--distortions", metavar="IDS", help="distortions by number or name, or all; at each of --levels")
+    add("--levels", metavar="LEVELS", help=f"levels of --distortions (default {_LEVELS})")
     add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
     gates = [str(item) for item in GateArm if item is not GateArm.OFF]
-    add("--gate", metavar="A,B", help=f"also run each arm with gates, some of {','.join(gates)}")
+    add("--gate", metavar="GATES", help=f"also run each arm with gates, some of {','.join(gates)}")
     add("--judge", default="statistics", metavar="NAME", help="of the gate (default statistics)")
     add("--calibration", type=Path, metavar="FILE", help="of the gate; needed with --gate")
 
@@ -135,7 +135,7 @@ def _specs(arguments: argparse.Namespace) -> Iterator[DistortionSpec]:
         yield parse_distortion(word, seed=arguments.seed)
     if arguments.distortions is None:
         if arguments.levels is not None:
-            raise UsageError("levels of no distortion", expected="--distortions A,B or all with --levels")
+            raise UsageError("levels of no distortion", expected="--distortions IDS or all with --levels")
         return
     words = arguments.distortions.split(",")
     names = [line.id for line in catalogue()] if words == [_ALL] else words

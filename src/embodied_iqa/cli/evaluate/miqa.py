@@ -29,12 +29,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="DIR", help="measured values and the report (default MODEL-evaluation)")
     labels = f"{', '.join(Label)} (default: that of MODEL)"
     add("--label", choices=list(map(str, Label)), default="", metavar="NAME", help=labels)
-    tasks = words_of("--task", VisionTask)
-    add("--task", type=tasks, default="", metavar="A,B", help="tasks of the labels (default: that of MODEL)")
+    tasks = words_of("--vision-task", VisionTask)
+    add(
+        "--vision-task",
+        type=tasks,
+        default="",
+        metavar="NAMES",
+        help="tasks of the labels (default: that of MODEL)",
+    )
     add("--cross", action="store_true", help="all tasks of the database: transfer between them")
     baselines = ",".join(BASELINES)
     add(
-        "--metrics", default=baselines, metavar="A,B", help=f"metrics beside (default: {baselines}; none: '')"
+        "--metrics",
+        default=baselines,
+        metavar="NAMES",
+        help=f"metrics beside (default: {baselines}; none: '')",
     )
     add_plan_options(parser, EvaluationPlan, "draws", "images_each")
     add_workers(parser)
@@ -68,7 +77,7 @@ def metric_name(model: str) -> str:
 def _plan(arguments: argparse.Namespace, database: MiqaDatabase, names: list[str]) -> EvaluationPlan:
     target = next(filter(None, map(trained_on, names)), "")
     task, label = parse_target(f"{TARGET}{target}") if target else (None, Label.COMPOSITE)
-    chosen = arguments.task or ((task,) if task else ())
+    chosen = arguments.vision_task or ((task,) if task else ())
     tasks = database.tasks if arguments.cross or not chosen else chosen
     others = [word for word in arguments.metrics.split(",") if word]
     metrics = tuple(dict.fromkeys([*names, *others]))

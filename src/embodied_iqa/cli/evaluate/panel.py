@@ -28,13 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     grid = "how many of the scenes are also distorted (default all)"
     add("--grid-scenes", type=at_least(0), metavar="N", help=grid)
     names = "distortions by number or name; all (default) or none"
-    add("--distortions", default="all", metavar="A,B", help=names)
-    add("--members", metavar="A,B", help="members by name (default all)")
+    add("--distortions", default="all", metavar="IDS", help=names)
+    add("--members", metavar="NAMES", help="members by name (default all)")
     models = "folder of another panel (default that of the package)"
-    add("--models", type=Path, metavar="DIR", help=models)
+    add("--models-dir", type=Path, metavar="DIR", help=models)
     page = "write a Markdown page here, with its images in a folder beside it"
     add("--out", type=Path, metavar="FILE", help=page)
-    add("--cards", action="store_true", help="write the results into the cards in --models")
+    add("--cards", action="store_true", help="write the results into the cards in --models-dir")
     add("--json", action="store_true", help="print the results as JSON")
 
 
@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
     from embodied_iqa.models.panel.evaluation.evaluate import evaluate_panel
 
-    if arguments.cards and arguments.models is None:
-        raise UsageError("--cards writes into the folder of the panel", expected="--models DIR")
+    if arguments.cards and arguments.models_dir is None:
+        raise UsageError("--cards writes into the folder of the panel", expected="--models-dir DIR")
     plan = _plan(arguments)
     with ProgressBars(transient=False) as bars:
         evaluation = evaluate_panel(plan, bars)
@@ -67,7 +67,7 @@ def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
     grid = arguments.scenes if arguments.grid_scenes is None else arguments.grid_scenes
     if grid > arguments.scenes:
         raise UsageError("wrong --grid-scenes", expected=f"up to {arguments.scenes}, the scenes", got=grid)
-    models = arguments.models or MODELS
+    models = arguments.models_dir or MODELS
     there = members_in(models)
     wanted = tuple(arguments.members.split(",")) if arguments.members else there
     for name in wanted:

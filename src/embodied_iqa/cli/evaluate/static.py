@@ -31,14 +31,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("bench", type=Path, metavar="BENCH", help="folder of `embodied-iqa static make` or `static import`")
-    add("--vlm", metavar="A,B", help="VLMs by commas: references, or oracle, letter-a, random")
-    add("--vla", metavar="A,B", help="VLAs by commas: references, or expert, expert-1cm, still")
+    add("--vlm", metavar="SUBJECTS", help="VLMs by commas: references, or oracle, letter-a, random")
+    add("--vla", metavar="SUBJECTS", help="VLAs by commas: references, or expert, expert-1cm, still")
     add("--out", type=Path, metavar="RESULTS", help="new folder, or one to continue (default: BENCH/results)")
     add("--circular", action="store_true", help="also ask every rotation of the options")
-    add("--judge", metavar="SUBJECT", help="VLM that reads unparsed answers; its hits are counted apart")
+    add(
+        "--answer-judge",
+        metavar="SUBJECT",
+        help="VLM that reads unparsed answers; its hits are counted apart",
+    )
     add("--grey", action="store_true", help="also show grey images: what the text alone gives away")
-    add("--distortion", action="append", default=[], metavar="TYPE:LEVEL", help="such as 12:3; repeatable")
-    add("--distortions", metavar="A,B", help="types by commas, or all; with --levels")
+    add("--distortion", action="append", default=[], metavar="ID:LEVEL", help="such as 12:3; repeatable")
+    add("--distortions", metavar="IDS", help="types by commas, or all; with --levels")
     add("--levels", default="1-5", metavar="LEVELS", help="of --distortions: 3 or 1-5 (default)")
     add_engine_options(parser)
     add("--retry", action="store_true", help="ask again where a subject failed")
@@ -52,11 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     from embodied_iqa.pages.reports.stored import write_report
 
     if not (arguments.vlm or arguments.vla):
-        raise UsageError("nothing to evaluate", expected="--vlm A,B or --vla A,B")
-    if arguments.judge and not arguments.vlm:
-        raise UsageError("--judge reads answers of VLMs", expected="--vlm A,B")
+        raise UsageError("nothing to evaluate", expected="--vlm SUBJECTS or --vla SUBJECTS")
+    if arguments.answer_judge and not arguments.vlm:
+        raise UsageError("--answer-judge reads answers of VLMs", expected="--vlm SUBJECTS")
     if (arguments.circular or arguments.grey) and not arguments.vlm:
-        raise UsageError("--circular and --grey are of questions to VLMs", expected="--vlm A,B")
+        raise UsageError("--circular and --grey are of questions to VLMs", expected="--vlm SUBJECTS")
     results: Path = arguments.out or arguments.bench / "results"
     stored.check_evaluation(results, arguments.bench)
     found: dict[str, object] = {}
@@ -95,7 +99,7 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
 
     words = [*arguments.distortion, *(arguments.distortions.split(",") if arguments.distortions else ())]
     record = read_record(arguments.bench)
-    judge = _judge(arguments.judge)
+    judge = _judge(arguments.answer_judge)
     node = resolve(tuple(arguments.config), overrides_of(arguments.set)).vlm_node
     plan = VlmRun(
         arguments.bench,

@@ -21,12 +21,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     vlas = f"VLAs by commas, or {EMBEDDED} (default)"
-    add("--subjects", "--vla", dest="subjects", default=EMBEDDED, metavar="NAMES", help=vlas)
+    add("--subjects", "--vla", dest="subjects", default=EMBEDDED, metavar="SUBJECTS", help=vlas)
     worlds = (
         f"{CELL} (default), libero_spatial, libero_object, ... (docs/libero.md), or your own (docs/extend.md)"
     )
     add("--world", default=CELL, metavar="NAME", help=worlds)
-    add("--tasks", type=int, metavar="N", help="the first N of the world's tasks (default all)")
+    add("--first-tasks", type=int, metavar="N", help="the first N of the world's tasks (default all)")
     add("--task", action="append", default=[], metavar="TEXT", help="a task in words; may be repeated")
     add("--bench", type=Path, metavar="BENCH", help="the tasks of a static benchmark, each in its scene")
     seed = "scene of the first task (default 7); of LIBERO, the first initial state (default 0)"
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _add_running(parser: argparse.ArgumentParser) -> None:
     """Add where results go and what else runs."""
     add = parser.add_argument
-    add("--vlm", default="", metavar="NAME", help="also query this VLM: cognition beside execution")
+    add("--vlm", default="", metavar="SUBJECT", help="also query this VLM: cognition beside execution")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one of the same plan")
     extend = "extend the plan in --out by these subjects, tasks, distortions and gates, all combined"
     add("--add", action="store_true", help=extend)

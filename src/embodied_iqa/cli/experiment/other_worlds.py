@@ -87,7 +87,7 @@ def ask_world(
     """
     with closing(open_world(options.world)) as world:
         first = arguments.scene_seed or 0
-        tasks = parse_world_tasks(world, arguments.tasks, arguments.task, first, arguments.scenes)
+        tasks = parse_world_tasks(world, arguments.first_tasks, arguments.task, first, arguments.scenes)
         for subject in subjects:
             close_subject(options.make_vla(world, subject))
         return AskedWorld(world.version, world.views, tasks)

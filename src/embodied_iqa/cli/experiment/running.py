@@ -201,11 +201,11 @@ def _tasks(
         raise UsageError(f"no task for robot {robot}", expected="--task TEXT, any sentence")
     if arguments.bench is None:
         seed = _SCENE_SEED if arguments.scene_seed is None else arguments.scene_seed
-        wanted = arguments.tasks, arguments.task, seed, arguments.scenes
+        wanted = arguments.first_tasks, arguments.task, seed, arguments.scenes
         if not arguments.ros:  # always the simulated cell
             return parse_tasks(*wanted)
         return parse_tasks(*wanted, partial(check_task, graph=graph, policies=subjects))
-    if arguments.tasks is not None or arguments.task:
+    if arguments.first_tasks is not None or arguments.task:
         raise UsageError("both a benchmark and tasks", expected="--bench or --task, not both")
     folder = trajectories.TrajectoryFolder(arguments.bench)
     tasks = tuple(

@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sources = "a database with scores of the policy, recordings of clean images, or a LeRobot data set"
     add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
     add("--view", required=True, metavar="VIEW", help="name of a camera")
-    add("--vla", required=True, metavar="NAME", help="VLA whose loss is predicted")
+    add("--vla", required=True, metavar="SUBJECT", help="VLA whose loss is predicted")
     out = "YAML file to write; networks are put beside it"
     add("--out", type=Path, required=True, metavar="FILE", help=out)
     add("--keep", action="store_true", help="keep the other cameras and fits in FILE")

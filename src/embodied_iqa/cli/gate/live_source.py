@@ -28,9 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--sim", action="store_true", help="render frames of the simulated cameras")
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras")
-    add("--scenes", type=at_least(1), default=40, help="scenes to render with --sim (default 40)")
+    add("--scenes", type=at_least(1), default=40, metavar="N", help="scenes of --sim (default 40)")
     seed = at_least(0)
-    add("--seed", type=seed, default=0, help="seed of the scenes (default 0)")
+    add("--seed", type=seed, default=0, metavar="N", help="seed of the scenes (default 0)")
     add("--size", action="append", metavar="WxH", help="image size with --sim; repeat for several")
     add_plan_options(parser, Margins, "soft", "hard", soft="SPREADS", hard="SPREADS")
     add(

@@ -47,7 +47,7 @@ def _configure_hold(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_plan_options(parser, HoldOptions, "kind as on_hold")
     state = "state to repeat, as wide as an action; repeat to join several; with --on-hold repeat"
-    add("--state", action="append", default=[], metavar="KEY", help=state)
+    add("--state-key", action="append", default=[], metavar="KEY", help=state)
     absolute = "column, from 0, with an absolute value, such as a gripper, and its state; with --on-hold zero"
     add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
     add_plan_options(parser, HoldOptions, "last_s", last_s="S")

@@ -142,7 +142,7 @@ def _place(arguments: argparse.Namespace) -> PolicyPlace | OpenVlaPlace:
 
 def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
     absolute = tuple(_absolute(text) for text in arguments.absolute)
-    hold = read_plan(HoldOptions, arguments, state=tuple(arguments.state), absolute=absolute)
+    hold = read_plan(HoldOptions, arguments, state=tuple(arguments.state_key), absolute=absolute)
     cameras = tuple(ProxyCamera.parse(text) for text in arguments.view)
     views = list(dict.fromkeys(str(camera.view) for camera in file.cameras))
     for camera in cameras:

@@ -10,7 +10,7 @@ import numpy as np
 
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import console, print_json, table_of
-from embodied_iqa.cli.plan_options import add_every
+from embodied_iqa.cli.plan_options import add_stride
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.suites.cell_manipulation.making import read_episodes
 from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS, ListError, list_errors
@@ -28,13 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     by = "classical (default), or panel:NAME and other vision models"
     add("--detector", default=CLASSICAL, metavar="MODEL", help=by)
     add("--distortion", metavar="ID:LEVEL", help="of the images, such as 12:3 (default clean)")
-    add_every(parser)
+    add_stride(parser)
     add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the error; return the exit code."""
-    episodes = read_episodes(arguments.episodes)[:: arguments.every]
+    episodes = read_episodes(arguments.episodes)[:: arguments.stride]
     options = PromptOptions(coordinates=Coordinates.DETECTOR, detector=arguments.detector)
     spec = parse_distortion(arguments.distortion) if arguments.distortion else None
     errors = list(track(list_errors(episodes, options, spec), arguments.detector, len(episodes)))

@@ -11,7 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
-from embodied_iqa.cli.plan_options import add_every, add_plan_options, add_workers, read_plan
+from embodied_iqa.cli.plan_options import add_plan_options, add_stride, add_workers, read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
@@ -36,8 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_options(parser, Promise, "risk", "confidence", risk="R", confidence="P")
     parser.set_defaults(risk=0.05)
     number = f"distortions of each image, at one random level each (default {_DISTORTIONS})"
-    add("--distortions", type=int, default=_DISTORTIONS, metavar="N", help=number)
-    add_every(parser)
+    add("--distortions-each", type=int, default=_DISTORTIONS, metavar="N", help=number)
+    add_stride(parser)
     add_plan_options(parser, FitPlan, "seed")
     add_workers(parser, "processes that look at images")
     add("--json", action="store_true", help="print the result as JSON")
@@ -51,12 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     plan = _plan(arguments)
     require_writable(arguments.out)
-    episodes = read_episodes(arguments.episodes)[:: arguments.every]
+    episodes = read_episodes(arguments.episodes)[:: arguments.stride]
     split_scenes([one.name for one in episodes], plan.promise, plan.seed)  # refuse too few before the work
     load_detector(arguments.detector)
     folder: Path = arguments.out.with_suffix("") / "pictures"
     stored = images.store_images(episodes, folder)
-    options = images.LabelOptions(arguments.detector, arguments.distortions, plan.seed, plan.workers)
+    options = images.LabelOptions(arguments.detector, arguments.distortions_each, plan.seed, plan.workers)
     source = images.PlannerSource(folder, stored, options)
     known = GateFile(arguments.out, ())
     fitted = fit_source(source, plan, known)
@@ -76,8 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace) -> FitPlan:
     most = len(catalogue())
-    if not 1 <= arguments.distortions <= most:
-        raise UsageError("wrong --distortions", expected=f"1 to {most}", got=arguments.distortions)
+    if not 1 <= arguments.distortions_each <= most:
+        raise UsageError("wrong --distortions-each", expected=f"1 to {most}", got=arguments.distortions_each)
     require_torch()
     return read_plan(
         FitPlan,

@@ -8,7 +8,7 @@ from pathlib import Path
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import print_json
-from embodied_iqa.cli.plan_options import add_every
+from embodied_iqa.cli.plan_options import add_stride
 from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
 from embodied_iqa.suites.cell_manipulation.planning.transcript import replay
@@ -18,13 +18,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("run", type=Path, metavar="RUN", help="folder of `embodied-iqa evaluate manipulation`")
-    add_every(parser)
+    add_stride(parser)
     add("--json", action="store_true", help="print the differences as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay; return 1 if an episode ends otherwise."""
-    transcripts = list(read_transcripts(arguments.run))[:: arguments.every]
+    transcripts = list(read_transcripts(arguments.run))[:: arguments.stride]
     if not transcripts:
         expected = "a folder of `embodied-iqa evaluate manipulation`"
         raise InputError(f"no run in {arguments.run}", expected=expected)

@@ -32,9 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     undistorted = "the undistorted image, or a source of the same names, such as the input of `distort`"
     add("--reference", type=Path, metavar="PATH", help=undistorted)
     topic = "image topic of a recording, or camera of a data set; repeatable"
-    add("--topic", action="append", default=[], metavar="TOPIC", help=topic)
+    add("--only-topic", action="append", default=[], metavar="TOPIC", help=topic)
     camera = "name of the camera of the images, for metrics of policies and trained ones"
-    add("--view", metavar="NAME", help=camera)
+    add("--view", metavar="VIEW", help=camera)
     train = actions.add_parser("train", help="train a metric on the scores of a database")
     _configure_train(train)
     tune = actions.add_parser("fine-tune", help="train a metric of pyiqa on an export of a database")
@@ -54,7 +54,7 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
     )
     add("--target", default="decision", metavar="NAME", help=f"{target} (default decision)")
     add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default 0)")
-    add("--seed", type=at_least(0), default=0, help="of everything random (default 0)")
+    add("--seed", type=at_least(0), default=0, metavar="N", help="of everything random (default 0)")
     add_workers(parser)
     views = "also count scores for views that the subject is not made for"
     add("--all-views", action="store_true", help=views)

@@ -44,7 +44,7 @@ class Scored:
 def score(arguments: argparse.Namespace) -> int:
     """Measure every image by every metric and print the values; return 1 if none could be measured."""
     frames, names = open_frames(arguments.images), metric_names(arguments.names)
-    topics = topics_of(frames, arguments.topic)
+    topics = topics_of(frames, arguments.only_topic)
     context = MetricContext(view=parse_view(arguments.view) if arguments.view else None)
     metrics: list[Metric] = []
     found = []

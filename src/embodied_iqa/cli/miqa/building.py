@@ -31,9 +31,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
     models = "by commas: panel (default), names as in docs/vision-models.md, python:MODULE:NAME"
     add("--models", default="panel", metavar="NAMES", help=models)
-    tasks = words_of("--task", VisionTask, may_be_empty=False)
-    add("--task", type=tasks, default=",".join(VisionTask), metavar="TASKS", help="some of %(default)s")
-    add_plan_options(parser, MiqaPlan, "seed", "share", seed="S", share="P")
+    tasks = words_of("--vision-task", VisionTask, may_be_empty=False)
+    add(
+        "--vision-task", type=tasks, default=",".join(VisionTask), metavar="NAMES", help="some of %(default)s"
+    )
+    add_plan_options(parser, MiqaPlan, "seed", "share", seed="N", share="P")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--coco", type=Path, metavar="FILE", help="instances of your images as COCO JSON")
     source.add_argument("--database", type=Path, metavar="DB", help="annotated database of simulated scenes")
@@ -76,7 +78,7 @@ def _plan(arguments: argparse.Namespace) -> MiqaPlan:
     models = tuple(dict.fromkeys(word.strip() for word in arguments.models.split(",") if word.strip()))
     source = _source(arguments)
     wanted = len(source.names) if arguments.references is None else arguments.references
-    given = {"references": wanted, "models": models, "tasks": tuple(dict.fromkeys(arguments.task))}
+    given = {"references": wanted, "models": models, "tasks": tuple(dict.fromkeys(arguments.vision_task))}
     return read_plan(MiqaPlan, arguments, source=source, **given)
 
 

@@ -15,9 +15,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("folder", type=Path, metavar="FOLDER", help="such as miqa_cls, with src_images, images and labels")
-    add("--task", required=True, choices=[str(task) for task in VisionTask], help="of the labels")
+    tasks = [str(task) for task in VisionTask]
+    add("--vision-task", required=True, choices=tasks, metavar="NAME", help="of the labels: cls, det or ins")
     add("--out", type=Path, required=True, metavar="MDB", help="new folder, or a database without this task")
-    add("--seed", type=int, default=0, metavar="S", help="of the split, if the folder has none (default 0)")
+    add("--seed", type=int, default=0, metavar="N", help="of the split, if the folder has none (default 0)")
     add("--json", action="store_true", help="print the summary as JSON")
 
 
@@ -25,7 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, report and write; return the exit code."""
     if not arguments.folder.is_dir():
         raise UsageError(f"{arguments.folder} is not a folder", expected="such as miqa_cls")
-    summary = import_labels(arguments.folder, VisionTask(arguments.task), arguments.out, arguments.seed)
+    summary = import_labels(
+        arguments.folder, VisionTask(arguments.vision_task), arguments.out, arguments.seed
+    )
     if arguments.json:
         print_json(summary)
     else:

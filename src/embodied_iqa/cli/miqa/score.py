@@ -18,16 +18,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("images", nargs="+", type=Path, metavar="IMAGE", help="images, or folders of images")
-    add("--model", type=Path, required=True, metavar="DIR", help="folder of `embodied-iqa miqa train`")
+    add("--trained", type=Path, required=True, metavar="DIR", help="folder of `embodied-iqa miqa train`")
     add("--json", action="store_true", help="print the values as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure images, and those of folders, with a trained metric; return 1 if none could be measured."""
-    metric = metric_by_name(f"{KIND}:{arguments.model}")
+    metric = metric_by_name(f"{KIND}:{arguments.trained}")
     if metric.info.needs is Needs.REFERENCE:
         raise UsageError(
-            f"{arguments.model} compares with a reference",
+            f"{arguments.trained} compares with a reference",
             expected="`embodied-iqa metrics score` with --reference",
         )
     scored = []

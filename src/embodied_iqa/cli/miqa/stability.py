@@ -19,8 +19,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("database", type=Path, metavar="MDB", help="folder of `embodied-iqa miqa build`")
-    tasks = words_of("--task", VisionTask)
-    add("--task", type=tasks, default="", metavar="TASKS", help="by commas (default: all that were built)")
+    tasks = words_of("--vision-task", VisionTask)
+    add(
+        "--vision-task",
+        type=tasks,
+        default="",
+        metavar="NAMES",
+        help="by commas (default: all that were built)",
+    )
     add(
         "--trials",
         type=at_least(1),
@@ -28,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="random splits (default %(default)s)",
     )
-    add("--seed", type=int, default=0, metavar="S", help="of the splits (default 0)")
+    add("--seed", type=int, default=0, metavar="N", help="of the splits (default 0)")
     add("--json", action="store_true", help="print as JSON")
 
 
@@ -36,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare and print; return the exit code."""
     database = MiqaDatabase(arguments.database)
     built = tuple(task for task in database.tasks if database.manifest(task).models)
-    tasks = tuple(dict.fromkeys(arguments.task)) or built or database.tasks
+    tasks = tuple(dict.fromkeys(arguments.vision_task)) or built or database.tasks
     found = [
         stability_of(task, database.values(task), trials=arguments.trials, seed=arguments.seed)
         for task in tasks

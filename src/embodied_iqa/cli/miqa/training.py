@@ -35,8 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("database", type=Path, metavar="MDB", help="database of `miqa build`; nothing is written to it")
     models = "ra-miqa, ra-miqa-small (default), its ablation or a baseline; see docs/miqa.md"
-    add("--model", default="ra-miqa-small", metavar="NAME", help=models)
-    add("--task", default="cls", metavar="TASK", help="of the labels: cls (default), det or ins")
+    add("--recipe", default="ra-miqa-small", metavar="NAME", help=models)
+    add("--vision-task", default="cls", metavar="NAME", help="of the labels: cls (default), det or ins")
     label = "composite (default), consistency or accuracy"
     add("--label", default="composite", metavar="NAME", help=label)
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a training to continue")
@@ -48,14 +48,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=at_least(1), metavar="N", help="at most (default: as in the recipe)")
     images = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
     add("--images-each", type=at_least(0), metavar="N", help=images)
-    add("--seed", type=at_least(0), default=0, help="of everything random (default 0)")
+    add("--seed", type=at_least(0), default=0, metavar="N", help="of everything random (default 0)")
     add_workers(parser)
     add("--json", action="store_true", help="print the card as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
-    recipe = recipe_by_name(arguments.model)
+    recipe = recipe_by_name(arguments.recipe)
     if arguments.region_layer is not None:
         recipe = with_region_layer(recipe, arguments.region_layer)
     if arguments.epochs is not None:
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
 
     starting = StartingWeights(arguments.weights, arguments.region_weights)
-    target = f"{TARGET}{arguments.task}:{arguments.label}"
+    target = f"{TARGET}{arguments.vision_task}:{arguments.label}"
     card = train_on_labels(recipe, target, arguments, starting)
     print_card(card, arguments.out, as_json=arguments.json)
     if not arguments.json:

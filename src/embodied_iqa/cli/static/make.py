@@ -19,12 +19,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="BENCH", help="new folder, or one that was cut short")
-    add("--vla", action="store_true", help="expert trajectories for VLAs instead of items")
-    number = f"number of items (default {_ITEMS}), with --vla of trajectories (default {_TRAJECTORIES})"
+    add("--trajectories", action="store_true", help="expert trajectories for VLAs instead of items")
+    number = (
+        f"number of items (default {_ITEMS}), with --trajectories of trajectories (default {_TRAJECTORIES})"
+    )
     add("--items", type=int, metavar="N", help=number)
-    steps = "with --vla: also draw every step from every camera"
+    steps = "with --trajectories: also draw every step from every camera"
     add("--step-images", action="store_true", help=steps)
-    add("--seed", type=int, default=0, metavar="S", help="of everything random (default 0)")
+    add("--seed", type=int, default=0, metavar="N", help="of everything random (default 0)")
     add("--size", default="480x360", metavar="WxH", help="of the images (default 480x360)")
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated images")
@@ -40,11 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
     width, times, height = arguments.size.partition("x")
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
-    if arguments.vla:
+    if arguments.trajectories:
         count = _TRAJECTORIES if arguments.items is None else arguments.items
         return _make_trajectories(arguments, count, int(width), int(height))
     if arguments.step_images:
-        raise UsageError("--step-images needs --vla")
+        raise UsageError("--step-images needs --trajectories")
     items = _ITEMS if arguments.items is None else arguments.items
     camera = CameraModel(arguments.camera_model)
     plan = MakePlan(items, arguments.seed, int(width), int(height), camera, engine_of(arguments))

@@ -42,8 +42,8 @@ def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", metavar="SUBJECT", help="name or reference of the subject")
     add("--role", choices=["vlm", "vla"], help="role, if the reference leaves it open")
-    add("--scenes", type=int, default=300, help="number of seeded scenes (default 300)")
-    add("--seed", type=int, default=0, help="seed of the scenes (default 0)")
+    add("--scenes", type=int, default=300, metavar="N", help="number of seeded scenes (default 300)")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the scenes (default 0)")
     add_node_options(parser)
     add_consent(parser)
     add(

@@ -124,7 +124,7 @@ def _of_driver(frames: Frames, driver: str, view: View | None) -> str:
     if len(found) != 1:
         raise InputError(
             f"{frames.path} has {len(found) or 'no'} image topic{'s' * (len(found) > 1)} of {driver}",
-            expected="--topic with the name of one",
+            expected=f"{'--only-topic' if view is None else _OPTION} with the name of one",
             available=found or frames.topics,
         )
     return found[0]

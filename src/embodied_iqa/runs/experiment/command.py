@@ -23,7 +23,7 @@ def command_of(plan: ExperimentPlan, parameters: Mapping[str, Any]) -> str:
     tasks = list(dict.fromkeys(task.task for task in plan.tasks))
     world, other, _ = str(parameters.get("world", "")).partition(":")
     usual = tuple(tasks) == TASKS[: len(tasks)]
-    which = ["--tasks", str(len(tasks))] if usual else [w for task in tasks for w in ("--task", task)]
+    which = ["--first-tasks", str(len(tasks))] if usual else [w for task in tasks for w in ("--task", task)]
     words = ["embodied-iqa", "experiment", "--subjects", ",".join(map(str, plan.subjects)), *which]
     words += ["--scenes", str(len(plan.tasks) // len(tasks)), "--scene-seed", str(plan.tasks[0].scene_seed)]
     ids, levels, schedules = (

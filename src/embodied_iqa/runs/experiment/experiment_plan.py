@@ -169,7 +169,7 @@ def parse_tasks(
         UsageError: Too many tasks, both a count and texts, or an invalid instruction.
     """
     if count is not None and texts:
-        raise UsageError("both a number of tasks and tasks", expected="--tasks or --task, not both")
+        raise UsageError("both a number of tasks and tasks", expected="--first-tasks or --task, not both")
     if count is not None and not 1 <= count <= len(TASKS):
         raise UsageError(f"there are {len(TASKS)} tasks", expected=f"1 to {len(TASKS)}, or --task", got=count)
     if scene_seed < 0:

@@ -135,7 +135,7 @@ def parse_world_tasks(
         UsageError: No such task or initial state, or both a count and names.
     """
     if count is not None and names:
-        raise UsageError("both a number of tasks and tasks", expected="--tasks or --task, not both")
+        raise UsageError("both a number of tasks and tasks", expected="--first-tasks or --task, not both")
     if count is not None and not 1 <= count <= len(world.tasks):
         most = len(world.tasks)
         raise UsageError(f"{world.name} has {most} tasks", expected=f"1 to {most}, or --task", got=count)

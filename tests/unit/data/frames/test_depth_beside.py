@@ -175,7 +175,7 @@ def test_distort_writes_it_as_it_is_and_info_names_it(
 ) -> None:
     bag, folder = write_bag(tmp_path / "bag.mcap"), tmp_path / "depth"
     words = ["distort", str(bag), "--distortion", "10:1", "--out", str(tmp_path / "out")]
-    assert main([*words, "--depth", str(folder)]) == 0
+    assert main([*words, "--depth-out", str(folder)]) == 0
     said = capsys.readouterr().err
     assert "depth of 5 images" in said
     assert "1 image without depth" in said
@@ -184,7 +184,7 @@ def test_distort_writes_it_as_it_is_and_info_names_it(
     assert set(names) < {one.name for one in open_frames(bag).images()}  # type: ignore[union-attr]
     read = np.asarray(cv2.imread(str(folder / f"{names[2]}.png"), cv2.IMREAD_UNCHANGED))
     assert np.array_equal(read, depth_mm(2, read.shape))
-    assert main([*words, "--depth", str(tmp_path / "out")]) == 2
+    assert main([*words, "--depth-out", str(tmp_path / "out")]) == 2
     capsys.readouterr()
     assert main(["recording", "info", str(bag), "--json"]) == 0
     (depth, _) = json.loads(capsys.readouterr().out)["topics"]

@@ -304,7 +304,7 @@ def test_a_recording_is_measured_against_another_by_topic_and_stamp(
 ) -> None:
     path = write_recording(tmp_path / "trial.mcap")
     words = ["metrics", "score", "psnr", str(path), "--reference", str(path), "--json"]
-    assert main([*words, "--topic", "/camera/top/image_raw"]) == 0
+    assert main([*words, "--only-topic", "/camera/top/image_raw"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert [row["value"] for row in tree["pictures"]] == ["inf"] * 3
     assert main([*words[:-1]]) == 0
@@ -339,6 +339,15 @@ def test_a_video_needs_the_name_of_its_camera_and_has_no_topics(
     path = write_video(tmp_path / "clip.mp4")
     with pytest.raises(UsageError, match="--view"):
         CameraFrames(path, [], {})
-    words = ["distort", str(path), "--distortion", "10:3", "--topic", "/eye", "--out", str(tmp_path / "out")]
+    words = [
+        "distort",
+        str(path),
+        "--distortion",
+        "10:3",
+        "--only-topic",
+        "/eye",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert main(words) == 2
     assert "no topics" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def test_distort_writes_an_image_for_each_camera_and_step(tmp_path: Path) -> Non
     assert main([*wanted, str(tmp_path / "out")]) == 0
     assert len(list((tmp_path / "out/10_3" / TOP).rglob("*.png"))) == STEPS
     assert len(list((tmp_path / "out/10_3" / WRIST).rglob("*.png"))) == STEPS
-    assert main([*wanted, str(tmp_path / "one"), "--topic", TOP]) == 0
+    assert main([*wanted, str(tmp_path / "one"), "--only-topic", TOP]) == 0
     names = sorted(path.relative_to(tmp_path / "one/10_3") for path in (tmp_path / "one").rglob("*.png"))
     assert len(names) == STEPS
     assert str(names[-1]) == f"{TOP}/episode_000002/frame_000007.png"
@@ -52,7 +52,18 @@ def test_a_damaged_image_fails_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert len(list((tmp_path / "out").rglob("*.png"))) == STEPS - 1
     assert "frame-000002.png' is a truncated PNG file" in capsys.readouterr().err
     assert (
-        main(["distort", str(folder), "--distortion", "10:3", "--topic", "top", "--out", str(tmp_path / "x")])
+        main(
+            [
+                "distort",
+                str(folder),
+                "--distortion",
+                "10:3",
+                "--only-topic",
+                "top",
+                "--out",
+                str(tmp_path / "x"),
+            ]
+        )
         == 1
     )
     assert f"no such camera; got 'top'; available: {TOP}" in capsys.readouterr().err

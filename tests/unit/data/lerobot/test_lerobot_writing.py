@@ -148,7 +148,7 @@ def test_the_command_makes_the_pixels_of_distort(tmp_path: Path, capsys: pytest.
     words = ["distort", str(source), "--distortion", "12:3", "--seed", "4", "--out"]
     assert main([*words, str(tmp_path / "files"), "--workers", "1"]) == 0
     out = tmp_path / "copy"
-    assert main([*words, str(out), "--format", "lerobot", "--topic", TOP]) == 0
+    assert main([*words, str(out), "--format", "lerobot", "--only-topic", TOP]) == 0
     assert "3 episodes, 22 steps" in capsys.readouterr().out
     clean = {one.name: one.rgb for one in images_of(source)}
     for one in images_of(out):
@@ -163,7 +163,7 @@ def test_the_command_makes_the_pixels_of_distort(tmp_path: Path, capsys: pytest.
         (("--distortion", "12:3", "--distortion", "19:5"), "a data set has one distortion"),
         (("--distortion", "12"), "a data set has one distortion"),
         (("--distortion", "12:3", "--workers", "2"), "--workers"),
-        (("--distortion", "12:3", "--topic", "nose"), "no such camera"),
+        (("--distortion", "12:3", "--only-topic", "nose"), "no such camera"),
     ],
 )
 def test_wrong_words_write_nothing(

@@ -249,7 +249,7 @@ def test_depth_does_not_stop_colour(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["distort", str(path), "--distortion", "10:3", "--out", str(tmp_path / "out")]) == 1
     assert len(list((tmp_path / "out").rglob("*.png"))) == 3
     assert f"topic {DEPTH_TOPIC} holds depth" in capsys.readouterr().err
-    chosen = ["distort", str(path), "--distortion", "10:3", "--out", str(tmp_path / "chosen"), "--topic"]
+    chosen = ["distort", str(path), "--distortion", "10:3", "--out", str(tmp_path / "chosen"), "--only-topic"]
     assert main([*chosen, IMAGE_TOPIC]) == 0
     assert len(list((tmp_path / "chosen").rglob("*.png"))) == 3
     assert main([*chosen, "/camera/side/image_raw"]) == 1

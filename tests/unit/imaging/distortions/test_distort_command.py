@@ -405,11 +405,22 @@ def test_training_and_calibration_write_their_files(folder: Path, tmp_path: Path
     large = tmp_path / "large"
     large.mkdir()
     cv2.imwrite(str(large / "x.png"), np.random.default_rng(0).integers(0, 256, (90, 90, 3), dtype=np.uint8))
-    command = ["distort", "train-denoiser", "--steps", "3", "--images", str(large), "--out", str(weights)]
+    command = [
+        "distort",
+        "train-denoiser",
+        "--training-steps",
+        "3",
+        "--images",
+        str(large),
+        "--out",
+        str(weights),
+    ]
     assert main(command) == 0
     assert weights.stat().st_size < 1_000_000
     out = tmp_path / "calibrated.json"
-    assert main(["distort", "calibrate", "--steps", "5", "--images", str(large), "--out", str(out)]) == 0
+    assert (
+        main(["distort", "calibrate", "--curve-points", "5", "--images", str(large), "--out", str(out)]) == 0
+    )
     assert len(json.loads(out.read_text())["levels"]) == 12
 
 

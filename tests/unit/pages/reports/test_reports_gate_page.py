@@ -60,7 +60,7 @@ def test_the_page_states_misses_and_every_measure_of_every_gate(tmp_path: Path) 
     assert "| learned | 0.200 (" in text, "risk beside availability"
     for measure in Measure:
         assert re.search(rf"\| 04[^|]* \| {re.escape(TITLES[measure])} \| oracle \|", text), measure
-    assert "embodied-iqa experiment --subjects panel-vla-query --tasks 2" in text
+    assert "embodied-iqa experiment --subjects panel-vla-query --first-tasks 2" in text
 
 
 def test_the_page_compares_policies_under_each_gate(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_report_page_and_terminal_have_the_detectors(
 def test_the_command_repeats_the_plan_and_the_parameters() -> None:
     words = shlex.split(command_of(PLAN, {"gate_node.views": ["top"], "gate_node.judge.lease.ttl_s": 0.12}))
     _, arguments = parse(words[1:])
-    assert (arguments.tasks, arguments.scenes, arguments.scene_seed, arguments.gate) == (2, 5, 7, GATES)
+    assert (arguments.first_tasks, arguments.scenes, arguments.scene_seed, arguments.gate) == (2, 5, 7, GATES)
     assert parse_distortions(arguments.distortions, (5,), 0, schedules_of(arguments)) == PLAN.distortions
     assert arguments.set == ["gate_node.views=[top]"]
     assert (arguments.ros, arguments.vlm) == (False, "")

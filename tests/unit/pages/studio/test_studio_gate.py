@@ -57,7 +57,7 @@ def test_without_a_gate_there_is_no_page(tmp_path: Path) -> None:
 
 def test_the_token_of_no_gate_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["studio", "--gate-token-env", "TOKEN"]) == 2
-    assert "--gate-token-env needs --gate" in capsys.readouterr().err
+    assert "--gate-token-env needs --live-gate" in capsys.readouterr().err
 
 
 def test_a_gate_that_does_not_answer_is_reported(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_text_that_is_no_unicode_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_password_is_not_repeated() -> None:
-    with pytest.raises(UsageError, match="wrong --gate") as caught:
+    with pytest.raises(UsageError, match="wrong --live-gate") as caught:
         GatePlace.of("http://me:secret@gpu:1")
     assert "secret" not in str(caught.value)
 
@@ -90,7 +90,7 @@ def test_a_password_is_not_repeated() -> None:
     "text", ["gpu:8000", "https://gpu:8000", "http://gpu", "http://a@gpu:1", "http://gpu:1/x"]
 )
 def test_a_wrong_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="wrong --gate"):
+    with pytest.raises(UsageError, match="wrong --live-gate"):
         GatePlace.of(text)
 
 

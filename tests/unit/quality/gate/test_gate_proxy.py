@@ -317,7 +317,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
         (("--deadline", "0"), "wrong --deadline"),
         (("--recover", "0"), "--recover is wrong"),
         (("--judge", "other"), "unknown judge"),
-        (("--on-hold", "repeat"), "--state KEY"),
+        (("--on-hold", "repeat"), "--state-key KEY"),
         (("--on-hold", "zero", "--absolute", "x"), "wrong --absolute"),
     ],
 )

@@ -216,4 +216,4 @@ def test_the_error_of_a_detector_is_printed_by_kind(
     assert (shown["pictures"], shown["false"], total["kind"], total["near"]) == (1, 0, "all", 1.0)
     assert main([*command, "--distortion", "7:5"]) == 0
     assert "1 images; " in capsys.readouterr().out
-    assert main([*command, "--every", "0"]) == 2
+    assert main([*command, "--stride", "0"]) == 2

@@ -144,8 +144,8 @@ def test_a_gate_of_another_camera_is_refused_in_one_line(tmp_path: Path, judge: 
 def test_wrong_options_of_a_fit_are_refused(tmp_path: Path, episodes: list[Episode]) -> None:
     write_episodes(tmp_path / "ep", episodes)
     command = ["manipulate", "fit", str(tmp_path / "ep"), "--out", str(tmp_path / "gate.yaml")]
-    assert main([*command, "--distortions", "31"]) == 2
-    assert main([*command, "--every", "0"]) == 2
+    assert main([*command, "--distortions-each", "31"]) == 2
+    assert main([*command, "--stride", "0"]) == 2
     assert main(command) == 1
     assert not (tmp_path / "gate").exists()
 
@@ -191,7 +191,7 @@ def test_a_fitted_gate_holds_what_the_detector_cannot_use(
     out = tmp_path / "gate.yaml"
     command = ["manipulate", "fit", str(tmp_path / "ep"), "--out", str(out), "--risk", "0.2"]
     capsys.readouterr()
-    assert main([*command, "--distortions", "2", "--json"]) == 0
+    assert main([*command, "--distortions-each", "2", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["view"], shown["width_px"], shown["policy"]) == (
         "top",

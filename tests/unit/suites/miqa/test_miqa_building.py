@@ -281,7 +281,7 @@ def test_the_command_shows_the_stability_of_what_was_built_beside_the_published_
     imported.write_text(json.dumps({**manifest, "task": "ins", "pictures": "imported", "models": []}))
     assert main(words) == 0, "labels without models beside it"
     capsys.readouterr()
-    assert main([*words, "--task", "ins"]) == 1
+    assert main([*words, "--vision-task", "ins"]) == 1
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "no values of single models; expected labels of `miqa build`" in line
 

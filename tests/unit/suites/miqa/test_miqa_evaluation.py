@@ -187,8 +187,8 @@ def test_the_command_prints_intervals_and_refuses_unknown_tasks(
     assert main([*words, "--metrics", "gmsd", "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert {row["metric"] for row in tree["metrics"]} == {"psnr", "gmsd"}
-    assert main([*words, "--task", "depth"]) == 2
-    assert "--task is wrong" in capsys.readouterr().err
+    assert main([*words, "--vision-task", "depth"]) == 2
+    assert "--vision-task is wrong" in capsys.readouterr().err
     assert main([*words, "--metrics", ""]) == 0
     assert "report:" in capsys.readouterr().out
 

@@ -122,7 +122,7 @@ def test_the_command_counts_what_is_missing_and_refuses_a_second_import(
     folder = published(tmp_path, DET)
     gone = all_names("n01_a")[0].path
     (folder / "images" / gone).unlink()
-    words = ["miqa", "import", str(folder), "--task", "det", "--out", str(tmp_path / "out")]
+    words = ["miqa", "import", str(folder), "--vision-task", "det", "--out", str(tmp_path / "out")]
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert "59 labels of det, 5 references" in shown
@@ -131,8 +131,8 @@ def test_the_command_counts_what_is_missing_and_refuses_a_second_import(
     assert "split: drawn with seed 0" in shown
     for change, code, line in (
         ([], 1, "has labels; expected a database without this task"),
-        (["--task", "cls"], 1, "has no labels; expected files *_mmos.csv"),
-        (["--task", "depth"], 2, "argument --task: invalid choice; got 'depth'"),
+        (["--vision-task", "cls"], 1, "has no labels; expected files *_mmos.csv"),
+        (["--vision-task", "depth"], 2, "argument --vision-task: invalid choice; got 'depth'"),
     ):
         assert main([*words, *change]) == code
         (error,) = capsys.readouterr().err.strip().splitlines()

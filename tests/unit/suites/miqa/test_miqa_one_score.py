@@ -72,7 +72,7 @@ def test_every_way_gives_the_same_score(
     score = metric(name).measure(rgb)
     assert np.isfinite(score)
     assert measure(rgb, None, name) == score
-    assert printed(["miqa", "score", str(file), "--model", str(model)], capsys) == score
+    assert printed(["miqa", "score", str(file), "--trained", str(model)], capsys) == score
     assert printed(["metrics", "score", name, str(file)], capsys) == score
     assert judged(model, tmp_path / "gate", rgb) == round(score, 6) + 0.0
 

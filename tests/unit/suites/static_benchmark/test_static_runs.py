@@ -184,7 +184,12 @@ def test_a_judge_reads_unparsed_answers_only_and_its_hits_are_counted_apart(
     bench: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    words = ["--vlm", "python:test_static_runs:make,oracle", "--judge", "python:test_static_runs:make_judge"]
+    words = [
+        "--vlm",
+        "python:test_static_runs:make,oracle",
+        "--answer-judge",
+        "python:test_static_runs:make_judge",
+    ]
     scores = evaluate(bench, *words)
     subject, oracle = scores["subjects"]
     judged, items = subject["judged"], read_items(bench).items
@@ -203,8 +208,8 @@ def test_a_judge_reads_unparsed_answers_only_and_its_hits_are_counted_apart(
     assert len(scores["failed_by_all"]) == COUNT  # the oracle is a dummy
     assert evaluate(bench, *words) == scores
     for wrong in ("oracle", "panel-vlm-fine", "classical-vlm,classical-vlm-2"):
-        assert main(["evaluate", "static", str(bench), "--vlm", "oracle", "--judge", wrong]) == 2
-    assert main(["evaluate", "static", str(bench), "--vla", "still", "--judge", "oracle"]) == 2
+        assert main(["evaluate", "static", str(bench), "--vlm", "oracle", "--answer-judge", wrong]) == 2
+    assert main(["evaluate", "static", str(bench), "--vla", "still", "--answer-judge", "oracle"]) == 2
 
 
 def test_answers_of_a_judge_that_could_not_be_read_again_are_not_written(
@@ -212,7 +217,7 @@ def test_answers_of_a_judge_that_could_not_be_read_again_are_not_written(
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.setattr(judging, "MOST_DATASET_BYTES", 100)
-    words = ["--vlm", "python:test_static_runs:make", "--judge", "python:test_static_runs:make_judge"]
+    words = ["--vlm", "python:test_static_runs:make", "--answer-judge", "python:test_static_runs:make_judge"]
     assert main(["evaluate", "static", str(bench), *words]) == 1
     assert "would be too large to be read again; expected at most 100 bytes" in capsys.readouterr().err
     assert not list((bench / "results" / "judged").glob("*.json"))
@@ -235,7 +240,7 @@ def test_words_of_the_command_are_checked(bench: Path, tmp_path: Path) -> None:
         ["--vlm", "classical-vla"],
         ["--vla", "still", "--circular"],
         ["--vla", "still", "--grey"],
-        ["--vla", "still", "--judge", "classical-vlm"],
+        ["--vla", "still", "--answer-judge", "classical-vlm"],
         ["--vlm", "oracle", "--levels", "0-3", "--distortions", "all"],
     ):
         assert main(["evaluate", "static", str(bench), *words]) == 2

@@ -54,7 +54,7 @@ class GatePlace:
         if not usable or "@" in text or parts.path.strip("/") or parts.query:
             shown = None if "@" in text else text  # it may hold a password
             expected = "http://HOST:PORT of a gate proxy, or the name of a gate node, such as /gate"
-            raise UsageError("wrong --gate", expected=expected, got=shown)
+            raise UsageError("wrong --live-gate", expected=expected, got=shown)
         return cls(Address.of(text)[0], token)
 
     def snapshot(self) -> dict[str, Any]:
@@ -108,5 +108,7 @@ def routes(studio: Studio) -> list[Route]:
 
 def _place(studio: Studio) -> GatePlace | GateWatchingProcess:
     if not isinstance(studio.gate, GatePlace | GateWatchingProcess):
-        raise NotFoundError("no gate is shown here; expected `studio --gate`, with http://HOST:PORT or /gate")
+        raise NotFoundError(
+            "no gate is shown here; expected `studio --live-gate`, with http://HOST:PORT or /gate"
+        )
     return studio.gate

@@ -150,7 +150,7 @@ class TrajectoryFolder:
         if not self.exists():
             raise InputError(
                 f"{self.path.parent} has no expert trajectories",
-                expected="a folder of `embodied-iqa static make --vla`",
+                expected="a folder of `embodied-iqa static make --trajectories`",
             )
         plan = read_versioned(TrajectoryPlan, self.plan_file, "the plan of the trajectories", FORMAT)
         if plan.tasks < 1:
@@ -172,7 +172,7 @@ class TrajectoryFolder:
         if len(files) != plan.tasks:
             raise InputError(
                 f"{self.path} is not complete",
-                expected=f"{plan.tasks} trajectories: run `embodied-iqa static make --vla` again",
+                expected=f"{plan.tasks} trajectories: run `embodied-iqa static make --trajectories` again",
                 got=len(files),
             )
         return tuple(map(read_trajectory, files))

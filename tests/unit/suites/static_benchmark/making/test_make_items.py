@@ -19,7 +19,7 @@ PLAN = MakePlan(3, 5, 96, 72, CameraModel.IDEAL)
 
 
 def test_a_wrong_size_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for half in ([], ["--vla"]):
+    for half in ([], ["--trajectories"]):
         words = ["static", "make", *half, "--items", "1", "--size", "0x9", "--out", str(tmp_path / "bench")]
         assert main(words) == 2
         assert "bad image size" in capsys.readouterr().err

@@ -101,7 +101,17 @@ def test_verbs_alternate_and_a_task_is_that_of_its_scene_seed() -> None:
 def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--vla", "--items", "2", "--seed", "4", "--size", "160x120", "--out", str(tmp_path / "whole")]
+    words = [
+        "--trajectories",
+        "--items",
+        "2",
+        "--seed",
+        "4",
+        "--size",
+        "160x120",
+        "--out",
+        str(tmp_path / "whole"),
+    ]
     assert main(["static", "make", *words, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["trajectories"], printed["verbs"]) == (2, {"pull": 1, "push": 1})
