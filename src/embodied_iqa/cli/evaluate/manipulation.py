@@ -42,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_prompt(parser)
     _add_arms(parser)
     add_engine_options(parser, "jobs in parallel")
+    sampling = "of the planner (default 0); -1: none is sent, and its server samples as it does"
+    add("--temperature", type=float, default=0.0, metavar="T", help=sampling)
     add("--fault-seed", type=int, default=0, metavar="N", help="of planner-faulty (default 0)")
     add("--allow-network", action="store_true", help="consent to send images to a public API")
     add("--json", action="store_true", help="print the summaries as JSON")
@@ -112,7 +114,9 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
         raise UsageError("wrong resolution", expected="64 to 1000 px", got=arguments.resolution)
     options = replace(
         PLANNER_OPTIONS,
-        decoding=replace(PLANNER_OPTIONS.decoding, seed=arguments.fault_seed),
+        decoding=replace(
+            PLANNER_OPTIONS.decoding, seed=arguments.fault_seed, temperature=arguments.temperature
+        ),
         loading=replace(PLANNER_OPTIONS.loading, allow_network=arguments.allow_network),
     )
     gates = _gates(arguments.gate)

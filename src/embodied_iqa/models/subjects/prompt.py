@@ -57,7 +57,7 @@ def decoding_version(revision: str, prompt: str, decoding: DecodingOptions) -> s
     """Return revision and a hash of everything that chooses the words: prompt, length, temperature, seed."""
     choices = asdict(decoding)
     del choices["batch"]
-    if not decoding.temperature:
+    if decoding.temperature <= 0:
         del choices["seed"]
     text = json.dumps({"prompt": PROMPTS[prompt], **choices}, sort_keys=True)
     return f"{revision}-{hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import ranged
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
 from embodied_iqa.models.subjects.reference import SubjectReference
 
@@ -17,6 +19,10 @@ Progress = Callable[[str], None]
 
 def silent(_line: str) -> None:
     """Ignore progress."""
+
+
+OWN_SAMPLING: Final = -1.0
+"""Temperature of servers whose models take none."""
 
 
 class Device(StrEnum):
@@ -84,16 +90,22 @@ class DecodingOptions:
     Attributes:
         words: Approximate number of words in the prompt's request.
         max_new_tokens: Longest answer [tokens].
-        temperature: 0 for greedy decoding; above 0, words are sampled with the seed.
+        temperature: 0 for greedy decoding; above 0, words are sampled with the seed. `OWN_SAMPLING` sends a
+            server none, and it samples as it does.
         seed: Seed of the sampling.
         batch: Most questions that are answered at once.
     """
 
     words: int = ranged(10, 1, 500)
     max_new_tokens: int = ranged(64, 1, 4096)
-    temperature: float = ranged(0.0, 0.0, 2.0)
+    temperature: float = ranged(0.0, OWN_SAMPLING, 2.0)
     seed: int = ranged(0, 0, 2**31 - 1)
     batch: int = ranged(8, 1, 256)
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.temperature <= 2 or self.temperature == OWN_SAMPLING):  # NaN too
+            expected = f"0 to 2, or {OWN_SAMPLING:g}: the server's own sampling"
+            raise UsageError("wrong decoding.temperature", expected=expected, got=self.temperature)
 
 
 @dataclass(frozen=True, slots=True)

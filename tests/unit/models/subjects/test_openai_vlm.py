@@ -163,8 +163,6 @@ def test_options_that_a_model_refuses_are_replaced_from_then_on(server: ChatServ
     complaints = {
         "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. "
         "Use 'max_completion_tokens' instead.",
-        "temperature": "Unsupported value: 'temperature' does not support 0.0 with this model. "
-        "Only the default (1) value is supported.",
     }
 
     def behave(handler: Handler) -> None:
@@ -177,20 +175,40 @@ def test_options_that_a_model_refuses_are_replaced_from_then_on(server: ChatServ
     server.behave = behave
     vlm = reach(server)
     assert [vlm.answer(frame_of(0), TASK) for _ in range(2)] == ["a red cube", "a red cube"]
-    assert len(server.requests) == 4
+    assert len(server.requests) == 3
     sent = server.requests[-1]
     assert sent["max_completion_tokens"] == 20
-    assert not {"max_tokens", "temperature"} & sent.keys()
+    assert "max_tokens" not in sent
 
 
-@pytest.mark.parametrize("key", ["temperature", "seed"])
-def test_sampling_that_was_asked_for_is_not_left_out(server: ChatServer, key: str) -> None:
-    problem = {"error": {"message": f"Unsupported parameter: '{key}' is not supported with this model."}}
-    server.behave = lambda handler: handler.say(400, problem)
-    asked = replace(OPTIONS, decoding=replace(OPTIONS.decoding, temperature=0.7, seed=3))
-    with pytest.raises(WireError, match=rf"does not take {key}; expected decoding\.temperature=0"):
-        reach(server, asked).answer(frame_of(0), TASK)
+def at(temperature: float) -> VlmOptions:
+    return replace(OPTIONS, decoding=replace(OPTIONS.decoding, temperature=temperature, seed=3))
+
+
+@pytest.mark.parametrize(("temperature", "key"), [(0.0, "temperature"), (0.7, "temperature"), (0.7, "seed")])
+def test_sampling_that_the_version_names_is_not_left_out(
+    server: ChatServer, temperature: float, key: str
+) -> None:
+    words = f"Unsupported value: '{key}' does not support this. Only the default (1) value is supported."
+    server.behave = lambda handler: handler.say(400, {"error": {"message": words}})
+    with pytest.raises(WireError, match=rf"does not take {key}; expected decoding\.temperature=-1: the serv"):
+        reach(server, at(temperature)).answer(frame_of(0), TASK)
     assert len(server.requests) == 1
+
+
+def test_a_server_samples_as_it_does_under_a_version_of_its_own(server: ChatServer) -> None:
+    server.behave = lambda handler: handler.say(200, completion("a red cube"))
+    own = reach(server, at(-1.0))
+    assert own.answer(frame_of(0), TASK) == "a red cube"
+    assert not {"temperature", "seed"} & server.requests[-1].keys()
+    others = [reach(server, at(temperature)).info.version for temperature in (0.0, 1.0)]
+    assert len({own.info.version, *others}) == 3
+
+
+@pytest.mark.parametrize("temperature", [-0.5, 2.1, float("nan")])
+def test_another_temperature_is_refused(temperature: float) -> None:
+    with pytest.raises(UsageError, match=r"wrong decoding\.temperature; expected 0 to 2, or -1"):
+        DecodingOptions(temperature=temperature)
 
 
 @pytest.mark.parametrize("status", [400, 422])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vlm_frames import frame_of
 
 from embodied_iqa.base import lazy
-from embodied_iqa.base.errors import InputError, MissingDependencyError
+from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.models.subjects.backends.transformers import loading as transformers_loading
 from embodied_iqa.models.subjects.backends.transformers.vlm import TransformersVlm
 from embodied_iqa.models.subjects.device import FreeMemory
@@ -117,6 +117,12 @@ def test_drawn_words_follow_the_seed_and_not_the_order(folders: dict[str, Path])
     other = load(folders["llava"], replace(PLAIN, decoding=replace(decoding, seed=7)))
     assert other.answer_batch(QUESTIONS) != first
     assert first != load(folders["llava"]).answer_batch(QUESTIONS)
+
+
+def test_a_checkpoint_has_no_sampling_of_a_server(tmp_path: Path) -> None:
+    own = replace(PLAIN, decoding=DecodingOptions(temperature=-1.0))
+    with pytest.raises(UsageError, match=r"no server with a sampling of its own; expected decoding\.temp"):
+        load(tmp_path, own)
 
 
 def test_the_checkpoints_own_sampling_is_left_aside(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.prompt import decoding_version, tidy
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.subject_options import (
+    OWN_SAMPLING,
     DecodingOptions,
     Progress,
     ServerOptions,
@@ -40,8 +41,10 @@ _CHARACTERS_A_TOKEN: Final = 32
 _SHOWN_CHARACTERS: Final = 200
 _NOT_TAKEN: Final = frozenset({400, 422})
 """Statuses with which a server refuses an option of a question."""
-_REPLACED: Final = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
-"""Options that newer models refuse, and what is sent instead; empty for nothing."""
+_REPLACED: Final = {"max_tokens": "max_completion_tokens"}
+"""Options that newer models refuse, and what is sent instead."""
+_CHOOSING: Final = ("temperature", "seed")
+"""Options that choose the words: part of the version under which answers are stored."""
 _COMPLAINT: Final = re.compile(
     r"not support|unsupported|only the default|instead|unrecogni[sz]ed|unknown|deprecated"
     r"|not (?:permitted|allowed)",
@@ -91,8 +94,8 @@ def info_of_server(request: VlmRequest, prompt: str) -> SubjectInfo:
 class OpenAiServer:
     """A server and its options; the key appears in no message and no `repr`.
 
-    An option that the server refuses is replaced or left out, from then on; not so a temperature above 0 and
-    its seed, which somebody asked for and which are part of the version under which answers are stored.
+    An option that the server refuses is replaced from then on; not so temperature and seed, which are part of
+    the version under which answers are stored.
     """
 
     reference: SubjectReference
@@ -119,10 +122,11 @@ class OpenAiServer:
             "model": self.reference.model,
             "messages": messages,
             "max_tokens": decoding.max_new_tokens,
-            "temperature": decoding.temperature,
             "stream": False,
             **more,
         }
+        if decoding.temperature >= 0:
+            body["temperature"] = decoding.temperature
         if decoding.temperature > 0:
             body["seed"] = decoding.seed
         value = _json(self._ask_as_taken(body))
@@ -138,28 +142,25 @@ class OpenAiServer:
         return answer
 
     def _ask_as_taken(self, body: dict[str, object]) -> HttpAnswer:
-        """Ask, again without the options that the server turns out to refuse."""
+        """Ask, again with other names of the options that the server turns out to refuse."""
         while True:
             refused = set(self.refused)
             sent = {_REPLACED[key] if key in refused else key: value for key, value in body.items()}
-            sent.pop("", None)
             answer = self.ask("/chat/completions", sent, _NOT_TAKEN)
             if answer.status == 200:
                 return answer
             problem = self._problem(answer)
+            if wanted := [key for key in _CHOOSING if key in sent and _names(str(problem), key)]:
+                raise ServerError(
+                    f"{self.where} does not take {' and '.join(wanted)}",
+                    expected=f"decoding.temperature={OWN_SAMPLING:g}: the server's own sampling",
+                )
             new = {key for key in _REPLACED if key in sent and _names(str(problem), key)}
             if not new:
                 raise problem
-            if body["temperature"] and (wanted := new & {"temperature", "seed"}):
-                raise ServerError(
-                    f"{self.where} does not take {' and '.join(sorted(wanted))}",
-                    expected="decoding.temperature=0: the server's own sampling",
-                )
             self.refused.update(new)
             for key in sorted(new):
-                self.progress(
-                    f"{self.where} does not take {key}: {_REPLACED[key] or 'nothing'} is sent instead"
-                )
+                self.progress(f"{self.where} does not take {key}: {_REPLACED[key]} is sent instead")
 
     def _check_finished(self, value: Any, answer: str, decoding: DecodingOptions) -> None:
         """Refuse an answer that is none: its model never came to it, or it was withheld."""

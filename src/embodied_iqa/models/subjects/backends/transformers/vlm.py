@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.subjects.backends.transformers.features import tower_features
@@ -49,6 +49,12 @@ def load_chat_model(request: VlmRequest, prompt: str) -> tuple[SubjectInfo, Load
         UserError: A library is missing, the checkpoint is refused, or it does not fit.
     """
     reference, options = request.reference, request.options
+    if options.decoding.temperature < 0:
+        raise UsageError(
+            f"{reference} is no server with a sampling of its own",
+            expected="decoding.temperature of 0 to 2",
+            got=options.decoding.temperature,
+        )
     load_libraries()
     checkpoint = open_checkpoint(reference, options.loading, request.progress)
     loaded = load_model(
