@@ -29,26 +29,21 @@ says which is for what.
 """
 
 
-def places() -> dict[str, str]:
-    """Return where each public name is defined, as `_PLACES` of the package says it."""
+def public_names() -> list[str]:
+    """Return the names that the package shows, as `_PLACES` in it lists them."""
     tree = ast.parse((ROOT / "src/embodied_iqa/__init__.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["_PLACES"]:
-            found: dict[str, str] = ast.literal_eval(node.value)
-            return found
+            return sorted(ast.literal_eval(node.value), key=str.lower)
     raise LookupError("embodied_iqa has no table of its public names")
 
 
 def api_page() -> str:
     """Return the page of the public names: functions first, then types."""
     parts = [_INTRODUCTION]
-    names = sorted(places().items(), key=lambda item: item[0].lower())
     for title, types in (("Functions", False), ("Types", True)):
-        parts.append(f"## {title}\n")
-        for name, place in names:
-            if name[0].isupper() == types:
-                module, _, own = place.partition(":")
-                parts.append(f"### {name}\n\n::: embodied_iqa.{module}.{own or name}\n")
+        names = [name for name in public_names() if name[0].isupper() == types]
+        parts += [f"## {title}\n", *(f"::: embodied_iqa.{name}\n" for name in names)]
     return "\n".join(parts)
 
 

@@ -58,8 +58,9 @@ def test_the_page_states_misses_and_every_measure_of_every_gate(tmp_path: Path) 
     assert "## Against the goals Missed: 10 scenes, goal at least 100. Missed by `learned`: wrong" in words
     assert "| wrong motions a run | off | 10 | 10 | 0.800 |" in text
     assert "| learned | 0.200 (" in text, "risk beside availability"
+    files = "\n".join(file.read_text(encoding="utf-8") for file in (tmp_path / "tables").glob("*.csv"))
     for measure in Measure:
-        assert re.search(rf"\| 04[^|]* \| {re.escape(TITLES[measure])} \| oracle \|", text), measure
+        assert re.search(rf"^\"?04[^|\n]*,{re.escape(TITLES[measure])},oracle,", files, re.MULTILINE), measure
     assert "embodied-iqa experiment --subjects panel-vla-query --first-tasks 2" in text
 
 

@@ -11,7 +11,7 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage
-from embodied_iqa.pages.reports.kit.markdown import IMAGES, titled_table, write_section
+from embodied_iqa.pages.reports.kit.markdown import IMAGES, write_section
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
 
@@ -119,15 +119,31 @@ def test_pages_of_the_guide_find_their_images() -> None:
     assert found == {IMAGES}
 
 
-def test_published_rows_of_a_long_table_are_folded_apart() -> None:
-    rows = [*((f"own {index}", float(index)) for index in range(9)), *(("paper", 1.0),) * 4]
-    text = titled_table(replace(TABLE, rows=rows, quoted=4))
-    own, _, quoted = text.partition("<details>")
-    assert own.startswith("**Hits.** In %.")
-    assert (own.count("| own"), own.count("| paper")) == (9, 0)
-    assert quoted.startswith("<summary>Hits, published</summary>")
-    assert quoted.count("| paper") == 4
-    assert titled_table(replace(TABLE, quoted=1)) == titled_table(TABLE), "a short table stays whole"
+def test_long_tables_and_those_beyond_the_rows_of_a_chapter_are_files(tmp_path: Path) -> None:
+    rows = tuple((f"own {index}", float(index)) for index in range(25))
+    long, folded = replace(TABLE, name="long", rows=rows), replace(TABLE, name="folded", folded=True)
+    first = replace(TABLE, name="first", rows=rows[:21])
+    second = replace(TABLE, name="second, cls", title="Again", rows=rows[:4])
+    part = Part("All", (long, folded, first, second))
+    file = tmp_path / "page.md"
+    write_section(file, "one", replace(PAGE, chapters=(replace(PAGE.chapters[0], parts=(part,)),)))
+    text = file.read_text(encoding="utf-8")
+    assert text.count("| Subject |") == text.count("| own 20 | 20.0 |") == 1
+    links = re.findall(r"^- \[All: [^\]]+\]\((tables/[\w-]+\.csv)\) \(CSV\)$", text, re.MULTILINE)
+    assert links == [f"tables/page-one-{name}.csv" for name in ("long", "folded", "second-cls")]
+    assert (tmp_path / links[0]).read_text(encoding="utf-8").splitlines()[25] == "own 24,24.0"
+
+
+def test_a_long_table_leaves_published_rows_to_its_file(tmp_path: Path) -> None:
+    rows = (*((f"own {index}", float(index)) for index in range(22)), *(("paper", 1.0),) * 4)
+    table = replace(TABLE, rows=rows, quoted=4)
+    file = tmp_path / "page.md"
+    write_section(
+        file, "one", replace(PAGE, chapters=(replace(PAGE.chapters[0], parts=(Part("", (table,)),)),))
+    )
+    text = file.read_text(encoding="utf-8")
+    assert (text.count("| own"), text.count("| paper")) == (22, 0)
+    assert (tmp_path / "tables/page-one-hits.csv").read_text(encoding="utf-8").count("paper") == 4
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,8 @@ def test_items_of_grey_images_have_a_chapter_on_the_text_alone(tmp_path: Path) -
     assert "## What does the text alone give away?" in text
     assert "**Hits: grey items version 3.** In percent." in text
     assert f"| letter-a | {Dimension.MACRO} | 4 | 0.0 | 0.0 | 0.0 |" in text
-    assert f"| {Dimension.STAGE}: is red? | 4 | 4 |" in text
+    (questions,) = (tmp_path / "tables").glob("page-grey-*questions.csv")
+    assert f"{Dimension.STAGE}: is red?,4,4," in questions.read_text(encoding="utf-8")
     assert "**VLMs.**" not in text, "only the chosen chapter"
 
 
@@ -119,11 +120,12 @@ def test_a_markdown_page_has_published_rows_apart_and_no_single_tasks(results: P
     page = tmp_path / "page.md"
     assert main(["report", str(results), "--markdown", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
-    own = text[text.index("**VLMs.**") : text.index("<details>")]
+    own = text[text.index("**VLMs.**") : text.index(" (CSV)")]
     assert own.count(f"| {HERE} |") == 2
-    assert PUBLISHED not in own
-    assert text.count(f"| {PUBLISHED} |") == 19 + 11
-    assert "<summary>VLAs, published</summary>" in text
+    assert f"| {PUBLISHED} |" not in text
+    files = [tmp_path / f"tables/page-static-{kind}-leaderboard.csv" for kind in ("vlm", "vla")]
+    assert [file.read_text(encoding="utf-8").count(f",{PUBLISHED},") for file in files] == [19, 11]
+    assert f"[VLAs](tables/{files[1].name})" in text
     assert "Tasks on clean images" not in text
     assert "What does the text alone" not in text, "of benchmarks of grey items only"
 

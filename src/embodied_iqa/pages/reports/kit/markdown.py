@@ -16,13 +16,18 @@ from embodied_iqa.pages.reports.kit.page import Chapter
 from embodied_iqa.pages.reports.kit.table import Table
 
 IMAGES: Final = "images"
-"""Folder beside a Markdown page: ``<section>-<anchor>.webp`` stands above the tables of that chapter."""
+"""Folder beside a Markdown page: ``<section>-<anchor>.webp`` stands above the table of that chapter."""
+TABLES: Final = "tables"
+"""Folder beside a Markdown page: ``<page>-<section>-<table>.csv``."""
+_MOST_ROWS: Final = 24
+"""Of the tables of a chapter together; those after them, and longer ones, are CSV files only."""
 _LONG: Final = 12
-"""Tables with more rows are folded."""
+"""Tables with more rows leave those that quote a paper to their CSV file."""
 _WIDTH: Final = 100
 _BEGIN, _END = "<!-- begin {}: written by embodied-iqa report -->", "<!-- end {} -->"
 _MARK: Final = re.compile(r"^<!-- (begin|end) ([\w-]+)\b.*-->(?=\r?$)", re.MULTILINE)
 _FENCED: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_WORD: Final = re.compile(r"[a-z0-9]+")
 _HEADING: Final = re.compile(r"^(#+) ", re.MULTILINE)
 
 
@@ -34,22 +39,16 @@ def prose(text: str, *, indent: str = "") -> str:
 
 
 def titled_table(table: Table) -> str:
-    """Return a table below its title and note; a long one is folded, and what it quotes apart from it."""
-    if table.quoted and len(table.rows) > _LONG:
-        own, quoted = table.rows[: -table.quoted], table.rows[-table.quoted :]
-        apart = replace(table, title=f"{table.title}, published", rows=quoted, note="", folded=True, quoted=0)
-        return f"{titled_table(replace(table, rows=own, quoted=0))}\n\n{titled_table(apart)}"
-    if len(table.rows) <= _LONG and not table.folded:
-        return f"{prose(f'**{table.title}.** {table.note}'.rstrip())}\n\n{table.markdown()}"
-    body = "\n\n".join(filter(None, [prose(table.note), table.markdown()]))
-    return f"<details><summary>{table.title}</summary>\n\n{body}\n\n</details>"
+    """Return a table below its title and note."""
+    return f"{prose(f'**{table.title}.** {table.note}'.rstrip())}\n\n{table.markdown()}"
 
 
 def write_section(file: Path, name: str, page: ChapterPage) -> None:
     """Write the tables of a page between the marks of a section; everything else in the file stays.
 
-    Chapters get headings one level below the last one above the section. A file that does not exist is
-    written with a heading and the section.
+    The page has short tables, up to some rows a chapter; the others are CSV files in
+    the folder `TABLES` beside it, with links. Chapters get headings one level below the last one above the
+    section. A file that does not exist is written with a heading and the section.
 
     Args:
         file: The Markdown page.
@@ -68,7 +67,7 @@ def write_section(file: Path, name: str, page: ChapterPage) -> None:
         raise InputError(f"cannot read {file}: {error}") from None
     begin, end = _place(text, file, name)
     level = max(1, _level_above(text[:begin]))
-    parts = _parts(page, "#" * (level + 1), file.parent / IMAGES, name)
+    parts = _parts(page, "#" * (level + 1), file, name)
     body = "\n\n".join(["", *filter(None, parts), ""])
     if text.startswith("\r\n", begin):
         body = body.replace("\n", "\r\n")
@@ -92,16 +91,41 @@ def _level_above(text: str) -> int:
     return len(headings[-1]) if headings else 0
 
 
-def _parts(page: ChapterPage, heading: str, images: Path, name: str) -> Iterator[str]:
+def _parts(page: ChapterPage, heading: str, file: Path, name: str) -> Iterator[str]:
     yield prose(f"{page.headline} {page.lead}")
     if page.command:
         words = textwrap.wrap(page.command, _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
         yield "```\n" + " \\\n    ".join(words) + "\n```"
     yield "\n".join(prose(f"- {remark}", indent="  ") for remark in page.remarks)
     for chapter in page.chapters:
-        if tables := [table for part in chapter.parts for table in part.tables if not table.detail]:
-            yield from _chapter(chapter, heading, images / f"{name}-{chapter.anchor}.webp")
-            yield from map(titled_table, tables)
+        if tables := [(part, table) for part in chapter.parts for table in part.tables if not table.detail]:
+            yield from _chapter(chapter, heading, file.parent / IMAGES / f"{name}-{chapter.anchor}.webp")
+            links: list[str] = []
+            left = _MOST_ROWS
+            for part, table in tables:
+                shown = _without_quoted(table)
+                if is_short := len(shown.rows) <= left and not table.folded:
+                    left -= len(shown.rows)
+                    yield titled_table(shown)
+                if not is_short or shown is not table:
+                    links.append(_link(part.title, table, file.parent / TABLES, f"{file.stem}-{name}"))
+            yield "\n".join(links)
+
+
+def _without_quoted(table: Table) -> Table:
+    """Return a long table without the rows that quote a paper."""
+    is_long = table.quoted and len(table.rows) > _LONG
+    return replace(table, rows=table.rows[: -table.quoted]) if is_long else table
+
+
+def _link(part: str, table: Table, folder: Path, prefix: str) -> str:
+    """Write a table as a CSV file; return the item of a list that leads to it."""
+    words = _WORD.findall((table.name or table.title).lower())
+    named = replace(table, name="-".join([prefix, *words]))
+    folder.mkdir(exist_ok=True)
+    named.write_csv(folder)
+    title = ": ".join(filter(None, (part, table.title)))
+    return f"- [{title}]({folder.name}/{named.name}.csv) (CSV)"
 
 
 def _chapter(chapter: Chapter, heading: str, image: Path) -> Iterator[str]:

@@ -53,11 +53,12 @@ class Table:
         columns: Headings and formats.
         rows: As many cells as columns each.
         note: Explanation of the columns.
-        folded: Whether the page hides it at first, because a figure shows the same numbers.
+        folded: Whether the page hides it at first, because a figure shows the same numbers; Markdown has a
+            CSV file instead.
         sorted_by: Title of the column by which the page sorts at first; empty for a fixed order. Readers
             choose another column.
         detail: Whether only the page and its CSV files have it; Markdown leaves it out.
-        quoted: Number of rows at the end that quote a paper; Markdown folds those of a long table apart.
+        quoted: Number of rows at the end that quote a paper; Markdown leaves them out of a long table.
     """
 
     name: str
