@@ -1,6 +1,7 @@
-"""Speed of annotation compared with a bare loop of the same models; effect of workers.
+"""Speed of annotation compared with a bare loop of the same models; effect of workers; cost by member.
 
 python benchmarks/bench_database.py --json build/bench_database.json
+python benchmarks/bench_database.py --members --references 4
 python benchmarks/bench_database.py --engines --references 48
 """
 
@@ -23,12 +24,15 @@ from typing import Any
 
 import cv2
 from database_builds import Wanted, run_build, sizes_of
+from machine_state import machine_state
 
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.cli.build.building import panel_of
-from embodied_iqa.data.database.building.build_subjects import frames_for, load_member
+from embodied_iqa.data.database.building.annotate_block import BlockImages, annotate
+from embodied_iqa.data.database.building.build_subjects import cameras_for, frames_for, load_member
+from embodied_iqa.data.database.building.step_annotate import blocks_of
 from embodied_iqa.data.database.database_images import read_frames
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
 from embodied_iqa.data.database.sources.candidate import home_tool
@@ -104,6 +108,30 @@ def engines(folder: Path, wanted: Wanted, _arguments: argparse.Namespace) -> dic
     return {**vars(wanted), "annotations": records[0].counts["annotations"], **found, "same_tables": same}
 
 
+def members_of(folder: Path, wanted: Wanted, _arguments: argparse.Namespace) -> dict[str, Any]:
+    """Build, and annotate the references again in this process: processor time by member (ms a reference)."""
+    run_build(wanted, folder / "db")
+    store = DatabaseStore(folder / "db")
+    members = [load_member(subject, VlmOptions(), VlaOptions()) for subject in panel_of(wanted.panel)]
+    spent = dict.fromkeys(("images read and distorted", *(member.name for member in members)), 0.0)
+    count = 0
+    for block in blocks_of(store):
+        for row in block.references:
+            count += 1
+            needed = [cameras_for(member.info.views, row.view).values() for member in members]
+            tasks = [task for task in block.tasks if task.reference_id == row.reference_id]
+            pairs = [pair for pair in block.pairs if pair.reference_id == row.reference_id]
+            before = time.thread_time()
+            images = BlockImages(store.path, row, pairs, {view for views in needed for view in views})
+            spent["images read and distorted"] += time.thread_time() - before
+            for member in members:
+                before = time.thread_time()
+                annotate(member, images, tasks)
+                spent[member.name] += time.thread_time() - before
+    found = {name: 1e3 * seconds / count for name, seconds in spent.items()}
+    return {**vars(wanted), **machine_state(), **found, "together": sum(found.values())}
+
+
 def say(text: str) -> None:
     """Report progress on stderr."""
     print(text, file=sys.stderr, flush=True)
@@ -118,13 +146,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--bare-s", type=float, default=5.0, help="how long the bare loop runs")
     parser.add_argument("--engines", action="store_true", help="compare workers and engines instead")
+    parser.add_argument("--members", action="store_true", help="processor time by member instead")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
     wanted = Wanted(
         arguments.references, arguments.panel, arguments.seed, arguments.size, workers=arguments.workers
     )
-    measure = engines if arguments.engines else speed
+    measure = engines if arguments.engines else members_of if arguments.members else speed
     with tempfile.TemporaryDirectory() as folder:
         found = measure(Path(folder), wanted, arguments)
     for name, value in found.items():

@@ -37,7 +37,7 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
         found.append(["build", "--from-folder", path, *words])
     else:
         judged = [*topic, *task, "--vlm", "pixel", "--distortion", "10:3", "--out", str(out / "rescored")]
-        depth = ["--depth", str(out / "depth"), "--workers", "1", "--out", str(out / "deep")]
+        depth = ["--depth-out", str(out / "depth"), "--workers", "1", "--out", str(out / "deep")]
         built = [*topic, *task, "--out", str(out / "db"), "--steps", "references", "--references", "1"]
         found += [
             ["recording", "info", path],

@@ -33,6 +33,16 @@ QUAD_VALUES: Final = 12
 """Values of a quad: upper row, then lower row, each left and right pixel, each red, green, blue."""
 CHANNELS: Final = 16
 """Channels of the input: the quad's values, the noise level, zeros up to what 8-bit kernels take at once."""
+_PAIR: Final = np.dtype((np.void, QUAD_VALUES // 2))
+"""Two pixels side by side; NumPy moves them as one value, several times as fast as six."""
+_QUAD: Final = np.dtype(
+    {
+        "names": ["upper", "lower", "level"],
+        "formats": [_PAIR, _PAIR, np.uint8],
+        "offsets": [0, QUAD_VALUES // 2, QUAD_VALUES],
+        "itemsize": CHANNELS,
+    }
+)
 _INPUT: Final = f"quads [1, 'H', 'W', {CHANNELS}]"
 _BAND_ROWS: Final = 64
 """Rows of quads that are computed at once: the working set stays within the processor's cache."""
@@ -87,24 +97,24 @@ class Denoiser:
                 for top in range(0, len(quads) - 2 * LAYERS, _BAND_ROWS)
             ]
         )
-        clean = cv2.subtract(quads[LAYERS:-LAYERS, LAYERS:-LAYERS, :QUAD_VALUES], noise[..., :QUAD_VALUES])
-        return _unfolded(cv2.add(clean, noise[..., QUAD_VALUES:]))[:height, :width].copy()
+        surplus, lack = _unfolded(noise)[:, :height, :width]
+        return np.asarray(cv2.add(cv2.subtract(image, surplus), lack))
 
 
 def _folded(image: Image, level: int) -> NDArray[np.uint8]:
     """Return ``(H/2, W/2, CHANNELS)`` of an image with even sides."""
     height, width = image.shape[:2]
-    rows = image.reshape(height // 2, 2, width // 2, QUAD_VALUES // 2)
-    quads = np.zeros((height // 2, width // 2, CHANNELS), np.uint8)
-    quads[..., : QUAD_VALUES // 2], quads[..., QUAD_VALUES // 2 : QUAD_VALUES] = rows[:, 0], rows[:, 1]
-    quads[..., QUAD_VALUES] = level
-    return quads
+    pairs = image.reshape(height, -1).view(_PAIR).reshape(height // 2, 2, width // 2)
+    quads = np.zeros((height // 2, width // 2), _QUAD)
+    quads["upper"], quads["lower"], quads["level"] = pairs[:, 0], pairs[:, 1], level
+    return quads.view(np.uint8).reshape(height // 2, width // 2, CHANNELS)
 
 
-def _unfolded(quads: NDArray[np.uint8]) -> Image:
-    """Return ``(2 H, 2 W, 3)`` of ``(H, W, QUAD_VALUES)``."""
+def _unfolded(quads: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return ``(N, 2 H, 2 W, 3)`` of ``(H, W, N QUAD_VALUES)``."""
     height, width = quads.shape[:2]
-    return quads.reshape(height, width, 2, -1).swapaxes(1, 2).reshape(2 * height, 2 * width, 3)
+    pairs = quads.view(_PAIR).reshape(height, width, -1, 2).transpose(2, 0, 3, 1)
+    return np.ascontiguousarray(pairs).view(np.uint8).reshape(-1, 2 * height, 2 * width, 3)
 
 
 @cache

@@ -143,7 +143,7 @@ def test_codes_are_those_of_the_published_formula() -> None:
 def test_depth_is_kept_beside_distorted_images(tmp_path: Path) -> None:
     folder, out, kept = with_depth(tmp_path / "set", "png"), tmp_path / "out", tmp_path / "depth"
     words = ["distort", str(folder), "--distortion", "10:3", "--workers", "1", "--out", str(out)]
-    assert main([*words, "--depth", str(kept)]) == 0
+    assert main([*words, "--depth-out", str(kept)]) == 0
     files = sorted(kept.rglob("*.png"))
     assert len(files) == sum(LENGTHS)
     assert np.array_equal(cv2.imread(str(files[1]), cv2.IMREAD_UNCHANGED), depth_mm(0, 1))

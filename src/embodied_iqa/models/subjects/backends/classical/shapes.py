@@ -130,12 +130,11 @@ def _centred(model: _Model, here: Array, camera: Pinhole, place: Array, yaw_rad:
 
 def _best_yaw(model: _Model, blob: Blob, camera: Pinhole, place: Array) -> float:
     """Return the yaw at which a cube's outline covers the blob best."""
+    overlap = cache(lambda yaw_rad: _overlap(blob, _outline(model, place, yaw_rad, camera)))
     yaw = 0.0
     for step_rad, count in _YAW_SEARCH:
-        tries = [yaw + (index - count // 2) * step_rad for index in range(count)]
-        overlaps = [_overlap(blob, _outline(model, place, angle, camera)) for angle in tries]
-        yaw = tries[int(np.argmax(overlaps))]
-    return float(yaw)
+        yaw = max((yaw + (index - count // 2) * step_rad for index in range(count)), key=overlap)
+    return yaw
 
 
 def _outline(model: _Model, place: Array, yaw_rad: float, camera: Pinhole) -> Array:
@@ -143,13 +142,19 @@ def _outline(model: _Model, place: Array, yaw_rad: float, camera: Pinhole) -> Ar
     if model.kind is Kind.BALL:
         points = _sphere_rim(model.shape.width_m / 2, place, camera.centre_m)
     else:
-        points = _surface(model)
-        if yaw_rad:
-            cosine, sine = np.cos(yaw_rad), np.sin(yaw_rad)
-            points = points @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
-        points = points + np.array([place[0], place[1], 0.0])
+        points = _turned_surface(model, yaw_rad) + np.array([place[0], place[1], 0.0])
     hull: NDArray[np.float32] = cv2.convexHull(camera.pixels(points).astype(np.float32))
     return hull[:, 0, :].astype(np.float64)
+
+
+@cache
+def _turned_surface(model: _Model, yaw_rad: float) -> Array:
+    """Return `_surface` turned about the vertical; the search tries the same few yaws on every blob."""
+    if not yaw_rad:
+        return _surface(model)
+    cosine, sine = np.cos(yaw_rad), np.sin(yaw_rad)
+    turn = np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+    return np.asarray(_surface(model) @ turn)
 
 
 @cache
@@ -221,7 +226,7 @@ def _overlap(blob: Blob, outline: Array) -> float:
     """Return intersection over union of the blob and the polygon."""
     height, width = blob.mask.shape
     drawn = np.zeros((height, width), np.uint8)
-    corners = np.round((outline - (blob.left_px, blob.top_px)) * 2**_SUBPIXEL_BITS).astype(np.int32)
+    corners = np.rint((outline - (blob.left_px, blob.top_px)) * 2**_SUBPIXEL_BITS).astype(np.int32)
     cv2.fillConvexPoly(drawn, corners, 1, shift=_SUBPIXEL_BITS)
     common = cv2.countNonZero(cv2.bitwise_and(drawn, blob.mask))
     outline_area = max(float(cv2.contourArea(outline.astype(np.float32))), float(common))
@@ -238,7 +243,7 @@ def _weigh_darkness(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> ShapeFit
 def _dark_share(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> float:
     """Return the dark share of the ring that a button's base would show at any yaw."""
     ring = _base_ring() + np.array([fit.x_m, fit.y_m, 0.0])
-    u, v = np.round(camera.pixels(ring)).astype(int).T
+    u, v = np.rint(camera.pixels(ring)).astype(int).T
     height, width = paint.dark.shape
     inside = (u >= 0) & (u < width) & (v >= 0) & (v < height)
     return float(paint.dark[v[inside], u[inside]].mean()) if inside.any() else 0.0
