@@ -143,9 +143,10 @@ class Program:
                     _kill(pid)
             self.process.wait(_GONE_S)
             os.close(self._handle)
-            for stream in (self.process.stdout, self.process.stderr):
+            for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
                 if stream is not None:
-                    stream.close()
+                    with suppress(BrokenPipeError):  # what nobody has read
+                        stream.close()
 
 
 def _kill(pid: int) -> None:

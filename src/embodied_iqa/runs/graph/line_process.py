@@ -54,6 +54,8 @@ class LineProcess:
         if time.monotonic() - self._started_s < _AGAIN_S:
             return
         self._started_s = time.monotonic()
+        if self._process is not None:
+            _close_input(self._process)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, or as the test gives it
                 self._command,
@@ -75,9 +77,7 @@ class LineProcess:
             process, self._process = self._process, None
         if process is None:
             return
-        with suppress(BrokenPipeError):  # it has ended already
-            if process.stdin is not None:
-                process.stdin.close()
+        _close_input(process)
         try:
             process.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -85,8 +85,16 @@ class LineProcess:
             process.wait()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
-        for line in process.stdout or ():
-            self.took(line)
+        if process.stdout is not None:
+            with process.stdout as lines:
+                for line in lines:
+                    self.took(line)
         code = process.wait()
         if process is self._process:
             self.failed(f"the connection to ROS has ended with {code}; is the ROS part installed?")
+
+
+def _close_input(process: subprocess.Popen[str]) -> None:
+    with suppress(BrokenPipeError):  # it has ended already
+        if process.stdin is not None:
+            process.stdin.close()

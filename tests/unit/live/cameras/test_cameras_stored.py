@@ -40,8 +40,9 @@ def first_frames(
     recording = write_trial(path / "trial.mcap", (None,), poses=poses)
     with ExitStack() as held:
         config = parameters(path=str(recording), **values)
-        cameras = [bag_camera(config, view, lambda: 7) for view in config.views]
-        read = [held.enter_context(closing(camera)).read(0.0) for camera in cameras]
+        opened = (bag_camera(config, view, lambda: 7) for view in config.views)
+        cameras = [held.enter_context(closing(camera)) for camera in opened]
+        read = [camera.read(0.0) for camera in cameras]
     return {frame.view: frame for frame in read if frame is not None}
 
 
