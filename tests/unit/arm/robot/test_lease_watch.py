@@ -42,8 +42,17 @@ def test_every_camera_has_to_pass_and_the_first_end_counts() -> None:
     assert both.permission(BOTH, at(225)).reason == "the lease of the top view ran out 5 ms ago"
     held = both.with_lease(lease(120, Verdict.REJECT, View.WRIST, reason="dark"), at(120))
     assert held.permission(BOTH, at(120)) == Permission(Verdict.REJECT, "dark", 0, 120 * MS)
-    assert both.permission((*BOTH, View.SIDE), at(115)).reason == "no lease of the side view"
-    assert both.permission((), at(115)).reason == "no camera is judged"
+    missing = Permission(Verdict.HOLD, "no lease of the side view", 0, 0)
+    assert both.permission((*BOTH, View.SIDE), at(115)) == missing
+    assert both.permission((), at(115)) == Permission(Verdict.HOLD, "no camera is judged", 0, 0)
+
+
+@pytest.mark.parametrize("views", [BOTH, BOTH[::-1]])
+def test_of_several_cameras_the_worst_verdict_or_else_the_first_end_counts(views: tuple[View, ...]) -> None:
+    passed = watch(lease(100), lease(110, view=View.WRIST))
+    assert passed.permission(views, at(115)) == Permission(Verdict.PASS, "", 220 * MS, 100 * MS)
+    severe = watch(lease(100, Verdict.HOLD), lease(110, Verdict.REJECT, View.WRIST, reason="dark"))
+    assert severe.permission(views, at(115)) == Permission(Verdict.REJECT, "dark", 0, 110 * MS)
 
 
 def test_the_newest_frame_counts_whatever_comes_later() -> None:
@@ -119,10 +128,8 @@ def test_a_stop_ahead_of_the_clock_outranks_frames_up_to_its_own(stamp_ms: int) 
 
 def test_a_motion_needs_a_verdict_of_its_own_where_the_lease_says_so() -> None:
     made = watch(lease(100, needs_decision=True))
-    assert (
-        made.permission((View.TOP,), at(100)).reason
-        == "a motion on the top frame also needs a verdict of its own"
-    )
+    reason = "a motion on the top frame also needs a verdict of its own"
+    assert made.permission((View.TOP,), at(100)) == Permission(Verdict.HOLD, reason, 0, 100 * MS)
     passed = made.with_lease(lease(100, decision=1), at(101))
     assert passed.permission((View.TOP,), at(102)).verdict is Verdict.PASS
     refused = passed.with_lease(lease(100, Verdict.HOLD, decision=2, reason="no target"), at(102))
@@ -141,3 +148,19 @@ def test_after_the_clock_was_set_back_a_motion_of_the_time_before_does_not_outra
     assert again.permission((View.TOP,), at(506, 1011)).verdict is Verdict.HOLD
     judged = again.with_lease(lease(500, decision=8), at(506, 1011))
     assert judged.permission((View.TOP,), at(507, 1012)).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("now_ms", [100, 104])
+def test_the_newest_motion_counts_in_whatever_order_verdicts_on_motions_arrive(now_ms: int) -> None:
+    made = watch(lease(100, needs_decision=True))
+    first = lease(100, Verdict.HOLD, decision=0, reason="no target")
+    second = lease(100, decision=1)
+    for late in ((first, second), (second, first)):
+        judged = made.with_lease(late[0], at(now_ms)).with_lease(late[1], at(now_ms))
+        assert judged.permission((View.TOP,), at(now_ms)).verdict is Verdict.PASS
+    refused = lease(100, Verdict.HOLD, decision=1, reason="too far")
+    for late in ((refused, second), (second, refused)):
+        judged = made.with_lease(late[0], at(now_ms)).with_lease(late[1], at(now_ms))
+        assert judged.permission((View.TOP,), at(now_ms)).reason == "too far", "of one motion the more severe"
+    again = made.with_lease(refused, at(now_ms)).with_lease(replace(refused, reason="dark"), at(now_ms))
+    assert again.permission((View.TOP,), at(now_ms)).reason == "dark", "an equal verdict is news"

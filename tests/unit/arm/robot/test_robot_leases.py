@@ -101,14 +101,32 @@ def test_a_stop_by_a_clock_an_hour_ahead_is_forgotten_as_any_lease_is():
     back = book.with_leases([_lease(900, Verdict.PASS, 1020)], 900 * MS, TIMES)
     assert back.permission(View.WRIST, 900 * MS).verdict is Verdict.PASS, "the clock was set back since"
     assert back.ahead == ()
+    assert book.leases == (), "it is kept once, as a stop that is ahead"
+
+
+def test_a_stop_by_a_clock_ahead_ends_by_time_alone():
+    book = LeaseBook().with_leases([_lease(9000, Verdict.HOLD, 9000)], 1000 * MS, TIMES)
+    book = book.with_leases([_lease(4000, Verdict.PASS, 4120)], 4000 * MS, TIMES)
+    assert book.permission(View.WRIST, 4000 * MS).verdict is Verdict.HOLD
+    assert book.permission(View.WRIST, 4000 * MS + 1).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("verdict", [Verdict.HOLD, Verdict.REJECT])
+def test_a_verdict_on_one_motion_is_not_one_on_its_frame(verdict: Verdict):
+    decided = replace(_lease(100, verdict, 300), decision=1)
+    book = LeaseBook().with_leases([_lease(100, Verdict.PASS, 300), decided], 100 * MS, TIMES)
+    assert book.permission(View.WRIST, 100 * MS).verdict is Verdict.PASS
+    assert book.of_frame(View.WRIST, 100 * MS, 1) == decided
+    permitted = replace(_lease(110, Verdict.PASS, 300), decision=2)
+    alone = LeaseBook().with_leases([permitted], 110 * MS, TIMES)
+    assert alone.permission(View.WRIST, 110 * MS).reason == "no lease of the wrist view"
 
 
 def test_after_a_clock_was_set_back_a_stored_lease_allows_nothing_and_is_forgotten():
     options = LeaseOptions()
     book = LeaseBook().with_leases([_lease(5_000, Verdict.PASS, 5_120)], 5_010 * MS, options)
-    permission = book.permission(View.WRIST, 1_000 * MS)
-    assert permission.verdict is Verdict.HOLD
-    assert "is on a frame 4000 ms in the future" in permission.reason
+    reason = "the lease of the wrist view is on a frame 4000 ms in the future"
+    assert book.permission(View.WRIST, 1_000 * MS) == Permission(Verdict.HOLD, reason, 0, 5_000 * MS)
     book = book.with_leases([_lease(990, Verdict.PASS, 1_110)], 1_000 * MS, options)
     assert [lease.frame_stamp_ns for lease in book.leases] == [990 * MS]
 
@@ -133,6 +151,12 @@ def test_a_lease_lives_a_second_after_its_arrival_at_most():
     assert book.permission(View.WRIST, 200 * MS).expires_ns == 1200 * MS
     assert book.permission(View.WRIST, 1200 * MS).verdict is Verdict.PASS
     assert book.permission(View.WRIST, 1200 * MS + 1).verdict is Verdict.HOLD
+
+
+def test_the_lease_of_this_instant_stays_when_one_of_an_older_frame_arrives():
+    book = LeaseBook().with_leases((_lease(100, Verdict.HOLD, 300),), 100 * MS, TIMES)
+    book = book.with_leases((_lease(90, Verdict.PASS, 290),), 100 * MS, TIMES)
+    assert book.permission(View.WRIST, 100 * MS).verdict is Verdict.HOLD
 
 
 def test_leases_are_kept_for_three_seconds_in_the_order_of_their_frames():
