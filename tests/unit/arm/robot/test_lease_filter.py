@@ -136,3 +136,14 @@ def test_other_cameras_and_verdicts_on_motions_change_nothing() -> None:
     motion = GateLease(View.TOP, 0, Verdict.PASS, Verdict.PASS, 120 * MS, decision=3)
     assert made.with_lease(side, Moment(0, 0)) is made
     assert made.with_lease(motion, Moment(0, 0)) is made
+
+
+def test_a_command_that_is_refused_leaves_the_stop_to_be_sent() -> None:
+    passed = GateLease(View.TOP, 0, Verdict.PASS, Verdict.PASS, 120 * MS)
+    made, _ = LeaseFilter((View.TOP,)).with_lease(passed, Moment(0, 0)).command(Moment(0, 0))
+    late = Moment(121 * MS, 121 * MS)
+    made, refused = made.command(late)
+    assert refused.verdict is Verdict.HOLD
+    made, reason = made.watch(late)
+    assert reason == "the lease of the top view ran out 1 ms ago"
+    assert made.watch(late) == (made, "")
