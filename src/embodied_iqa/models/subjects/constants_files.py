@@ -8,8 +8,10 @@ import shlex
 from importlib.resources import files
 from pathlib import Path
 
+from embodied_iqa.base.lazy import load
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError, load_constants
 from embodied_iqa.models.subjects.catalogue import find_entry
+from embodied_iqa.models.subjects.known_tasks import PANEL_FACTORY
 from embodied_iqa.models.subjects.reference import parse_reference, role_of
 from embodied_iqa.models.subjects.registry import info_of
 from embodied_iqa.models.subjects.user_folders import data_folder
@@ -70,4 +72,6 @@ def _version_now(name: str) -> str | None:
     entry = find_entry(name)
     if entry is None or not entry.factory:
         return None
+    if entry.factory.startswith(PANEL_FACTORY):  # its network takes a second to load
+        return str(load(f"{PANEL_FACTORY}:card_of")(name).version)
     return info_of(parse_reference(name)).version

@@ -15,7 +15,8 @@ from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.world.tasks.instruction import parse_instruction
 from embodied_iqa.world.tasks.vocabulary import VERB_WORDS, Colour, Kind, Verb
 
-_PANEL_FACTORY: Final = "embodied_iqa.models.subjects.backends.panel.shipped_members"
+PANEL_FACTORY: Final = "embodied_iqa.models.subjects.backends.panel.shipped_members"
+"""Module of the factories in the catalogue that make members of the panel."""
 _WORDS: Final = re.compile(r"[^\W_]+")
 
 
@@ -59,12 +60,12 @@ def _unknown_to_panel(subject: SubjectReference, task: str) -> str:
 
 def _is_of_panel(subject: SubjectReference) -> bool:
     factory = "" if subject.entry is None else subject.entry.factory
-    return subject.backend is Backend.PANEL or factory.startswith(_PANEL_FACTORY)
+    return subject.backend is Backend.PANEL or factory.startswith(PANEL_FACTORY)
 
 
 @cache
 def _card(subject: SubjectReference) -> ModelCard:
     if subject.backend is Backend.PANEL:
         return load_card(Path(f"{Path(subject.target).expanduser()}.json"))
-    card: ModelCard = load(f"{_PANEL_FACTORY}:card_of")(subject.text)
+    card: ModelCard = load(f"{PANEL_FACTORY}:card_of")(subject.text)
     return card

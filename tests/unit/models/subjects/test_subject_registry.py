@@ -9,6 +9,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
 from embodied_iqa.models.subjects import constants_files
+from embodied_iqa.models.subjects.backends.panel import network
 from embodied_iqa.models.subjects.catalogue import Role, entries, entry
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_reference, parse_vla, parse_vlm, role_of
@@ -53,6 +54,12 @@ def test_the_shipped_constants_belong_to_the_subject(name: str):
     assert "--seed" in constants.recipe
     assert (constants.d_max_m is not None) == (role_of(name) is Role.VLA)
     assert (constants.frequencies is not None) == (role_of(name) is Role.VLM)
+
+
+def test_constants_of_a_panel_member_load_no_network(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(network, "open_session", lambda *_: pytest.fail("was loaded"))
+    for name in (*VLMS, *VLAS):
+        assert constants_of(name).subject == name
 
 
 def test_stale_constants_are_refused(monkeypatch: pytest.MonkeyPatch):
