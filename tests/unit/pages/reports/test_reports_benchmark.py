@@ -81,7 +81,7 @@ def test_every_table_is_a_csv_file_with_the_numbers_of_the_results(folder: Path,
     named = set(re.findall(r'href="report_tables/([\w-]+\.csv)"', page))
     assert named == {file.name for file in tables.iterdir()}
     for file in tables.iterdir():
-        rows = list(csv.reader(file.open(encoding="utf-8")))
+        rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
         assert len({len(row) for row in rows}) == 1
         assert len(set(rows[0])) == len(rows[0]), file.name
     results = read_json(BenchmarkResults, folder / "out" / "benchmark.json", "the results")

@@ -79,7 +79,7 @@ def test_every_table_of_the_page_has_its_csv_file(page: Path) -> None:
     named = set(re.findall(r'href="report_tables/(\w+\.csv)"', page.read_text(encoding="utf-8")))
     assert named == {file.name for file in folder.iterdir()}
     for file in folder.iterdir():
-        rows = list(csv.reader(file.open(encoding="utf-8")))
+        rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
         assert len(rows) > 1
         assert len({len(row) for row in rows}) == 1
         assert len(set(rows[0])) == len(rows[0]), file.name
