@@ -25,8 +25,6 @@ _IMPULSES: Final = (4.0, 16.0, 48.0)
 """Differences from the median of the neighbours (gray levels)."""
 _PERIODS_PX: Final = (8, 16, 32)
 """Blocks of codecs and transmission."""
-_NOISE: Final = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], np.float32)
-"""Immerkaer's mask, which edges hardly answer (CVIU 1996)."""
 _CELL_PX: Final = 20
 _LEVELS: Final = (5, 25, 50, 75)
 _FLAT: Final = (0.05, 0.5, 2.0, 8.0)
@@ -78,19 +76,32 @@ def _block_grid(plane: Plane) -> Vector:
     for axis in (0, 1):
         line = cv2.reduce(neighbour_steps(plane, axis), 1 - axis, cv2.REDUCE_AVG).ravel()
         for period in _PERIODS_PX:
-            step = line[: len(line) // period * period].reshape(-1, period).mean(axis=0)
-            values.append(np.log((step.max() + _LEAST_STEP) / (np.median(step) + _LEAST_STEP)))
+            step = np.sort(line[: len(line) // period * period].reshape(-1, period).mean(axis=0))
+            usual = (step[period // 2 - 1] + step[period // 2]) / 2  # faster than `np.median`
+            values.append(np.log((step[-1] + _LEAST_STEP) / (usual + _LEAST_STEP)))
     return np.array(values, np.float32)
 
 
 def _noise(plane: Plane) -> Vector:
-    """Return the roughness of rows and columns, and of noise: its mean, by cell, and by brightness (log)."""
-    rough = [np.abs(np.diff(plane, 2, axis=axis)).mean() for axis in (0, 1)]
-    noise: Plane = np.abs(cv2.filter2D(plane, cv2.CV_32F, _NOISE))
+    """Return the roughness of rows and columns, and of noise: its mean, by cell, and by brightness (log).
+
+    Noise is the response to ``(1 -2 1; -2 4 -2; 1 -2 1)``, to which edges hardly add (Immerkaer 1996).
+    """
+    rough = [_mean_bend(plane, axis) for axis in (0, 1)]
+    noise: Plane = np.abs(cv2.Sobel(plane, cv2.CV_32F, 2, 2, ksize=3))
     cells = _cells(noise, _CELL_PX).ravel()
     order = np.argsort(_cells(plane, _CELL_PX).ravel(), kind="stable")
     thirds = [part.mean() for part in np.array_split(cells[order], 3)]
-    return np.log1p(np.array([*rough, noise.mean(), *np.percentile(cells, _LEVELS), *thirds], np.float32))
+    places = np.array(_LEVELS) / 100 * (cells.size - 1)
+    spread = np.interp(places, np.arange(cells.size), np.sort(cells))  # faster than `np.percentile`
+    return np.log1p(np.array([*rough, noise.mean(), *spread, *thirds], np.float32))
+
+
+def _mean_bend(plane: Plane, axis: int) -> float:
+    """Return the mean magnitude of the second differences along an axis."""
+    orders, inner = ((0, 2), np.s_[1:-1]) if axis == 0 else ((2, 0), np.s_[:, 1:-1])
+    bends: Plane = cv2.Sobel(plane, cv2.CV_32F, *orders, ksize=1)[inner]
+    return float(cv2.norm(bends, cv2.NORM_L1)) / bends.size
 
 
 def _gray_levels(gray: Gray) -> Vector:

@@ -29,6 +29,8 @@ _STEPS: Final = (31, 23, 13, 7, 1)
 """Between the pixels of a sample; prime to usual widths, or every row would give the same columns."""
 _OPPONENTS: Final = np.array([[1.0, -1.0, 0.0], [0.5, 0.5, -1.0]])
 """Red against green, and yellow against blue."""
+_PAIRS: Final = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+_ABOVE_DIAGONAL: Final = np.triu_indices(3, 1)
 
 Vector = NDArray[np.float32]
 Small = NDArray[np.uint8]
@@ -99,7 +101,7 @@ def _colour(small: Small) -> Vector:
     mean = np.array(cv2.mean(small)[:3])
     covariance = covariance_of(small, mean)
     deviation = np.sqrt(np.diag(covariance)) + 0.5
-    shared = (covariance / np.outer(deviation, deviation))[np.triu_indices(3, 1)]
+    shared = (covariance / np.outer(deviation, deviation))[_ABOVE_DIAGONAL]
     opponents = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", _OPPONENTS, covariance, _OPPONENTS), 0.0))
     clipped = [np.count_nonzero(small <= 1) / small.size, np.count_nonzero(small >= 254) / small.size]
     return np.concatenate([mean, deviation, shared, _OPPONENTS @ mean, opponents, clipped])
@@ -111,7 +113,9 @@ def covariance_of(small: Small, mean: NDArray[np.float64]) -> NDArray[np.float64
         cv2.subtract(plane, value, dtype=cv2.CV_32F).ravel()
         for plane, value in zip(cv2.split(small), mean, strict=True)
     ]
-    products: NDArray[np.float64] = np.array([[one @ other for other in centred] for one in centred], float)
+    products = np.empty((3, 3))
+    for row, column in _PAIRS:
+        products[row, column] = products[column, row] = centred[row] @ centred[column]
     products /= centred[0].size
     return products
 
@@ -160,7 +164,7 @@ def _planes(small: Small) -> Vector:
     pairs = ((0, 1), (1, 2), (0, 2))
     alike = [float(fine[i] @ fine[j]) / fine[i].size / norms[i] / norms[j] for i, j in pairs]
     chroma = cv2.split(cv2.cvtColor(small, cv2.COLOR_RGB2YCrCb))[1:]
-    detail = [cv2.norm(laplacian_of(plane), cv2.NORM_L1) / plane.size for plane in chroma]
+    detail = [cv2.norm(cv2.Laplacian(plane, cv2.CV_16S), cv2.NORM_L1) / plane.size for plane in chroma]
     return np.array([*np.log(norms), *alike, *np.log1p(detail)], np.float32)
 
 
