@@ -21,7 +21,7 @@ from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE
 from lerobot_samples import Layout, write_dataset
 
 TOPIC: Final = "/robot/eye/image"
-HEIGHT, WIDTH, COUNT = 48, 64, 4
+HEIGHT, WIDTH, COUNT = 96, 128, 4
 START_NS: Final = 1_700_000_000_000_000_000
 _ORDERS: Final = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2, 3), "bgra8": (2, 1, 0, 3)}
 _SQL: Final = """
@@ -45,7 +45,7 @@ class ForeignFile:
     Attributes:
         path: What a command is given.
         kind: Of the file.
-        images: What it shows, ``(48, 64, 3)`` each; None where a codec changes the pixels.
+        images: What it shows, ``(96, 128, 3)`` each; None where a codec changes the pixels.
         damaged: Bytes of it were changed.
         is_checked: Its format has checksums, so that a change of a pixel is noticed.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.resources import shared_file
 from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.frames.any_frames import open_frames
@@ -16,6 +17,8 @@ from foreign_files import TOPIC, ForeignFile, foreign_file
 from lerobot_samples import TOP
 from trial_recording import PixelVlm
 
+GATE = shared_file("config/gate/simulated.yaml")
+"""Knows no camera of this size: every image is read, and rejected."""
 FEW, MANY = range(3), range(200)
 
 
@@ -28,11 +31,11 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
     found = [
         ["distort", path, "--distortion", "10:3", "--workers", "1", "--out", str(out / "distorted")],
         ["gate", "calibrate", path, *view, "--out", str(out / "gate.yaml")],
-        ["gate", "check", path, *view, "--calibration", str(out / "gate.yaml")],
+        ["gate", "check", path, *view, "--calibration", str(GATE)],
         ["metrics", "score", "psnr", path, "--reference", path],
     ]
     if file.kind in {"png", "photographs"}:
-        tasks = written_tasks(file.path, out / "tasks.yaml")
+        tasks = written_tasks(file.path, file.path / "tasks.yaml")
         words = ["--tasks", tasks, "--out", str(out / "db"), "--steps", "references", "--references", "1"]
         found.append(["build", "--from-folder", path, *words])
     else:
