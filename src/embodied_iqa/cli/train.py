@@ -15,7 +15,7 @@ from embodied_iqa.models.panel.panel_members import RECIPES, PanelPlan, adapted,
 from embodied_iqa.models.vision.training.vision_members import VisionPlan, recipes_of
 
 _OPTIONS = ("out", "quick", "seed", "workers")
-_SHOWN = ("geometric_success", "median_position_mm", "bleu", "exact")
+_SHOWN = ("success", "right_waypoint", "geometric_success", "median_position_mm", "bleu", "exact")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

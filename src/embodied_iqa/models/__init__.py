@@ -17,8 +17,8 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
   panel
 - `panel`: tasks and success criteria of the embedded panel
 - `panel.samples`: training samples of the embedded panel
-- `panel.training`: training of the embedded panel
 - `panel.evaluation`: evaluation of the embedded panel
+- `panel.training`: training of the embedded panel
 - `vision.samples`: rendered images of the cell with exact truth: classes, boxes, masks, crops
 - `vision.training`: training of the embedded vision panel
 

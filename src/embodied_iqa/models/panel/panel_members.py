@@ -86,6 +86,17 @@ class Recipe:
         return self.epochs + self.ranked_epochs
 
 
+@dataclass(frozen=True, slots=True)
+class ReactiveRecipe(Recipe):
+    """A policy that looks while it acts; ``scenes`` are those whose tasks are acted out for its samples.
+
+    Attributes:
+        start: Member whose shipped weights its training starts from.
+    """
+
+    start: str = ""
+
+
 _TOP, _SIDE, _WRIST = View.TOP, View.SIDE, View.WRIST
 _NONE, _LIGHT, _STRONG = Augmentation.NONE, Augmentation.LIGHT, Augmentation.STRONG
 
@@ -151,6 +162,24 @@ RECIPES: Final[dict[str, Recipe]] = {
     )
 }  # fmt: skip
 """All members by name."""
+REACTIVE: Final[dict[str, ReactiveRecipe]] = {
+    recipe.name: recipe
+    for recipe in (
+        ReactiveRecipe(
+            "panel-vla-reactive-top",
+            "Looks every 0.4 s and takes the next steps; always acts; top view.",
+            "residual", "mixed", True, "gated", LARGE_WHOLE, (_TOP,), None, _LIGHT,
+            scenes=1_500, epochs=10, ranked_epochs=0, tasks=1, rate=5e-4, seed=31, start="panel-vla-query",
+        ),
+        ReactiveRecipe(
+            "panel-vla-reactive-side",
+            "Looks every 0.4 s and takes the next steps; always acts; from the side.",
+            "mixer", "fine", True, "gated", SMALL_CLOSE, (_SIDE,), None, _LIGHT,
+            scenes=1_500, epochs=10, ranked_epochs=0, tasks=1, rate=5e-4, seed=32, start="panel-vla-side",
+        ),
+    )
+}  # fmt: skip
+"""Policies that look while they act, by name: trained on their own samples, and only where they are named."""
 VLA_NAMES: Final = tuple(name for name, recipe in RECIPES.items() if recipe.is_vla)
 VLM_NAMES: Final = tuple(name for name, recipe in RECIPES.items() if not recipe.is_vla)
 
@@ -161,9 +190,10 @@ def recipe_of(name: str) -> Recipe:
     Raises:
         UsageError: No member has this name.
     """
-    if name not in RECIPES:
-        raise UsageError("unknown member of the panel", got=name, available=RECIPES)
-    return RECIPES[name]
+    known = RECIPES | REACTIVE
+    if name not in known:
+        raise UsageError("unknown member of the panel", got=name, available=known)
+    return known[name]
 
 
 def adapted(recipe: Recipe, scenes: int | None, epochs: int | None) -> Recipe:
@@ -177,12 +207,15 @@ def adapted(recipe: Recipe, scenes: int | None, epochs: int | None) -> Recipe:
     if min(scenes or 1, epochs or 1) < 1 or 0 in {scenes, epochs}:
         raise UsageError("wrong amount of training", expected="scenes and epochs from 1")
     plain = epochs or recipe.epochs
-    ranked = max(1, round(recipe.ranked_epochs * plain / recipe.epochs))
+    ranked = round(recipe.ranked_epochs * plain / recipe.epochs)
+    ranked = max(1, ranked) if recipe.ranked_epochs else 0
     return dataclasses.replace(recipe, scenes=scenes or recipe.scenes, epochs=plain, ranked_epochs=ranked)
 
 
 def quick(recipe: Recipe) -> Recipe:
     """Return the recipe with fewer scenes and epochs; its scores are worse."""
+    if isinstance(recipe, ReactiveRecipe):
+        return dataclasses.replace(recipe, scenes=120, epochs=4)
     return dataclasses.replace(recipe, scenes=2_500, epochs=8, ranked_epochs=2)
 
 

@@ -11,6 +11,8 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Role
 
 CARD_FORMAT: Final = 1
+STEP_RATE: Final = "step_rate_hz"
+"""Entry of `ModelCard.network` of a policy that looks while it acts: the rate of its steps [Hz]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,12 @@ class ModelCard:
     def version(self) -> str:
         """Version of the answers: the first 12 digits of the hash."""
         return self.sha256[:12]
+
+    @property
+    def step_rate_hz(self) -> float | None:
+        """Rate of the steps of a policy that looks while it acts; None of every other member."""
+        rate_hz = self.network.get(STEP_RATE)
+        return None if rate_hz is None else float(rate_hz)
 
 
 def save_card(card: ModelCard, path: Path) -> None:

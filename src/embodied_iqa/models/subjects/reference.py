@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -80,15 +80,14 @@ class SubjectReference:
         text: As given, without blanks around it; answers, scores and recordings call the subject by it.
         role: VLM, VLA or planner.
         backend: What runs the subject.
-        target: Folder or repository (transformers), address without model (openai), address (openpi;
-            openvla+http with its scheme reduced to http or https), path of a network and its card without
-            suffix (panel), ``module:factory`` (python); empty for an embedded subject.
+        target: Folder or repository (transformers), address (openai: without model; openvla+http: as http or
+            https; openpi), path of a network without suffix (panel), ``module:factory`` (python), or empty.
         model: Name of the model on an OpenAI-compatible server; else empty.
         revision: Commit, branch or tag of a repository; may be empty.
-        entry: The entry of the catalogue, or None.
-        simulation_only: Known before loading that it must not move a real arm. Policy servers and the user's
-            own code declare this when they are loaded, see `SubjectInfo`.
+        entry: Of the catalogue, or None.
+        simulation_only: Known before loading that it must not move a real arm; others declare it when loaded.
         parts: The policies of ``A or B``; else empty.
+        step_rate_hz: Of a member of a panel that looks while it acts; None of others.
     """
 
     text: str
@@ -100,6 +99,7 @@ class SubjectReference:
     entry: SubjectEntry | None = None
     simulation_only: bool = False
     parts: tuple[SubjectReference, ...] = ()
+    step_rate_hz: float | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -299,12 +299,12 @@ def _panel_member(parts: _Parts, role: Role) -> SubjectReference:
     card = _card(parts)
     if card.role is not role:
         raise UsageError(f"{card.name} is a {card.role.upper()}, not a {role.upper()}", got=parts.text)
-    return SubjectReference(parts.text, role, Backend.PANEL, parts.rest, simulation_only=card.simulation_only)
+    found = SubjectReference(parts.text, role, Backend.PANEL, parts.rest)
+    return replace(found, simulation_only=card.simulation_only, step_rate_hz=card.step_rate_hz)
 
 
 def _card(parts: _Parts) -> ModelCard:
-    path = Path(f"{parts.rest}.json").expanduser()
-    if not path.is_file():
+    if not (path := Path(f"{parts.rest}.json").expanduser()).is_file():
         raise UsageError("no panel member at this path", expected=FORMS[-3], got=parts.text)
     try:
         return load_card(path)

@@ -13,6 +13,7 @@ from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.planner_cache import CachedPlanner
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.subject_options import (
+    Acts,
     DecodingOptions,
     Progress,
     ServerOptions,
@@ -144,7 +145,14 @@ def make_vla(
     Raises:
         UserError: It cannot be loaded or reached.
     """
-    return cast("Vla", _make(reference, Role.VLA, VlaRequest(reference, options or VlaOptions(), progress)))
+    request = VlaRequest(reference, options or VlaOptions(), progress)
+    if request.options.policy.acts is Acts.ALWAYS and not (reference.parts or _is_of_panel(reference)):
+        raise UsageError("policy.acts is for policies of the embedded panel", got=reference.text)
+    return cast("Vla", _make(reference, Role.VLA, request))
+
+
+def _is_of_panel(reference: SubjectReference) -> bool:
+    return _factory(reference) == BACKENDS[Role.VLA][Backend.PANEL]
 
 
 def info_of(reference: SubjectReference) -> SubjectInfo:

@@ -45,6 +45,15 @@ class Precision(StrEnum):
     FLOAT16 = "float16"
 
 
+class Acts(StrEnum):
+    """When a policy of the embedded panel acts."""
+
+    WHEN_SEEN = "when-seen"
+    """It refuses where its images seem not to show the object of the task."""
+    ALWAYS = "always"
+    """It never refuses, as most policies."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadingOptions:
     """Loading of a checkpoint.
@@ -125,7 +134,7 @@ class CacheOptions:
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """Options of a policy of another stack; empty fields follow the catalogue or the server.
+    """Options of a policy, mostly of another stack; empty fields follow the catalogue or the server.
 
     Attributes:
         convention: Action convention, see docs/reference/action-conventions.md.
@@ -137,6 +146,7 @@ class PolicyOptions:
         unnorm_key: Data set for OpenVLA's server, which then un-normalises itself.
         seed: Seed of the initial noise of a diffusion policy.
         denoising_steps: Steps of a diffusion policy; 0 for the checkpoint's own number.
+        acts: always or when-seen: whether a policy of the embedded panel acts on what it does not see.
     """
 
     convention: str = ""
@@ -148,6 +158,7 @@ class PolicyOptions:
     unnorm_key: str = ""
     seed: int = ranged(0, 0, 2**31 - 1)
     denoising_steps: int = ranged(0, 0, 1000)
+    acts: Acts = Acts.WHEN_SEEN
 
 
 @dataclass(frozen=True, slots=True)

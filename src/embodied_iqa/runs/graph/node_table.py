@@ -21,6 +21,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.models.subjects.actions.real_arm import refuse_real_arm
+from embodied_iqa.models.subjects.backends.panel.stepping import EXECUTE_STEPS
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
@@ -132,6 +133,7 @@ def resolve(
     _link_views(merged, policies)
     _link_tool(merged)
     _link_time(merged)
+    _link_steps(merged, policies)
     _link_end(merged)
     if _MODE not in merged["gate_node"]:
         simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
@@ -269,9 +271,8 @@ def _link_views(merged: dict[str, dict[str, object]], policies: Sequence[Subject
         subjects = (merged["vla_node"].get("subject", VlaParameters().subject), *policies)
         wanted = (view for subject in subjects for view in cameras_of(parse_vla(str(subject))))
         camera.setdefault("views", [str(view) for view in dict.fromkeys([*DEFAULT_VIEWS, *wanted])])
-    views = camera.get("views")
-    for name in nodes_with("views") if views is not None else ():
-        merged[name].setdefault("views", views)
+    for name in nodes_with("views") if camera.get("views") is not None else ():
+        merged[name].setdefault("views", camera["views"])
 
 
 def _link_tool(merged: dict[str, dict[str, object]]) -> None:
@@ -280,8 +281,7 @@ def _link_tool(merged: dict[str, dict[str, object]]) -> None:
     Raises:
         UsageError: Both nodes set a length, and the lengths differ.
     """
-    length_m = merged["arm_node"].get("tool_length_m")
-    if length_m is None:
+    if (length_m := merged["arm_node"].get("tool_length_m")) is None:
         return
     camera_m = merged["camera_node"].setdefault(_CAMERA_TOOL, length_m)
     if camera_m != length_m:
@@ -302,11 +302,18 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
         merged[name].setdefault(_NEWEST, is_real)
 
 
-def _link_end(merged: dict[str, dict[str, object]]) -> None:
-    """Let a run end with its policy, a person or the time, not with a count: outside the simulated cell.
+def _link_steps(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference]) -> None:
+    """Let policies that look while they act decide while the arm moves, unless a source says otherwise."""
+    vla = merged["vla_node"]
+    subjects = policies or [parse_vla(str(vla.get("subject", VlaParameters().subject)))]
+    rates_hz = {subject.step_rate_hz for subject in subjects}
+    if len(rates_hz) == 1 and None not in rates_hz and "horizon.mode" not in vla:
+        steps = {"horizon.step_rate_hz": rates_hz.pop(), "horizon.execute_steps": EXECUTE_STEPS}
+        merged["vla_node"] = {**steps, **vla, "horizon.mode": Horizon.RECEDING}
 
-    With a receding horizon likewise: it takes more decisions for the same way.
-    """
+
+def _link_end(merged: dict[str, dict[str, object]]) -> None:
+    """Let no count of decisions end a run outside the simulated cell, or with a receding horizon."""
     if merged["arm_node"].get("robot", RobotKind.SIM) != RobotKind.SIM:
         merged["trial_node"].setdefault("run_limit_s", _REAL_RUN_S)
         merged["vla_node"].setdefault("max_chunks", 0)
@@ -316,8 +323,7 @@ def _link_end(merged: dict[str, dict[str, object]]) -> None:
 
 def _locate_calibration(gate: dict[str, object], folder: Path) -> None:
     """Make the user's calibration an absolute path; the default one is in the installed config folder."""
-    calibration = gate.get(_CALIBRATION, SHIPPED_CALIBRATION)
-    if calibration != SHIPPED_CALIBRATION:
+    if (calibration := gate.get(_CALIBRATION, SHIPPED_CALIBRATION)) != SHIPPED_CALIBRATION:
         gate[_CALIBRATION] = str((folder / str(calibration)).resolve())
 
 

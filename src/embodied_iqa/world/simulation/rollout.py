@@ -114,6 +114,30 @@ def rollout(world: World, increments: ArrayLike, options: RolloutOptions | None 
     return RolloutResult(world.snapshot(), executed, stopped or world.contact_violation)
 
 
+def follow(world: World, increments: ArrayLike, period_s: float) -> str | None:
+    """Move the tool along increments at a fixed rate, without a stop between them or at their end.
+
+    Args:
+        world: The world, which is advanced by the duration of the motion.
+        increments: ``(K, 7)`` as in `ActionChunk`, a period each; the gripper takes each state at once.
+        period_s: Time of an increment.
+
+    Returns:
+        Why it ended early, or None.
+    """
+    steps = np.asarray(increments, dtype=np.float64).reshape(-1, 7)
+    poses = np.concatenate([world.T_base_tool[None], chain_increments(world.T_base_tool, steps)])
+    ticks = np.round(np.arange(len(poses)) * period_s * SECOND_NS / PERIOD_NS).astype(int)
+    q_rad = world.q_rad
+    for index, gripper in enumerate(steps[:, 6]):
+        world.set_gripper_target(float(np.clip(gripper, 0.0, 1.0)))
+        for pose in _evenly(poses[index], poses[index + 1], int(ticks[index + 1] - ticks[index])):
+            q_rad, stopped = _command(world, pose, q_rad)
+            if stopped is not None:
+                return stopped
+    return None
+
+
 def observe(
     vla: Vla,
     world: World,
@@ -171,18 +195,30 @@ def _move(
     world: World, start: Array, target: Array, q_rad: Array, options: RolloutOptions
 ) -> tuple[Array, str | None]:
     for pose in straight_poses(start, target, options):
-        choice = choose(cell_kinematics(world.scene.arm), pose, q_rad)
-        if choice.q_rad is None:
-            return q_rad, f"pose out of reach: {choice.reason}"
-        q_rad = choice.q_rad
-        world.set_arm_target(q_rad)
-        world.advance(PERIOD_NS)
-        if world.contact_violation is not None:
-            world.set_arm_target(world.q_rad)
-            return q_rad, world.contact_violation
+        q_rad, stopped = _command(world, pose, q_rad)
+        if stopped is not None:
+            return q_rad, stopped
     world.set_arm_target(q_rad, np.zeros(6))
     world.advance(4 * PERIOD_NS)
     return q_rad, None
+
+
+def _command(world: World, pose: Array, q_rad: Array) -> tuple[Array, str | None]:
+    """Move the tool to a pose nearby within a period; return its joints, or why it stopped."""
+    choice = choose(cell_kinematics(world.scene.arm), pose, q_rad)
+    if choice.q_rad is None:
+        return q_rad, f"pose out of reach: {choice.reason}"
+    world.set_arm_target(choice.q_rad)
+    world.advance(PERIOD_NS)
+    if world.contact_violation is not None:
+        world.set_arm_target(world.q_rad)
+        return choice.q_rad, world.contact_violation
+    return choice.q_rad, None
+
+
+def _evenly(start: Array, target: Array, count: int) -> Iterator[Array]:
+    """Yield ``count`` poses along a straight line at constant speed."""
+    yield from _along(start, target, np.arange(1, count + 1) / count)
 
 
 def straight_poses(start: Array, target: Array, options: RolloutOptions) -> Iterator[Array]:
@@ -191,7 +227,14 @@ def straight_poses(start: Array, target: Array, options: RolloutOptions) -> Iter
     turn = rotation_to_rotvec(start[:3, :3].T @ target[:3, :3])
     duration_s, ramp = motion_time(float(np.linalg.norm(shift)), float(np.linalg.norm(turn)), options)
     count = int(np.ceil(duration_s * SECOND_NS / PERIOD_NS))
-    for part in _trapezoid(count, ramp) if count else ():
+    yield from _along(start, target, _trapezoid(count, ramp)) if count else ()
+
+
+def _along(start: Array, target: Array, way: Array) -> Iterator[Array]:
+    """Yield poses along a straight line at the given parts of the way."""
+    shift = target[:3, 3] - start[:3, 3]
+    turn = rotation_to_rotvec(start[:3, :3].T @ target[:3, :3])
+    for part in way:
         pose = np.eye(4)
         pose[:3, :3] = start[:3, :3] @ rotvec_to_rotation(part * turn)
         pose[:3, 3] = start[:3, 3] + part * shift

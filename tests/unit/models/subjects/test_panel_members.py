@@ -32,6 +32,7 @@ from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.readiness import check_readiness
 from embodied_iqa.models.subjects.reference import parse_reference, parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import info_of, make_vla, make_vlm
+from embodied_iqa.models.subjects.subject_options import Acts, PolicyOptions, VlaOptions
 from embodied_iqa.world.manipulation.waypoints import waypoints_to_array
 from embodied_iqa.world.protocols import ChunkStatus, VlaObservation
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -111,6 +112,26 @@ def test_a_vla_acts_once_then_is_done(name: str, stages: Stages) -> None:
     assert (np.abs(poses[:, :3, 3]) < 1.0).all()
     assert ((first.increments[:, 6] >= 0) & (first.increments[:, 6] <= 1)).all()
     assert vla.act(replace(acting, step=1)).status is ChunkStatus.DONE
+
+
+def test_a_vla_acts_on_what_it_does_not_see_where_it_is_to(stages: Stages) -> None:
+    """It is another version then: its answers differ."""
+    options = VlaOptions(policy=PolicyOptions(acts=Acts.ALWAYS))
+    careful, bold = (make_vla(parse_vla(VLAS[0]), one) for one in (VlaOptions(), options))
+    frame = stages[0][1][careful.info.views[0]]
+    grey = replace(frame, rgb=np.full_like(frame.rgb, 128))
+    unseen = VlaObservation({frame.view: grey}, stages[0][0], HOME_POSE, 0.0, 0)
+    assert careful.act(unseen).status is ChunkStatus.NO_TARGET
+    chunk = bold.act(unseen)
+    assert chunk.status is ChunkStatus.ACT
+    assert len(chunk.increments) > 0
+    assert chunk.seen == careful.act(unseen).seen
+    seen = _observation(stages[0])
+    assert np.array_equal(bold.act(seen).increments, careful.act(seen).increments)
+    assert bold.act(replace(seen, step=1)).status is ChunkStatus.DONE
+    assert bold.info.version != careful.info.version
+    with pytest.raises(UsageError, match=r"policy\.acts"):
+        make_vla(parse_vla("classical-vla"), options)
 
 
 def test_a_vla_names_the_view_that_it_misses(stages: Stages) -> None:

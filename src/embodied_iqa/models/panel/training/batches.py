@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -102,7 +102,7 @@ class TrainingData:
             self.answer_words = answer_vocabulary or Vocabulary.of(a for row in answers for a in row)
             numbers = _encoded(self.answer_words, answers, MAX_ANSWER_WORDS + 1, framed=True)
             self.answers = numbers[:, :, : (numbers != PAD).sum(axis=-1).max()]
-        self._plan, self._length = _plans(samples)
+        self._plan, self._length = self._plans()
         self._places, self._placed = _places(samples)
         self._marks = samples.framed_marks()
         self._wanted = _wanted(samples, _second_things(samples, style))
@@ -110,6 +110,10 @@ class TrainingData:
 
     def __len__(self) -> int:
         return len(self.samples)
+
+    def _plans(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the wanted waypoints ``(n, R, K, 6)``, centred and scaled, and their numbers ``(n, R)``."""
+        return _plans(self.samples)
 
     def batch(
         self,
@@ -218,8 +222,13 @@ def _plans(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
             continue
         rows = expert_plan(samples, scene, task)
         lengths[scene, task] = len(rows)
-        plans[scene, task, : len(rows)] = (rows - _CENTRE) / _SCALE
+        plans[scene, task, : len(rows)] = scaled_plan(rows)
     return plans, lengths
+
+
+def scaled_plan(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return waypoints ``(..., 6)``, centred and scaled."""
+    return ((rows - _CENTRE) / _SCALE).astype(np.float32)
 
 
 def expert_plan(samples: Samples, scene: int, task: int) -> NDArray[np.float64]:

@@ -16,20 +16,29 @@ from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.training.onnx_writer import write_network
 from embodied_iqa.base.training.training_state import EpochResult, save_curve
 from embodied_iqa.models.panel.criterion import plan_error, would_succeed
-from embodied_iqa.models.panel.panel_members import Recipe, task_camera
+from embodied_iqa.models.panel.panel_members import ReactiveRecipe, Recipe, task_camera
 from embodied_iqa.models.panel.samples.sample_files import Samples, load_samples
 from embodied_iqa.models.panel.training.batches import TrainingData, answers_of, expert_plan, instruction_of
 from embodied_iqa.models.panel.training.captioners import Captioner
-from embodied_iqa.models.panel.training.policies import QueryPolicy, plan_in_metres
+from embodied_iqa.models.panel.training.policies import PLAN_WIDTH, QueryPolicy, plan_in_metres
+from embodied_iqa.models.panel.training.reactive import ReactivePolicy
 from embodied_iqa.models.panel.training.training_loop import Network, train_member
 from embodied_iqa.models.panel.true_answers import Style
 from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.frequencies import document_frequencies
-from embodied_iqa.models.subjects.backends.panel.format import FEATURES, MAX_TASK_WORDS
+from embodied_iqa.models.subjects.backends.panel.format import (
+    FEATURES,
+    MAX_TASK_WORDS,
+    PICTURE,
+    PLAN_CENTRE,
+    PLAN_SCALE,
+    TOOL,
+)
+from embodied_iqa.models.subjects.backends.panel.stepping import STEP_RATE_HZ
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.models.subjects.catalogue import Role
-from embodied_iqa.models.subjects.model_card import ModelCard, save_card
+from embodied_iqa.models.subjects.model_card import STEP_RATE, ModelCard, save_card
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 
@@ -45,6 +54,22 @@ class _Acting(nn.Module):
             output = self.network(tuple(map(_unit, images)), words[None])
         aim = torch.matmul(output.attention[0][:, 0].softmax(-1), output.objects[0].places[0])
         return plan_in_metres(output.plan), output.more.sigmoid(), output.seen.sigmoid(), aim, *features
+
+
+class _Reacting(nn.Module):
+    """Policy that looks while it acts, for several tasks on one scene with a tool each."""
+
+    def __init__(self, network: ReactivePolicy) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, words: Tensor, tool: Tensor, *images: Tensor) -> tuple[Tensor, ...]:
+        scaled = (tool - tool.new_tensor(PLAN_CENTRE)) / tool.new_tensor(PLAN_SCALE)
+        with _features_of(self.network) as features:
+            output, following = self.network.act(tuple(map(_unit, images)), words[None], scaled)
+        aim = torch.matmul(output.attention[0][:, 0].softmax(-1), output.objects[0].places[0])
+        plan = plan_in_metres(output.plan), output.more.sigmoid(), output.seen.sigmoid()
+        return *plan, aim, following.softmax(-1), *features
 
 
 class _Answering(nn.Module):
@@ -79,26 +104,39 @@ def _unit(image: Tensor) -> Tensor:
     return image.permute(0, 3, 1, 2).float() / 255 - 0.5
 
 
-def export_member(network: Network, views: int, picture_px: tuple[int, int], path: Path) -> None:
+def export_member(
+    network: Network, views: int, picture_px: tuple[int, int], path: Path, *, halved: bool = True
+) -> None:
     """Write the network as ONNX, atomically.
 
     Inputs: ``words`` ``(R, 32)`` int64 for any number of tasks, and ``picture_0`` (``picture_1``)
     ``(1, H, W, 3)`` uint8. Outputs of a VLA: ``plan`` ``(R, K, 6)``, ``more`` ``(R, K)`` and ``seen``
     ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 28)`` int64. Of both:
     ``features_0`` (``features_1``) ``(1, C, rows, columns)``, what the encoder of each view sees before any
-    task is read.
+    task is read. One that looks while it acts also has the input ``tool`` ``(R, 6)`` float32, columns as in
+    `WAYPOINT_FIELDS`, and the output ``following`` ``(R, K + 1)``, probabilities of the waypoint that comes
+    next; the last one: nothing is left to do.
     """
-    answering = isinstance(network, Captioner)
-    module = _Answering(network) if isinstance(network, Captioner) else _Acting(network)
+    module, outputs = _with_outputs(network)
     module.eval()
     width, height = picture_px
     images = tuple(torch.zeros((1, height, width, 3), dtype=torch.uint8) for _ in range(views))
     words = torch.full((2, MAX_TASK_WORDS), 4, dtype=torch.int64)
-    outputs = ["answer"] if answering else ["plan", "more", "seen", "aim"]
     features = [f"{FEATURES}{index}" for index in range(views)]
-    inputs = {"words": words} | {f"picture_{index}": image for index, image in enumerate(images)}
-    rows = dict.fromkeys(["words", *outputs], "tasks")
-    write_network(module, inputs, [*outputs, *features], rows, path, halved=True)
+    told = {TOOL: torch.zeros((2, PLAN_WIDTH))} if isinstance(network, ReactivePolicy) else {}
+    inputs = {"words": words} | told | {f"{PICTURE}{index}": image for index, image in enumerate(images)}
+    rows = dict.fromkeys(["words", *told, *outputs], "tasks")
+    write_network(module, inputs, [*outputs, *features], rows, path, halved=halved)
+
+
+def _with_outputs(network: Network) -> tuple[nn.Module, list[str]]:
+    """Return a network as it is exported, and the names of its outputs."""
+    if isinstance(network, Captioner):
+        return _Answering(network), ["answer"]
+    plan = ["plan", "more", "seen", "aim"]
+    if isinstance(network, ReactivePolicy):
+        return _Reacting(network), [*plan, "following"]
+    return _Acting(network), plan
 
 
 _TASKS_A_SCENE: Final = 3
@@ -156,6 +194,29 @@ def train_and_export(recipe: Recipe, origin: SampleOrigin, folders: TrainingFold
     )
     network, results = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
     save_curve(results, recipe.name, folders.work / f"{recipe.name}.svg")
+    facts = training_facts(recipe, origin, len(data), results)
+    card = export_with_card(recipe, folders, data, network, facts)
+    card = dataclasses.replace(card, results=_evaluate(recipe, folders))
+    save_card(card, folders.models / f"{recipe.name}.json")
+    return card
+
+
+def export_with_card(
+    recipe: Recipe,
+    folders: TrainingFolders,
+    data: TrainingData,
+    network: Network,
+    training: dict[str, str | int | float | bool],
+) -> ModelCard:
+    """Export a trained member, and write its card, without results of an evaluation.
+
+    Args:
+        recipe: The member.
+        folders: Of models.
+        data: Training samples.
+        network: Trained.
+        training: How, see `training_facts`.
+    """
     path = folders.models / f"{recipe.name}.onnx"
     export_member(network, len(recipe.views), recipe.pictures.size_px, path)
     card = ModelCard(
@@ -167,6 +228,7 @@ def train_and_export(recipe: Recipe, origin: SampleOrigin, folders: TrainingFold
         words=data.words.words,
         answer_words=() if data.answer_words is None else data.answer_words.words,
         network={
+            **({STEP_RATE: round(STEP_RATE_HZ)} if isinstance(recipe, ReactiveRecipe) else {}),
             "encoder": recipe.encoder,
             "reader": recipe.reader,
             "look": recipe.look,
@@ -174,10 +236,8 @@ def train_and_export(recipe: Recipe, origin: SampleOrigin, folders: TrainingFold
             "class": type(network).__name__,
             "parameters": sum(weight.numel() for weight in network.parameters()),
         },
-        training=_training_facts(recipe, origin, len(data), results),
+        training=training,
     )
-    save_card(card, path.with_suffix(".json"))
-    card = dataclasses.replace(card, results=_evaluate(recipe, folders))
     save_card(card, path.with_suffix(".json"))
     return card
 
@@ -189,11 +249,13 @@ def _evaluate(recipe: Recipe, folders: TrainingFolders) -> dict[str, float | str
     return evaluate_vlm(LearnedVlm(folders.models, recipe.name), samples, recipe.style)
 
 
-def _training_facts(
+def training_facts(
     recipe: Recipe, origin: SampleOrigin, scenes: int, results: list[EpochResult]
 ) -> dict[str, str | int | float | bool]:
+    """Return what a card says about a training on ``scenes`` samples."""
     return {
         "command": origin.command,
+        **({"start": recipe.start} if isinstance(recipe, ReactiveRecipe) else {}),
         "quick": origin.quick,
         "scenes": scenes,
         "train_seed": origin.train_seed,

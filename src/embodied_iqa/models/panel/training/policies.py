@@ -119,16 +119,23 @@ class QueryPolicy(nn.Module):
     """Late fusion: queries of the task attend to the objects of each image.
 
     The plan is an affine function, set by the task, of places that are read from the image.
+
+    Args:
+        words: Size of the vocabulary.
+        reader: Task encoder.
+        shape: How it looks at an image.
+        views: Number of images.
+        told: What else it gets of each task, numbers.
     """
 
-    def __init__(self, words: int, reader: str, shape: SightShape, views: int) -> None:
+    def __init__(self, words: int, reader: str, shape: SightShape, views: int, told: int = 0) -> None:
         super().__init__()
         self.reader = make_reader(reader, words)
         self.sights = nn.ModuleList(Sight(shape) for _ in range(views))
         width = ENCODERS[shape.encoder]
         self.vote = nn.Linear(width, 3)
         self.vote_place = _place_network(3)
-        self.head = _AffineHead(views * shape.heads * (width + 2) + TASK_WIDTH)
+        self.head = _AffineHead(views * shape.heads * (width + 2) + TASK_WIDTH + told)
 
     @property
     def image_encoders(self) -> tuple[nn.Module, ...]:
@@ -137,6 +144,12 @@ class QueryPolicy(nn.Module):
 
     def forward(self, images: tuple[Tensor, ...], tasks: Tensor, spots: Spots = None) -> PolicyOutput:
         """Plan from ``(B, 3, H, W)`` images of each view and ``(B, R, 32)`` tasks."""
+        return self.plan(images, tasks, spots)[0]
+
+    def plan(
+        self, images: tuple[Tensor, ...], tasks: Tensor, spots: Spots, *told: Tensor
+    ) -> tuple[PolicyOutput, Tensor]:
+        """Plan as `forward`, from ``(B R, told)`` numbers too; also return the features of the plan."""
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
         parts, attention, found = [task], [], []
@@ -149,8 +162,9 @@ class QueryPolicy(nn.Module):
         votes = self.vote(found[-1].tokens).float() + self.vote_place(found[-1].places).float()
         looks = attention[-1][:, :2].softmax(-1).view(batch, several * 2, -1)
         voted = torch.matmul(looks, votes).view(batch * several, 2, 3)
-        plan, more, known, places = self.head(torch.cat(parts, dim=1), task, voted)
-        return PolicyOutput(plan, more, known, tuple(attention), tuple(found), places, votes)
+        features = torch.cat([*parts, *told], dim=1)
+        plan, more, known, places = self.head(features, task, voted)
+        return PolicyOutput(plan, more, known, tuple(attention), tuple(found), places, votes), features
 
 
 class Query(nn.Module):

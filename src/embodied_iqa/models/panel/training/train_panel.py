@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,30 @@ from embodied_iqa.base.jobs.engine import EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.models.panel.panel_members import PART_SCENES, PanelPlan, Recipe, adapted, quick, recipe_of
+from embodied_iqa.models.panel.panel_members import (
+    PART_SCENES,
+    PanelPlan,
+    ReactiveRecipe,
+    Recipe,
+    adapted,
+    quick,
+    recipe_of,
+)
 from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked
+from embodied_iqa.models.panel.samples.state_samples import draw_states
 from embodied_iqa.models.subjects.model_card import ModelCard
 
 if TYPE_CHECKING:
     from embodied_iqa.base.training.training_state import EpochResult
 
 _POLL_PERIOD_S: Final = 0.5
+_SAMPLES: Final = ("test", "train")
+_STATES: Final = ("test-states", "train-states")
+"""Folders of the samples of policies that look while they act."""
+_ACTED_SCENES: Final = 20
+"""Scenes of a file of states: about 250 states."""
+_HELD_OUT_ACTED: Final = 40
+"""Largest number of held-out scenes that are acted out."""
 
 
 def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
@@ -39,7 +55,7 @@ def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
     recipes = [_recipe(plan, name) for name in dict.fromkeys(plan.members)]
     jobs = [partial(_train, plan, recipe.name) for recipe in recipes]
     with JobFolder(plan.out, "training of the panel").locked():
-        _draw(plan, max(recipe.scenes for recipe in recipes), bars)
+        _draw(plan, recipes, bars)
         with _shown(plan, recipes, bars):  # a worker that is killed costs the epoch that it trained
             # As they end: in order, a failure and idle workers would wait for the members before them.
             cards = {card.name: card for card in run_jobs(jobs, EngineOptions(workers=plan.workers))}
@@ -52,15 +68,30 @@ def _recipe(plan: PanelPlan, name: str) -> Recipe:
     return dataclasses.replace(recipe, seed=recipe.seed + 1000 * plan.seed)
 
 
-def _draw(plan: PanelPlan, scenes: int, bars: ProgressBars) -> None:
+def _draw(plan: PanelPlan, recipes: Sequence[Recipe], bars: ProgressBars) -> None:
     """Draw the missing parts of training and held-out samples."""
-    wanted = [
-        *_parts(plan.out / "test", plan.held_out_seed, plan.held_out_scenes),
-        *_parts(plan.out / "train", plan.seed, scenes),
-    ]
-    drawn = run_jobs([partial(_draw_part, *part) for part in wanted], EngineOptions(workers=plan.workers))
-    for count, _ in enumerate(drawn, start=1):
-        bars.update("scenes", count, len(wanted))
+    reactive = [recipe.scenes for recipe in recipes if isinstance(recipe, ReactiveRecipe)]
+    others = [recipe.scenes for recipe in recipes if not isinstance(recipe, ReactiveRecipe)]
+    jobs: list[Callable[[], None]] = []
+    if others:
+        test, train = (plan.out / folder for folder in _SAMPLES)
+        wanted = [*_parts(test, plan.held_out_seed, plan.held_out_scenes, PART_SCENES)]
+        wanted += _parts(train, plan.seed, max(others), PART_SCENES)
+        jobs += [partial(_draw_part, *part) for part in wanted]
+    if reactive:
+        test, train = (plan.out / folder for folder in _STATES)
+        held_out = min(plan.held_out_scenes, _HELD_OUT_ACTED)
+        wanted = [*_parts(test, plan.held_out_seed, held_out, _ACTED_SCENES)]
+        wanted += _parts(train, plan.seed, max(reactive), _ACTED_SCENES)
+        jobs += [partial(_draw_states, *part) for part in wanted]
+    for count, _ in enumerate(run_jobs(jobs, EngineOptions(workers=plan.workers)), start=1):
+        bars.update("scenes", count, len(jobs))
+
+
+def _draw_states(part: Path, seed: int, first: int, end: int) -> None:
+    """Draw the states of a part, unless it is there."""
+    if not part.is_dir():
+        draw_states(part, seed, first, end)
 
 
 def _draw_part(part: Path, seed: int, first: int, end: int) -> None:
@@ -70,9 +101,9 @@ def _draw_part(part: Path, seed: int, first: int, end: int) -> None:
     draw_ranked(part, seed, first, end)
 
 
-def _parts(folder: Path, seed: int, scenes: int) -> Iterator[tuple[Path, int, int, int]]:
-    for part, start in enumerate(range(0, scenes, PART_SCENES)):
-        yield folder / f"part-{part:03d}", seed, start, min(start + PART_SCENES, scenes)
+def _parts(folder: Path, seed: int, scenes: int, size: int) -> Iterator[tuple[Path, int, int, int]]:
+    for part, start in enumerate(range(0, scenes, size)):
+        yield folder / f"part-{part:03d}", seed, start, min(start + size, scenes)
 
 
 @contextmanager
@@ -107,6 +138,9 @@ def _train(plan: PanelPlan, name: str) -> ModelCard:
     """Train one member, or continue its training; runs in a worker."""
     training = load("embodied_iqa.models.panel.training.member_training")
     origin = training.SampleOrigin(plan.seed, plan.held_out_seed, DRAWN_PX, plan.command, plan.quick)
-    folders = training.TrainingFolders(plan.out / "train", plan.out / "test", plan.work, plan.models)
-    card: ModelCard = training.train_and_export(_recipe(plan, name), origin, folders)
+    recipe, make, folders = _recipe(plan, name), training.train_and_export, _SAMPLES
+    if isinstance(recipe, ReactiveRecipe):
+        make, folders = load("embodied_iqa.models.panel.training.reactive_training:train_reactive"), _STATES
+    test, train = (plan.out / folder for folder in folders)
+    card: ModelCard = make(recipe, origin, training.TrainingFolders(train, test, plan.work, plan.models))
     return card

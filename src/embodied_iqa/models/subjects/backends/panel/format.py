@@ -37,6 +37,10 @@ _SPECIAL: Final = ("<pad>", "<unk>", "<begin>", "<end>")
 _CLOSING: Final = frozenset(".,;")
 FEATURES: Final = "features_"
 """Prefix of the outputs of a network that hold what it sees in each view, before any task is read."""
+PICTURE: Final = "picture_"
+"""Prefix of the inputs of a network that are images."""
+TOOL: Final = "tool"
+"""Input of a network that looks while it acts: the tool and its gripper."""
 ABSENT: Final = -1.0
 """Coordinate of an object that the image does not show."""
 PLAN_CENTRE: Final = (-0.5, 0.0, 0.12, 0.0, 0.0, 0.5)

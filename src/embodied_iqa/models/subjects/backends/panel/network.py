@@ -15,6 +15,8 @@ from embodied_iqa.base.onnx_session import open_session
 from embodied_iqa.imaging.images.frame import Frame
 from embodied_iqa.models.subjects.backends.panel.format import (
     FEATURES,
+    PICTURE,
+    TOOL,
     Framing,
     Vocabulary,
     framed,
@@ -46,9 +48,12 @@ class PanelNetwork:
             raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
         self._session: Any = open_session(content, name)
         self._words = Vocabulary(self.card.words)
-        words, *images = self._session.get_inputs()
-        self._task_words = int(words.shape[1])
-        self._sizes_px = {item.name: (item.shape[2], item.shape[1]) for item in images}
+        inputs = {item.name: item.shape for item in self._session.get_inputs()}
+        self._task_words = int(inputs["words"][1])
+        self._sizes_px = {
+            name: (shape[2], shape[1]) for name, shape in inputs.items() if name.startswith(PICTURE)
+        }
+        self._tool_shape = inputs.get(TOOL)
         self.framing = Framing(str(self.card.network.get("framing", Framing.WHOLE)))
         names = [output.name for output in self._session.get_outputs()]
         self._features = [name for name in names if name.startswith(FEATURES)]
@@ -63,10 +68,16 @@ class PanelNetwork:
             description=card.summary,
             views=card.views,
             simulation_only=card.simulation_only,
+            rate_hz=card.step_rate_hz,
         )
 
     def run(
-        self, tasks: Sequence[str], images: Sequence[NDArray[np.uint8]], *, prepared: bool = False
+        self,
+        tasks: Sequence[str],
+        images: Sequence[NDArray[np.uint8]],
+        tools: NDArray[np.float64] | None = None,
+        *,
+        prepared: bool = False,
     ) -> list[NDArray[Any]]:
         """Return the outputs, one row per task, for one ``(H, W, 3)`` image per view, of any size.
 
@@ -75,9 +86,11 @@ class PanelNetwork:
         Args:
             tasks: In words.
             images: One per view.
+            tools: ``(R, 6)`` tool and gripper for each task, columns as in `WAYPOINT_FIELDS`, for a network
+                that looks while it acts.
             prepared: Whether the images are framed and resized already, as in samples.
         """
-        return self._run(self._outputs, tasks, images, prepared=prepared)
+        return self._run(self._outputs, tasks, images, tools, prepared=prepared)
 
     def features(self, frame: Frame) -> NDArray[np.float32]:
         """Return ``(cells, C)``, what the encoder of the frame's camera sees before any task is read.
@@ -102,6 +115,7 @@ class PanelNetwork:
         outputs: Sequence[str],
         tasks: Sequence[str],
         images: Sequence[NDArray[np.uint8]],
+        tools: NDArray[np.float64] | None = None,
         *,
         prepared: bool = False,
     ) -> list[NDArray[Any]]:
@@ -110,5 +124,8 @@ class PanelNetwork:
             for name, view, image in zip(sorted(self._sizes_px), self.card.views, images, strict=True)
         }
         inputs["words"] = np.stack([self._words.encode(task_words(task), self._task_words) for task in tasks])
+        if self._tool_shape is not None:
+            rows = np.zeros((len(tasks), self._tool_shape[1])) if tools is None else tools
+            inputs[TOOL] = np.asarray(rows, np.float32)
         found: list[NDArray[Any]] = self._session.run(outputs, inputs)
         return [np.asarray(output) for output in found]

@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.models.subjects.backends.panel.reactive import ReactiveVla
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.models.subjects.catalogue import Backend
@@ -17,9 +18,12 @@ MODELS: Final = Path(str(files("embodied_iqa.models.subjects.backends.panel"))) 
 """Networks and cards that ship with the package."""
 
 
-def make_vla(request: VlaRequest) -> LearnedVla:
+def make_vla(request: VlaRequest) -> LearnedVla | ReactiveVla:
     """Load a VLA of the package, or one of a user's own training, ``panel:FOLDER/MEMBER``."""
-    return LearnedVla(*_location(request.reference))
+    folder, name, called = _location(request.reference)
+    if card_of(name, folder).step_rate_hz is not None:
+        return ReactiveVla(folder, name, called)
+    return LearnedVla(folder, name, called, acts=request.options.policy.acts)
 
 
 def make_vlm(request: VlmRequest) -> LearnedVlm:
