@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from embodied_iqa.imaging.distortions import Entry as DistortionEntry
     from embodied_iqa.imaging.distortions import Source as DistortionSource
-    from embodied_iqa.imaging.distortions import entry as distortion
+    from embodied_iqa.imaging.distortions.catalogue import entry as distortion
     from embodied_iqa.imaging.images.frame import Camera, Frame, Intrinsics, LensCalibration, View
     from embodied_iqa.imaging.images.live_camera import LiveCamera, RgbdFrame
     from embodied_iqa.models.vision.model import VisionModelInfo
@@ -98,7 +98,7 @@ _PLACES = {
     "WorldTask": "world.worlds",
     "distort": "api.interface",
     "distort_region": "imaging.distortions",
-    "distortion": "imaging.distortions:entry",
+    "distortion": "imaging.distortions.catalogue:entry",
     "draw_task_scene": "world.scenes.language.five_tasks",
     "list_distortions": "api.interface",
     "list_metrics": "api.metrics",

@@ -24,6 +24,25 @@ _IMAGE: Final = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _FEATURES: Final = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
 """Tells the library which column is an image; the others follow from their types."""
 _README: Final = """\
+## Uses
+
+Compare and train metrics of image quality for robots, with or without the reference (`reference_id`).
+Not meant: judging a real arm's safety, or ranking the subjects beyond the tasks and scenes at hand.
+
+## Bias and limits
+
+A score is the opinion of the subjects that `scores` names, not of people: other models lose other
+things. Simulated images have plain surfaces and few kinds of objects; metrics trained on them know the
+types of distortion that they have seen. Photographs may show what their authors did not mean to
+publish: look through them first.
+
+## Citation
+
+The definitions are those of *Image Quality Assessment for Embodied AI*, arXiv 2505.16815; the images and
+scores are your own.
+
+## Contents
+
 | configuration | a row is |
 |---|---|
 | `pairs` (default) | a distorted image (`image`) with the mean opinions and the ten splits by reference |
@@ -46,7 +65,7 @@ The library names the whole table `train`; the splits for training metrics are t
 
 def card_head(licence: str) -> list[str]:
     """Return the lines of YAML at the start of the README, by which the library finds the files."""
-    tags = ["tags:", "- image-quality-assessment", "- robotics"]
+    tags = ["tags:", "- image-quality-assessment", "- robotics", "task_categories:", "- robotics"]
     lines = ["---", f"license: {json.dumps(licence)}", *tags, "configs:"]
     for name in CONFIGS:
         lines += [f"- config_name: {name}", f"  data_files: {name}/*.parquet"]
