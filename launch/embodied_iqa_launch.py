@@ -22,10 +22,9 @@ from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import parse
 from embodied_iqa.live.ros.domain import session_on
 from embodied_iqa.live.ros.environment import process_environment
+from embodied_iqa.runs.graph.launch_arguments import LaunchArgument, files_of
 from embodied_iqa.runs.graph.launching import (
-    LaunchArgument,
     ends_launch,
-    files_of,
     graph_of_recording,
     namespace_of,
     overrides_of,

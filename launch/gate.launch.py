@@ -20,8 +20,8 @@ from launch_ros.actions import Node
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.runs.graph.gate_only_parameters import gate_parameters_of
-from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS
-from embodied_iqa.runs.graph.launching import ends_launch, files_of
+from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS, files_of
+from embodied_iqa.runs.graph.launching import ends_launch
 
 # Launch files are run, not imported: the file next to this one is not on the includer's import path.
 environment = runpy.run_path(str(Path(__file__).with_name("embodied_iqa_launch.py")))["environment"]

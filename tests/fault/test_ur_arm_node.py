@@ -50,6 +50,7 @@ class Cell:
             "robot:=ur5",
             f"model:={model}",
             "limits.workspace_min_m:=[-0.8, -0.45, -0.01]",
+            "limits.workspace_max_m:=[-0.2, 0.45, 0.71]",
             f"ur.ip:='{robot.host}'",
             "controller.state_timeout_ns:=5000000000",
         ):

@@ -44,6 +44,7 @@ PARAMETERS = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5e",
     "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
+    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
     "arm_node.driver": "ros2_control",
     "arm_node.gripper": "none",
     "arm_node.ros2_control.joint_prefix": "ur_",

@@ -127,9 +127,10 @@ def test_no_task_is_made_up_for_a_real_arm(
     from embodied_iqa.cli.main import main
 
     arm = ["arm_node.model=ur5e", "arm_node.limits.workspace_min_m=[-0.7, -0.4, 0.0]"]
+    arm += ["arm_node.limits.workspace_max_m=[-0.2, 0.45, 0.71]"]
     words = [*words, "--subjects", "classical-vla", "--ros", "--gate", "off", "--out", str(tmp_path / "out")]
     words += ["--robot", "ur5", "--robot-ip", "192.0.2.1", "--camera", "topic"]
-    assert main(["experiment", *words, "--set", arm[0], "--set", arm[1]]) == 2
+    assert main(["experiment", *words, *(word for value in arm for word in ("--set", value))]) == 2
     assert "no task for robot ur5; expected --task TEXT, any sentence" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

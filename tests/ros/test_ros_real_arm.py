@@ -70,7 +70,7 @@ def write_cell(folder: Path, host: str, model: str = "ur5") -> Path:
     arm = {
         "robot": "ur5",
         "model": model,
-        "limits": {"workspace_min_m": [-0.8, -0.45, -0.01]},
+        "limits": {"workspace_min_m": [-0.8, -0.45, -0.01], "workspace_max_m": [-0.2, 0.45, 0.71]},
         "ur": {"ip": host, "state_timeout_s": 5.0, "watchdog_hz": 1.0},
         "controller": {"state_timeout_ns": 5_000_000_000, "max_frame_age_ns": 1_500_000_000},
     }

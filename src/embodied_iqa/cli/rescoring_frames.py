@@ -179,7 +179,7 @@ def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
         raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
     if arguments.state and arguments.vla is None:
         raise UsageError("--state is for a policy", expected="--vla")
-    graph = resolve(tuple(arguments.config), {})
+    graph = resolve(tuple(arguments.config), only_reads=True)
     states = _states(arguments, frames)
     judge = None
     if arguments.calibration is not None:

@@ -169,7 +169,7 @@ def _stored(arguments: argparse.Namespace) -> ReferenceSource:
 
 
 def _options(arguments: argparse.Namespace) -> BuildOptions:
-    graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
+    graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
     options = {"vlm": graph.vlm_node.options, "vla": graph.vla_node.options}
     subjects, engine = panel_of(arguments.panel), engine_of(arguments)
     return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, **options)

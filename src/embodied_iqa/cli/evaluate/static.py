@@ -100,7 +100,7 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
     words = [*arguments.distortion, *(arguments.distortions.split(",") if arguments.distortions else ())]
     record = read_record(arguments.bench)
     judge = _judge(arguments.answer_judge)
-    node = resolve(tuple(arguments.config), overrides_of(arguments.set)).vlm_node
+    node = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True).vlm_node
     plan = VlmRun(
         arguments.bench,
         results,

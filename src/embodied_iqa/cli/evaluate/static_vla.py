@@ -34,7 +34,7 @@ def evaluate(arguments: argparse.Namespace, results: Path) -> VlaResults:
     words = [*arguments.distortion, *(arguments.distortions.split(",") if arguments.distortions else ())]
     conditions = conditions_of(words, arguments.levels, grey=False)
     specs = tuple(parse_distortion(one.name) for one in conditions if one.name != CLEAN)
-    node = resolve(tuple(arguments.config), overrides_of(arguments.set)).vla_node
+    node = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True).vla_node
     run = VlaRun(
         arguments.bench,
         results,

@@ -144,7 +144,7 @@ def _database(arguments: argparse.Namespace) -> Path:
     reference = parse_vla(arguments.vla)
     check_backend(reference)
     source = _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
-    graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
+    graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
     options = BuildOptions(
         (reference,), engine=EngineOptions(workers=arguments.workers), vla=graph.vla_node.options
     )

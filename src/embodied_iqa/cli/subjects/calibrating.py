@@ -39,7 +39,8 @@ def calibrate(arguments: argparse.Namespace) -> int:
         f"embodied-iqa subjects calibrate {arguments.name} --scenes {arguments.scenes} "
         f"--seed {arguments.seed}: every task of each simulated scene, arm at home, clean 640x480 pictures"
     )
-    graph = resolve(tuple(arguments.config), overrides_of(with_consent(arguments, "vlm_node", "vla_node")))
+    overrides = overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
+    graph = resolve(tuple(arguments.config), overrides, only_reads=True)
     if reference.role is Role.VLM:
         vlm = make_vlm(reference, graph.vlm_node.options, _STDERR.print)
         constants = _measure_vlm(vlm, scenes, recipe)

@@ -160,10 +160,15 @@ class WorldRunner:
 
     def __init__(self, options: WorldOptions, vlm: SubjectReference | None = None) -> None:
         self._options = options
-        self._world = open_world(options.world)
         self._vlas: dict[SubjectReference, Vla] = {}
         self._gate = cache(self._make_gate)
+        # a wrong VLM is refused before the world starts, which takes long
         self._vlm = make_vlm(vlm, options.nodes.vlm_node.options) if vlm is not None else None
+        try:
+            self._world = open_world(options.world)
+        except BaseException:
+            close_subject(self._vlm)
+            raise
 
     def run(self, key: RunKey) -> RunRow:
         """Execute one run."""

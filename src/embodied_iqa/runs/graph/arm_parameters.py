@@ -134,9 +134,14 @@ class ArmParameters:
 
     @property
     def has_own_workspace(self) -> bool:
-        """Whether the limits name another workspace than that of the simulated cell, the default."""
-        own, usual = self.limits, ArmLimits()
-        return (own.workspace_min_m, own.workspace_max_m) != (usual.workspace_min_m, usual.workspace_max_m)
+        """Whether both corners of the workspace are others than those of the simulated cell, the default."""
+        return not self.usual_corners
+
+    @property
+    def usual_corners(self) -> tuple[str, ...]:
+        """Names of the corners of the workspace that are those of the simulated cell."""
+        corners, usual = ("workspace_min_m", "workspace_max_m"), ArmLimits()
+        return tuple(name for name in corners if getattr(self.limits, name) == getattr(usual, name))
 
     def check_model(self, *, only_reads: bool = False) -> ArmModel:
         """Return the model of the arm that moves, or with `only_reads` of one that is only looked at.
@@ -173,7 +178,7 @@ class ArmParameters:
             raise UsageError(
                 "arm_node.limits has the workspace of the simulated cell, and a real arm is in another one",
                 expected="workspace_min_m and workspace_max_m as measured in the frame Base of the pendant",
-                got="their defaults",
+                got=f"the default of {' and '.join(self.usual_corners)}",
             )
         if self.limits.workspace_min_m[0] < self.limits.wall_x_m:
             raise UsageError(

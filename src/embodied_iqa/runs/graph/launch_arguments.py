@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 
@@ -49,3 +51,13 @@ GATE_LAUNCH_ARGUMENTS: Final = (
         "whether a gate that fails ends the launch with exit code 1; false: only itself",
     ),
 )
+
+
+def files_of(values: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the parameter files of the argument ``config``."""
+    return tuple(Path(word) for word in words_of(values["config"]))
+
+
+def words_of(value: str) -> list[str]:
+    """Return the words of a value, which are separated by commas."""
+    return [word.strip() for word in value.split(",") if word.strip()]

@@ -11,7 +11,7 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import METADATA
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.camera_sources import CameraSource
-from embodied_iqa.runs.graph.launch_arguments import LaunchArgument
+from embodied_iqa.runs.graph.launch_arguments import LaunchArgument, files_of, words_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import nodes_with, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, VlmParameters
@@ -54,11 +54,6 @@ _DECODING = "decoding."
 _POLICY = "policy."
 _IS_PATH = "policy.statistics"
 """Of the machine of the trial: a parameter file names it where the recording is rescored."""
-
-
-def files_of(values: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the parameter files."""
-    return tuple(Path(word) for word in _words(values["config"]))
 
 
 def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str]) -> dict[str, Scalar]:
@@ -122,7 +117,8 @@ def graph_of_recording(
         metadata = reader.metadata().get(METADATA, {})
     found = _recorded_overrides(recording, metadata)
     judge = metadata.get("gate_node.judge.kind", str(JudgeKind.STATISTICS))
-    return resolve(files, {**found, **(overrides or {})}, judge=judge, namespace=namespace)
+    values = {**found, **(overrides or {})}
+    return resolve(files, values, judge=judge, namespace=namespace, only_reads=True)
 
 
 def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[str, Scalar]:
@@ -152,7 +148,7 @@ def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     words += [f"--task={task}" for task in _tasks(values)]
     if values["distortion"] == _NO_DISTORTION:
         return [*words, "--no-distortion"]
-    for distortion in _words(values["distortion"]):
+    for distortion in words_of(values["distortion"]):
         words += ["--distortion", distortion]
     return words
 
@@ -180,8 +176,4 @@ def _tasks(values: Mapping[str, str]) -> list[str]:
     if not values["task"]:
         return []
     graph = resolve(files_of(values), overrides_of(TRIAL_ARGUMENTS, values), namespace=namespace_of(values))
-    return _words(values["task"]) if graph.arm_node.robot.is_simulated else [values["task"]]
-
-
-def _words(value: str) -> list[str]:
-    return [word.strip() for word in value.split(",") if word.strip()]
+    return words_of(values["task"]) if graph.arm_node.robot.is_simulated else [values["task"]]

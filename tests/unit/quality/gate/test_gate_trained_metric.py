@@ -23,6 +23,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.metrics.learned.training_range import RANGE_FILE
 from gate_files import HEIGHT_PX, WIDTH_PX, calibration, write_gate, write_metric_gate, write_network
 from scene_bags import allow_few_scenes, scene, scene_bags
 
@@ -56,6 +57,7 @@ def test_a_gate_is_fitted_to_a_model_of_machine_vision_and_keeps_it(
     assert fitted.model is not None
     copy = out.parent / fitted.model.folder
     assert sha256_of(copy / "card.json") == sha256_of(model / "card.json") == fitted.model.card_sha256
+    assert {file.name for file in copy.iterdir()} >= {"card.json", "network.onnx", RANGE_FILE}
 
     model.rename(tmp_path / "elsewhere")  # a robot has the gate's file and the folder beside it
     monkeypatch.chdir("/")

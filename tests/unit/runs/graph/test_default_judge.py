@@ -17,6 +17,7 @@ from embodied_iqa.runs.graph.session_plan import check_graph
 REAL: dict[str, Scalar] = {
     "arm_node.robot": "ur5", "arm_node.model": "ur5", "arm_node.ur.ip": "192.0.2.1",
     "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
+    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
     "camera_node.source": "realsense", "vla_node.subject": "classical-vla",
 }  # fmt: skip
 

@@ -86,6 +86,7 @@ def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatc
         *("-p", f'topic.image:="{COLOR}"', "-p", f'calibration:="{mine}"'),
     ]
     assert main(["gate", "run", "--image", "/one", "--calibration", "yours.yaml"]) == 1
+    assert main(["gate", "run", "--image", "", "--calibration", "mine.yaml"]) == 2, "of an unset variable"
     assert len(became) == 1
 
 

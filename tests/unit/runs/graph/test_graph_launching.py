@@ -18,11 +18,10 @@ from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import Command
-from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS
+from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS, files_of
 from embodied_iqa.runs.graph.launching import (
     RESCORE_ARGUMENTS,
     TRIAL_ARGUMENTS,
-    files_of,
     overrides_of,
     rescore_words,
     trial_words,

@@ -23,6 +23,7 @@ REAL = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5",
     "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
+    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
     "arm_node.ur.ip": "192.0.2.1",
 }
 REAL_POLICY = {"vla_node.subject": "classical-vla"}

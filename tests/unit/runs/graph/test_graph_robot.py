@@ -32,6 +32,7 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
         "arm_node.robot": "ur5",
         "arm_node.model": "ur5",
         "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
+        "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
         "arm_node.ur.ip": "192.168.1.10",
         "camera_node.source": "realsense",
         "vla_node.subject": "classical-vla",
@@ -124,6 +125,7 @@ REAL = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5",
     "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
+    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
     "arm_node.ur.ip": "192.168.1.10",
     "camera_node.source": "realsense",
     "vla_node.subject": "classical-vla",
@@ -185,11 +187,16 @@ def test_a_real_arm_is_not_moved_in_the_workspace_of_the_simulated_cell() -> Non
     with pytest.raises(UsageError, match=r"simulated cell.*expected workspace_min_m and workspace_max_m"):
         resolve(overrides=unmeasured)
     assert resolve(overrides=unmeasured, only_reads=True).arm_node.robot.is_real
-    far = unmeasured | {"arm_node.limits.workspace_min_m": [-1.2, -0.4, 0.0]}
+    lower, upper = (f"arm_node.limits.workspace_{end}_m" for end in ("min", "max"))
+    for only, usual in (({lower: [-0.7, -0.4, 0.0]}, "max"), ({upper: [-0.3, 0.4, 0.6]}, "min")):
+        with pytest.raises(UsageError, match=f"got 'the default of workspace_{usual}_m'"):
+            resolve(overrides=unmeasured | only)
+    unmeasured |= {upper: [-0.3, 0.4, 0.6]}
+    far = unmeasured | {lower: [-1.2, -0.4, 0.0]}
     with pytest.raises(UsageError, match=r"beyond its wall.*got 'wall_x_m -0\.95, workspace from -1\.2'"):
         resolve(overrides=far)
     assert resolve(overrides=far | {"arm_node.limits.wall_x_m": -1.3})
-    assert resolve(overrides=unmeasured | {"arm_node.limits.workspace_min_m": [-0.7, -0.4, 0.0]})
+    assert resolve(overrides=unmeasured | {lower: [-0.7, -0.4, 0.0]})
 
 
 def test_limits_beyond_the_model_are_refused() -> None:

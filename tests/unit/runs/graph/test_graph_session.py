@@ -236,6 +236,7 @@ def test_no_task_is_made_up_outside_the_simulated_cell(
     monkeypatch.setattr(trial, "check_graph", lambda graph: graph)
     words = ["--robot", robot, "--camera", "realsense", "--set", "arm_node.model=ur5e"]
     words += ["--set", "arm_node.limits.workspace_min_m=[-0.8, -0.45, -0.01]"]
+    words += ["--set", "arm_node.limits.workspace_max_m=[-0.2, 0.45, 0.71]"]
     words += [
         "--robot-ip",
         "192.168.1.10",

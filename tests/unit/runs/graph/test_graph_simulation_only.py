@@ -26,6 +26,7 @@ REAL = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5",
     "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
+    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
     "arm_node.ur.ip": "192.168.1.10",
     "camera_node.source": "realsense",
 }
@@ -148,6 +149,7 @@ def test_the_commands_refuse_in_one_line(
 ) -> None:
     words = ["--robot", "ur5", "--robot-ip", "192.168.1.10", "--camera", "realsense"]
     words += ["--set", "arm_node.model=ur5", "--set", "arm_node.limits.workspace_min_m=[-0.8, -0.45, -0.01]"]
+    words += ["--set", "arm_node.limits.workspace_max_m=[-0.2, 0.45, 0.71]"]
     if command == "experiment":
         words += ["--ros", "--gate", "on", "--out", str(tmp_path)]
     for text in (f" {PANEL}", served):

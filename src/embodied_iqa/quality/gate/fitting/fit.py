@@ -43,6 +43,7 @@ from embodied_iqa.quality.gate.second_stage import SecondStage
 from embodied_iqa.quality.gate.statistics_judge import unusual
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE, NETWORK_FILE
 from embodied_iqa.quality.metrics.learned.trained import KIND, folder_of
+from embodied_iqa.quality.metrics.learned.training_range import RANGE_FILE
 from embodied_iqa.quality.metrics.metric import Image, MetricContext
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
@@ -302,6 +303,7 @@ def copy_model(metric: str, view: View, out: Path) -> NetworkFile | None:
     source = folder_of(target)
     digest = sha256_of(source / CARD_FILE)
     folder = out.with_suffix("") / f"{view}-metric-{digest[:8]}"
-    for name in (NETWORK_FILE, CARD_FILE):
-        write_whole(folder / name, partial(shutil.copyfile, source / name))
+    for name in (NETWORK_FILE, RANGE_FILE, CARD_FILE):
+        if name != RANGE_FILE or (source / name).exists():  # trainings of before have none
+            write_whole(folder / name, partial(shutil.copyfile, source / name))
     return NetworkFile(folder.relative_to(out.parent).as_posix(), digest)

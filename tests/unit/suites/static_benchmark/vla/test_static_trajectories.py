@@ -148,9 +148,9 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
 
 def test_an_experiment_takes_the_tasks_of_a_benchmark(tmp_path: Path) -> None:
     write_trajectories(tmp_path, 3)
-    given, graph = Namespace(bench=tmp_path, tasks=None, task=[], ros=False), resolve((), {})
+    given, graph = Namespace(bench=tmp_path, first_tasks=None, task=[], ros=False), resolve((), {})
     assert running._tasks(given, (), graph) == tuple(
         ExperimentTask("pick the red cube", 7 + index) for index in range(3)
     )
     with pytest.raises(UsageError, match="both a benchmark and tasks"):
-        running._tasks(Namespace(bench=tmp_path, tasks=3, task=[], ros=False), (), graph)
+        running._tasks(Namespace(bench=tmp_path, first_tasks=3, task=[], ros=False), (), graph)
