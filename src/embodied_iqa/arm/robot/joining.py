@@ -236,6 +236,5 @@ def _timed(planner: Planner, u: Array, q: Array, first: Array, under_way: UnderW
     ease = min(1.0 / (timing.brake_s - timing.jerk_s) / most, timing.ease)
     q_of_u = CubicSpline.construct_fast(c, u)
     motion = TimedPath(q_of_u, float(u[-1]), most, ease, most / timing.jerk_s, np.empty(0))
-    longest_s = timing.brake_s + timing.ease * timing.jerk_s  # from full speed, while it speeds up as above
-    brakes = brake_time_s(motion, progress) <= longest_s
+    brakes = brake_time_s(motion, progress) <= timing.longest_brake_s
     return motion if brakes and stopping_distance_s(motion, progress) <= motion.end_s else None

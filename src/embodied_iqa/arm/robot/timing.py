@@ -51,7 +51,7 @@ class TimingOptions:
     """Limits on changes of the path speed.
 
     Attributes:
-        brake_s: Longest time from full speed to standstill on a hold.
+        brake_s: Longest time from steady full speed to standstill on a hold; see ``longest_brake_s``.
         jerk_s: Time to build up or reduce the acceleration, which limits the jerk.
         ease: Share of the braking acceleration used for ordinary starts and stops, in (0, 1].
     """
@@ -59,6 +59,11 @@ class TimingOptions:
     brake_s: float = 0.1
     jerk_s: float = 0.03
     ease: float = 0.5
+
+    @property
+    def longest_brake_s(self) -> float:
+        """Longest time to standstill on a hold: nearly at full speed, while the arm still speeds up."""
+        return self.brake_s + self.ease * self.jerk_s
 
 
 @dataclass(frozen=True, slots=True, eq=False)

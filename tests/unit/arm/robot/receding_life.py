@@ -20,8 +20,9 @@ from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import View
 
 GOALS, FRAME_TICKS, TTL_NS = 6, 8, 120 * MS
-OVERRUN_NS, BRAKE_NS = 70 * MS, 100 * MS
-"""`LeaseOptions.overrun_s`, and the longest braking on a verdict that is not PASS, or a stop."""
+OVERRUN_NS, BRAKE_NS = 70 * MS, 115 * MS
+"""`LeaseOptions.overrun_s`, and the longest braking on a verdict that is not PASS, or a stop: 0.1 s from full
+speed, and `ease * jerk_s` before it where the arm still speeds up."""
 CONTROLLERS = [
     make_controller(options=ControllerOptions(horizon=HorizonOptions(Horizon.RECEDING, execute, rate_hz)))
     for execute, rate_hz in ((5, 15.0), (1, 5.0), (25, 50.0))

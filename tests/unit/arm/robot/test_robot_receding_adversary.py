@@ -12,11 +12,12 @@ from embodied_iqa.arm.robot.messages import GoalOutcome
 
 FEW = {
     Kind.MIXED: (*range(60), 5730, 6132, 28641),
-    Kind.SINGLE: (*range(20), 14674),
+    Kind.SINGLE: (*range(20), 14674, 39930),
     Kind.JOINTS: range(20),
 }
-"""5730 and 6132 are stopped while the arm speeds up, where it brakes for longest; in 28641 a chunk would
-begin with a tool acceleration of 4.4 m/s2, in 14674 with joints whose acceleration steps by 17 rad/s2."""
+"""5730, 6132 and 39930 are stopped while the arm speeds up, where it brakes for longest; in 28641 a chunk
+would begin with a tool acceleration of 4.4 m/s2, in 14674 with joints whose acceleration steps by 17
+rad/s2."""
 MANY = range(700)
 """Seconds of each kind, also beside busy processes; `benchmarks/fuzz_joining.py` runs a hundred thousand."""
 
