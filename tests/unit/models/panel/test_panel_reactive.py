@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -146,14 +147,14 @@ def test_the_weights_of_another_network_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelCard]:
-    """A member after one step on one scene, and its card."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, ModelCard]]:
+    """A member after one step on one scene, and its card; one held-out scene while tests use them."""
     out = tmp_path_factory.mktemp("reactive")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_HELD_OUT_ACTED", 1)
         patch.setattr(reactive_training, "_ACTED_OUT", 1)
         (card,) = train_panel(PanelPlan((NAME,), out, workers=1, scenes=1, epochs=1), ProgressBars())
-    return out, card
+        yield out, card
 
 
 def observed(fields: NDArray[np.float64], step: int = 0) -> VlaObservation:
