@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from hold_results import write_page
 from rich.console import Console
 from rich.table import Table
 from scipy.interpolate import CubicSpline
@@ -43,6 +45,7 @@ POLICIES = {
 LATENCY_S = 0.08
 STEADY_MPS, EVEN_S = 0.08, 2.8
 CAMERA_NS, JUDGED_NS = SECOND_NS // 15, SECOND_NS // 1000 * 16
+HOMESICK_M = 0.05
 FRAME_NS, LEASE_NS = SECOND_NS // 30, SECOND_NS // 5
 
 
@@ -117,7 +120,7 @@ def measure(rate_hz: int, steps: int, execute: int, step_rate_hz: float, seconds
     runner, random, ticks = ArmRunner(controller, report_rate_hz=25.0), np.random.default_rng(0), Ticks()
     tick_ns, now_ns, q = SECOND_NS // rate_hz, SECOND_NS, HOME
     runner.arm(ArmState(now_ns, q, np.zeros(6), GripperState(0.0)))
-    frame_ns, sequence = now_ns, 0
+    frame_ns, sequence, home_m = now_ns, 0, controller.planner.kinematics.forward(HOME)[:3, 3]
     while now_ns < (1.0 + seconds) * SECOND_NS:
         now_ns += tick_ns
         if now_ns % FRAME_NS < tick_ns:
@@ -125,7 +128,10 @@ def measure(rate_hz: int, steps: int, execute: int, step_rate_hz: float, seconds
         if now_ns - frame_ns >= LATENCY_S * SECOND_NS and sequence >= 0:
             sequence += 1
             runner.take_lease(GateLease(View.TOP, frame_ns, Verdict.PASS, Verdict.PASS, frame_ns + LEASE_NS))
-            runner.take_goal(ArmGoal(_chunk(random, steps, step_rate_hz), View.TOP, frame_ns, sequence))
+            T_base_tool = controller.planner.kinematics.forward(q)
+            offset_m = T_base_tool[:3, :3].T @ (T_base_tool[:3, 3] - home_m)  # increments are of the tool
+            chunk = _chunk(random, steps, step_rate_hz, offset_m)
+            runner.take_goal(ArmGoal(chunk, View.TOP, frame_ns, sequence))
             frame_ns = horizon.due_ns(frame_ns, steps)
         began_s = time.thread_time()
         tick = runner.tick(ArmState(now_ns, q, np.zeros(6), GripperState(0.0)))
@@ -138,10 +144,11 @@ def measure(rate_hz: int, steps: int, execute: int, step_rate_hz: float, seconds
     return ticks
 
 
-def _chunk(random: np.random.Generator, steps: int, step_rate_hz: float) -> np.ndarray:
-    """Return a chunk in a direction of its own, 4 cm/s on average."""
+def _chunk(random: np.random.Generator, steps: int, step_rate_hz: float, offset_m: np.ndarray) -> np.ndarray:
+    """Return a chunk in a direction of its own, 4 cm/s on average; far from home it leads back."""
+    direction = random.normal(0, 1, 3) - offset_m / HOMESICK_M
     chunk = np.zeros((steps, 7))
-    chunk[:, :3] = 0.04 / step_rate_hz * random.normal(0, 1, 3) + random.normal(0, 0.0003, (steps, 3))
+    chunk[:, :3] = 0.04 / step_rate_hz * direction + random.normal(0, 0.0003, (steps, 3))
     return chunk
 
 
@@ -153,7 +160,7 @@ def _spline_us(make: Callable[[], object], count: int = 500) -> float:
     return 1e6 * (time.thread_time() - began_s) / count
 
 
-def evenness() -> tuple[Table, list[list[object]]]:
+def evenness() -> tuple[Table, list[list[Any]]]:
     """Return how even motions are, for people and for a file."""
     columns = "arm", "steps", "chunks", "slowest, of steady speed", "fastest", "jerk, of the allowed"
     table, rows = Table(*columns, title="speed of the tool between chunks that say the same"), []
@@ -167,10 +174,28 @@ def evenness() -> tuple[Table, list[list[object]]]:
     return table, rows
 
 
+def page_text(ticks: list[list[Any]], even: list[list[Any]]) -> str:
+    """Return Markdown: how even receding motions are, and the CPU time of ticks that join chunks."""
+    joining = {(row[0], row[1]): row for row in ticks if row[2] == "joining"}
+    heads = ["arm", "policy's steps", "slowest, fastest tool speed between chunks, of its steady speed"]
+    heads += ["largest jerk, of the allowed", "CPU [ms] of a tick that joins p50, p99", "p99 of a period"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for arm, policy, mode, slowest, fastest, jerk in even:
+        if mode == Horizon.RECEDING:
+            median_ms, p99_ms = joining[arm, policy][4], joining[arm, policy][6]
+            share = p99_ms * ARMS_HZ[str(arm)] / 1e3
+            lines.append(
+                f"| {arm} | {policy} | {slowest:.0%}, {fastest:.0%} | {jerk:.0%}"
+                f" | {median_ms:.2f}, {p99_ms:.2f} | {share:.0%} |"
+            )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of motion for each row")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--page", type=Path, help="page of docs/results that shows the table")
     arguments = parser.parse_args()
     columns = "arm", "steps", "tick", "count", "median", "95 %", "99 %", "longest", "of a period"
     table, rows = Table(*columns, title="CPU milliseconds of a tick"), []
@@ -195,6 +220,8 @@ def main() -> None:
     if arguments.json:
         result = {"ticks": rows, "even": even_rows, "spline_us": ours_us, "scipy_us": theirs_us}
         write_text_whole(arguments.json, json.dumps(result, indent=2) + "\n")
+    if arguments.page is not None:
+        write_page(arguments.page, page_text(rows, even_rows), "bench_joining")
 
 
 if __name__ == "__main__":
