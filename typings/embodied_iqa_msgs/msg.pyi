@@ -204,21 +204,7 @@ class ImageQuality:
     VERDICT_REJECT: ClassVar[int]
     header: Header
     view: str
-    sharpness: float
-    exposure: float
-    clipped_dark: float
-    clipped_bright: float
-    contrast: float
-    noise: float
-    blockiness: float
-    detail: float
-    specks: float
-    tones: float
-    repeated: float
-    flat: float
-    chroma: float
-    chroma_detail: float
-    vividness: float
+    statistics: list[NamedValue]
     frame_verdict: int
     verdict: int
     reason: str
@@ -231,21 +217,7 @@ class ImageQuality:
         *,
         header: Header = ...,
         view: str = ...,
-        sharpness: float = ...,
-        exposure: float = ...,
-        clipped_dark: float = ...,
-        clipped_bright: float = ...,
-        contrast: float = ...,
-        noise: float = ...,
-        blockiness: float = ...,
-        detail: float = ...,
-        specks: float = ...,
-        tones: float = ...,
-        repeated: float = ...,
-        flat: float = ...,
-        chroma: float = ...,
-        chroma_detail: float = ...,
-        vividness: float = ...,
+        statistics: list[NamedValue] = ...,
         frame_verdict: int = ...,
         verdict: int = ...,
         reason: str = ...,
@@ -253,6 +225,16 @@ class ImageQuality:
         threshold: float = ...,
         wrong_motion: float = ...,
         latency_ms: float = ...,
+    ) -> None: ...
+
+class NamedValue:
+    name: str
+    value: float
+    def __init__(
+        self,
+        *,
+        name: str = ...,
+        value: float = ...,
     ) -> None: ...
 
 class SimState:

@@ -218,10 +218,13 @@ def quality_to_msg(quality: ImageQuality, latency_ms: float, frame_id: str = "")
         latency_ms: How long judging took.
         frame_id: Of the image.
     """
-    predicted = quality.prediction
-    message = ours.ImageQuality(
+    predicted, measured = quality.prediction, quality.statistics
+    return ours.ImageQuality(
         header=header_of(quality.stamp_ns, frame_id or optical_frame(quality.view)),
         view=str(quality.view),
+        statistics=[]
+        if measured is None
+        else [ours.NamedValue(name=str(name), value=float(measured.value(name))) for name in Statistic],
         frame_verdict=int(quality.frame_verdict),
         verdict=int(quality.verdict),
         reason=quality.reason,
@@ -232,10 +235,6 @@ def quality_to_msg(quality: ImageQuality, latency_ms: float, frame_id: str = "")
         if predicted is None or predicted.wrong_motion is None
         else predicted.wrong_motion,
     )
-    for statistic in Statistic:
-        value = math.nan if quality.statistics is None else quality.statistics.value(statistic)
-        setattr(message, statistic.value, float(value))
-    return message
 
 
 def lease_of(message: ours.GateLease) -> GateLease:

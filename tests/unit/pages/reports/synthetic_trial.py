@@ -218,7 +218,6 @@ class Script:
             verdict=int(verdict),
             frame_verdict=int(verdict),
             reason=reason,
-            sharpness=math.nan,
             predicted=math.nan,
             threshold=math.nan,
             latency_ms=2.0,

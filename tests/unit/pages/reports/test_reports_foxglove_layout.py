@@ -16,11 +16,15 @@ from rosbags.interfaces import Nodetype
 import embodied_iqa
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.data.recording.messages import TypeStore
+from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 TABLE = Path(embodied_iqa.__file__).parent / "live" / "ros" / "recorded_topics.py"
 PANELS = {"Image", "3D", "Plot", "StateTransitions", "RawMessages", "Tab"}
-SERIES = re.compile(r'(?P<topic>/[\w/]+)(?:\{(?P<filter>\w+)=="(?P<word>\w+)"\})?(?P<fields>(?:\.\w+)+)')
+SERIES = re.compile(
+    r'(?P<topic>/[\w/]+)(?:\{(?P<filter>\w+)=="(?P<word>\w+)"\})?'
+    r'(?:\.(?P<list>\w+)\[:\]\{(?P<key>\w+)=="(?P<name>\w+)"\})?(?P<fields>(?:\.\w+)+)'
+)
 
 
 @cache
@@ -112,6 +116,12 @@ def test_series_are_numbers_or_words_of_a_recorded_topic(path: str) -> None:
     if match["filter"]:
         assert _field(type_name, match["filter"]) == (Nodetype.BASE, ("string", 0))
         assert match["word"] in CELL_VIEWS
+    if match["list"]:
+        assert match["name"] in set(Statistic)
+        node, (inner, _) = _field(type_name, match["list"])
+        assert (node, inner[0]) == (Nodetype.SEQUENCE, Nodetype.NAME)
+        type_name = inner[1]
+        assert _field(type_name, match["key"]) == (Nodetype.BASE, ("string", 0))
     *parents, last = match["fields"][1:].split(".")
     for parent in parents:
         node, type_name = _field(type_name, parent)
