@@ -6,12 +6,28 @@ from collections.abc import Iterator
 
 import pytest
 import rclpy
+from rclpy.context import Context
+from rclpy.node import Node as RosNode
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.live.ros.node import BaseNode
+from embodied_iqa.live.ros.spinning import SpinThread
+from embodied_iqa.live.ros.trial_client import TrialClient
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 from embodied_iqa.runs.graph.parameters import GateParameters
+from live_process import COMPLETION_S
+
+REAL_ARM = {
+    "arm_node.robot": "ur5",
+    "arm_node.model": "ur5e",
+    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
+    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
+    "arm_node.ur.ip": "192.0.2.1",
+    "camera_node.source": "topic",
+    "vla_node.subject": "classical-vla",
+}
 
 
 class Node(BaseNode[GateParameters]):
@@ -91,3 +107,29 @@ def test_with_a_wrong_value_none_of_a_request_holds(
     assert reason in result.reason
     assert values(node) == before
     assert node.changes == []
+
+
+def test_the_parameters_of_a_running_graph_are_read_and_not_those_of_here(
+    ros_domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(ros_domain))
+    real = resolve(overrides=REAL_ARM)
+    values = real.values()
+    context = Context()
+    rclpy.init(context=context, domain_id=ros_domain, signal_handler_options=SignalHandlerOptions.NO)
+    graph = [RosNode(entry.name, namespace="/cell1", context=context) for entry in nodes_of(real)]
+    for node in graph:
+        for name, value in values[node.get_name()].items():
+            node.declare_parameter(name, value)
+    spins = [SpinThread(node) for node in graph]
+    try:
+        with TrialClient(lambda: None, namespace="/cell1") as client:
+            running = client.running_parameters(COMPLETION_S)
+    finally:
+        for spin, node in zip(spins, graph, strict=True):
+            spin.close()
+            node.destroy_node()
+        context.try_shutdown()
+    assert running.keys() == {entry.name for entry in nodes_of(real)}, "a real arm has no sim_node"
+    for name, found in running.items():
+        assert found.items() >= values[name].items()

@@ -1,5 +1,9 @@
 # Stub of what this project uses of rclpy (ROS 2 Jazzy): messages, services and actions are type parameters.
 
+from rcl_interfaces.msg import ParameterValue
+
+def parameter_value_to_python(parameter_value: ParameterValue) -> object: ...
+
 class Parameter:
     def __init__(self, name: str, type_: object = None, value: object = None) -> None: ...
     @property

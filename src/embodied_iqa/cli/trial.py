@@ -139,7 +139,8 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         raise UsageError("--tour excludes --task")
     namespace = parse_namespace(arguments.namespace)
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
-    graph = check_graph(resolve(tuple(arguments.config), _overrides(arguments), namespace=namespace))
+    overrides = _overrides(arguments)
+    graph = check_graph(resolve(tuple(arguments.config), overrides, namespace=namespace))
     distortions = tuple(
         parse_distortion(word, seed=arguments.seed, schedule=schedule)
         for word in words
@@ -153,6 +154,7 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         distortions=distortions,
         graph=graph,
         attach=arguments.attach,
+        chosen=tuple(overrides),
         namespace=namespace,
         burst=DEFAULT_BURST if _shows_the_gate(arguments, graph) else None,
     )

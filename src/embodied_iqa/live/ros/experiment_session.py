@@ -38,7 +38,7 @@ def run_on_graph(
         graph: Parameters of the nodes.
         out: Folder of the experiment; recordings go to `recordings/<task>/trial.mcap`;
             an earlier one is kept as `recordings/<task>.1` and so on.
-        attach: Use a graph that runs already; its vla_node must have loaded the subject.
+        attach: Use a graph that runs already; it must have the subject and the mode of the gate.
         person: Answers the questions of a trial on a real arm.
         namespace: Of the graph, such as ``/cell1``; empty for none.
 
@@ -59,6 +59,7 @@ def run_on_graph(
             distortions=plan.distortions,
             graph=graph_of(reference, graph),
             attach=attach,
+            chosen=("vla_node.subject", "gate_node.judge.mode"),
             namespace=namespace,
         )
         runs = _recorded_runs(session, out / "recordings" / reference.name.removesuffix(".reference"), person)

@@ -14,6 +14,7 @@ from embodied_iqa.live.ros.conversion import spec_to_msg
 from embodied_iqa.live.ros.graph_processes import running_nodes
 from embodied_iqa.live.ros.trial_client import TrialClient, TrialProgress
 from embodied_iqa.runs.graph.node_table import nodes_of
+from embodied_iqa.runs.graph.running_graph import RunningValues, check_running
 from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.runs.trial.attendance import Person
 from embodied_iqa.runs.trial.run_folder import git_hash, versions
@@ -54,9 +55,13 @@ def run_session(
         _graph(settings, run_folder) as check,
         TrialClient(check, person, wants_end, namespace=settings.namespace) as client,
     ):
+        values: RunningValues = settings.graph.values()
+        if settings.attach:
+            values = client.running_parameters(settings.graph.trial_node.start_deadline_s)
+            check_running(settings, values)
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
-            goal = _goal(settings, folder)
+            goal = _goal(settings, folder, values)
             remark = client.run(goal, partial(progress, number), settings.deadline_s(folder))
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
@@ -82,10 +87,10 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
         yield group.check
 
 
-def _goal(settings: SessionPlan, folder: TaskFolder) -> RunTrial.Goal:
+def _goal(settings: SessionPlan, folder: TaskFolder, parameters: RunningValues) -> RunTrial.Goal:
     metadata = {f"version.{name}": version for name, version in versions().items()}
     metadata |= {"git_hash": git_hash(), "task": folder.task, "scene_seed": str(settings.scene_seed)}
-    for node, values in settings.graph.values().items():
+    for node, values in parameters.items():
         metadata |= {f"{node}.{name}": str(value) for name, value in values.items()}
     return RunTrial.Goal(
         task=folder.task,

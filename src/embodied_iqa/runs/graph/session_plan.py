@@ -70,6 +70,7 @@ class SessionPlan:
         distortions: One run each, for each task.
         graph: Parameters of every node.
         attach: Use a running graph instead of starting one.
+        chosen: Parameters, ``node.parameter``, that a running graph must have as `graph` has them.
         run_deadline_s: Longest time of a run of 30 s, real time, without the person's answers.
         burst: A further distortion of the last task, which `guarded` repeats; None for none.
         name: Part of the names of folders, for a plan that follows another in the same run folder.
@@ -81,6 +82,7 @@ class SessionPlan:
     distortions: tuple[DistortionSpec, ...]
     graph: GraphParameters
     attach: bool = False
+    chosen: tuple[str, ...] = ()
     run_deadline_s: float = 180.0
     burst: DistortionSpec | None = None
     name: str = ""
@@ -189,14 +191,27 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
     if camera.source.kind is CameraKind.STORED and not Path(camera.path).exists():
         raise InputError("the images of --camera-path do not exist", got=camera.path)
     check_subjects(graph)
-    is_shipped = gate.calibration == SHIPPED_CALIBRATION
-    if graph.arm_node.robot.is_real and gate.judge.mode is GateMode.ON and is_shipped:
+    if graph.arm_node.robot.is_real:
+        refuse_shipped_calibration(gate.judge.mode, gate.calibration)
+    return graph
+
+
+def refuse_shipped_calibration(mode: object, calibration: object) -> None:
+    """Refuse to let a real arm move on verdicts by the calibration of simulated cameras.
+
+    Args:
+        mode: Of the gate, a `GateMode` or its word.
+        calibration: Of the gate.
+
+    Raises:
+        UsageError: The arm obeys such a gate.
+    """
+    if mode == GateMode.ON and calibration == SHIPPED_CALIBRATION:
         raise UsageError(
             "the gate's shipped calibration is for simulated cameras and does not let a real arm move",
             expected="gate_node.calibration: a file of `gate calibrate` for your cameras",
-            got=gate.calibration,
+            got=calibration,
         )
-    return graph
 
 
 def check_subjects(graph: GraphParameters) -> GraphParameters:

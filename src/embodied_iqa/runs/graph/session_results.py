@@ -34,7 +34,10 @@ class SessionInfo:
     command: tuple[str, ...]
 
     def write_config(self, settings: SessionPlan) -> None:
-        """Write config.yaml, the resolved configuration, before anything starts."""
+        """Write config.yaml, the resolved configuration, before anything starts.
+
+        The parameters of a graph that runs already stand in the recordings only.
+        """
         tree = {
             "run": {
                 "id": self.run_folder.name,
@@ -47,7 +50,7 @@ class SessionInfo:
             "distortions": [asdict(spec) for spec in settings.distortions],
             **({} if settings.burst is None else {"burst": asdict(settings.burst)}),
             "versions": versions(),
-            "parameters": settings.graph.values(),
+            "parameters": None if settings.attach else settings.graph.values(),
         }
         write_yaml(self.run_folder / "config.yaml", tree)
 
