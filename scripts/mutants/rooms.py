@@ -24,7 +24,16 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
 INTERPRETED: Final = ("kinematics",)
 """Rooms of compiled kernels: they leave no trace for coverage, and numba's cache misses a changed callee."""
 
-SAFETY: Final = ("leases", "acceptance", "controller", "limits", "path")
+SAFETY: Final = (
+    "leases",
+    "lease_watch",
+    "lease_filter",
+    "verdict",
+    "acceptance",
+    "controller",
+    "limits",
+    "path",
+)
 """Files of `robot` that are counted on their own."""
 
 PACKAGE: Final = "src/embodied_iqa/"
