@@ -11,7 +11,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import DEFAULT_SIZE, EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_against, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, printable
 from embodied_iqa.cli.plan_options import engine_of, read_plan
 from embodied_iqa.cli.stored_options import (
     refuse_half_a_state,
@@ -28,6 +28,8 @@ from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.sources.recorded import RecordingSource
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.depth_beside import depth_topics_of
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.imaging.images.frame import View, parse_view
@@ -49,15 +51,18 @@ from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 def run(arguments: argparse.Namespace) -> int:
     """Build what is missing; return the exit code."""
     plan, options = _plan(arguments), _options(arguments)
-    actions = _actions(arguments)
+    actions, path = _actions(arguments), arguments.from_bag
+    left_out = () if path is None else depth_topics_of(open_frames(path))
     with ProgressBars(transient=False) as bars:
         summary = build(arguments.out, plan, options, BuildProgress(bars))
     against = None if actions is None else _against_actions(arguments.out, actions)
     if arguments.json:
-        tree = summary_tree(arguments.out, summary)
+        tree = summary_tree(arguments.out, summary) | {"left_out": left_out}
         print_json(tree if against is None else tree | {"recorded_action": against})
     else:
         print_summary(arguments.out, summary)
+        for topic in left_out:
+            print(printable(f"left out: {topic} holds depth, a database keeps colour alone"))
         print_against(against or {})
         next_command("report", arguments.out)
     return 0

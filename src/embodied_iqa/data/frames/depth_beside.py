@@ -70,11 +70,7 @@ def depths_of(
     Raises:
         InputError: A topic that is named is not one of depth, or a camera none that is read.
     """
-    known: Collection[str] = ()
-    if isinstance(frames, RecordingFrames):
-        known = frames.depth_topics
-    elif isinstance(frames, DatasetFrames):
-        known = frames.dataset.info.depth
+    known = depth_topics_of(frames)
     for view, topic in (named or {}).items():
         if view not in cameras.values():
             raise InputError("depth of a camera that is not read", got=view, available=cameras.values())
@@ -90,6 +86,13 @@ def depths_of(
         else:
             found[topic] = DepthBeside(frames.path, depth)
     return found
+
+
+def depth_topics_of(frames: Frames) -> tuple[str, ...]:
+    """Return the topics of a recording, or the keys of a data set, that hold depth; others have none."""
+    if isinstance(frames, RecordingFrames):
+        return frames.depth_topics
+    return tuple(frames.dataset.info.depth) if isinstance(frames, DatasetFrames) else ()
 
 
 def _beside(frames: Frames, topic: str, known: Collection[str]) -> str | None:

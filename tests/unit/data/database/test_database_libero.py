@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -34,20 +35,30 @@ def test_suites_tasks_and_cameras_take_turns():
     source = LiberoSource(SUITES)
     assert source.count == 1000
     with keep_open():
-        found = [source.read(index) for index in (0, 1, 2, 20)]
+        found = [source.read(index) for index in (0, 1, 4, 8, 80)]
     where = [candidate.origin.partition(";")[0] for candidate in found]
     assert where == [
         "libero_object, pick up the alphabet soup and place it in the basket, initial state 0",
+        "libero_object, pick up the alphabet soup and place it in the basket, initial state 1",
         "libero_spatial, pick up the alphabet soup and place it in the basket, initial state 0",
         "libero_object, pick up the milk and place it in the basket, initial state 0",
-        "libero_object, pick up the alphabet soup and place it in the basket, initial state 1",
+        "libero_object, pick up the alphabet soup and place it in the basket, initial state 4",
     ]
-    assert [candidate.view for candidate in found] == [AGENTVIEW, AGENTVIEW, View.WRIST, View.WRIST]
-    assert len({candidate.tasks[0].id for candidate in found}) == 4
+    assert [candidate.view == View.WRIST for candidate in found] == [False, True, False, True, False]
+    assert len({candidate.tasks[0].id for candidate in found}) == 5
     first = found[0]
     assert (first.source, first.real, first.main_object) == (SourceKind.LIBERO, False, None)
     assert set(first.frames) == {AGENTVIEW, View.WRIST}
     assert first.instruction == first.tasks[0].text
+
+
+def test_every_initial_state_of_every_task_is_there_once():
+    source = LiberoSource((*SUITES, "libero_90"))
+    places = [source._place(index) for index in range(source.count or 0)]
+    assert len(set(places)) == len(places) == 50 * 110
+    tasks = [place[:2] for place in places]
+    assert sum(before != after for before, after in pairwise(tasks)) == 110 * 13 - 1, "changes of the task"
+    assert {place[2] for place in places} == set(range(50))
 
 
 def test_a_database_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

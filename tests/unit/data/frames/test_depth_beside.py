@@ -55,14 +55,15 @@ def packed(stamp_ns: int, steps: NDArray[np.uint16], form: str, a: float = 0.0, 
     return message(COMPRESSED_TYPE, stamp_ns, format=form, data=struct.pack("<iff", 0, a, b) + png)
 
 
-def write_bag(path: Path, topic: str = DEPTH, *, compressed: bool = False) -> Path:
+def write_bag(path: Path, topic: str = DEPTH, *, compressed: bool = False, scale: int = 1) -> Path:
     """Colour every 0.1 s; its depth has the same stamp, arrives later, and is missing once."""
     kind = COMPRESSED_TYPE if compressed else IMAGE_TYPE
     with TrialWriter(path, types=type_store()) as writer:
         writer.add_channel(COLOUR, IMAGE_TYPE)
         writer.add_channel(topic, kind)
         for number in range(COUNT):
-            stamp_ns, rgb = START_NS + number * PERIOD_NS, image(View.TOP, number)
+            stamp_ns = START_NS + number * PERIOD_NS
+            rgb = image(View.TOP, number).repeat(scale, 0).repeat(scale, 1)
             writer.write(COLOUR, image_to_cdr(rgb, stamp_ns), stamp_ns)
             if number == LACKING:
                 continue
@@ -190,3 +191,13 @@ def test_distort_writes_it_as_it_is_and_info_names_it(
     (depth, _) = json.loads(capsys.readouterr().out)["topics"]
     size = {"width_px": read.shape[1], "height_px": read.shape[0]}
     assert depth["image"] == {"encoding": "16UC1", "depth": True, "depth_of": COLOUR, **size}
+
+
+def test_a_build_names_the_depth_that_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag, out = write_bag(tmp_path / "bag.mcap", scale=2), tmp_path / "db"
+    words = ["build", "--from-bag", str(bag), "--topic", f"top={COLOUR}", "--task", "open the drawer"]
+    assert main([*words, "--references", "1", "--steps", "references", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert f"left out: {DEPTH} holds depth, a database keeps colour alone" in printed

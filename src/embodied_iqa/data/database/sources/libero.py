@@ -19,14 +19,17 @@ from embodied_iqa.world.worlds import WorldTask
 
 _STATES: Final = 50
 """Initial states of each task."""
+_IN_A_ROW: Final = 4
+"""States of a task that follow each other: opening a task takes longer than to render them all."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiberoSource:
     """Initial states of the tasks of suites, after the objects have settled; one reference each.
 
-    Tasks and suites take turns, and so do the cameras, so that few references show many of them. What LIBERO
-    does not say, such as the category of the main object, is null.
+    Four states of a task follow each other, then the next task has its turn, so that tasks are seldom opened
+    and few references show many of them; suites and cameras take turns, too. What LIBERO does not say, such
+    as the category of the main object, is null.
 
     Attributes:
         suites: Such as ``libero_spatial``.
@@ -59,8 +62,10 @@ class LiberoSource:
 
     @property
     def description(self) -> str:
-        """Suites and cameras."""
-        return f"LIBERO, suites {','.join(self.suites)}, {SIDE_PX}x{SIDE_PX}, views {','.join(self.views)}"
+        """Suites, cameras, and how states follow each other."""
+        suites, views = ",".join(self.suites), ",".join(self.views)
+        row = f"{_IN_A_ROW} states in a row"
+        return f"LIBERO, suites {suites}, {SIDE_PX}x{SIDE_PX}, views {views}, {row}"
 
     def read(self, index: int) -> Candidate:
         """Open an initial state and render both cameras.
@@ -68,8 +73,7 @@ class LiberoSource:
         Raises:
             UserError: LIBERO fails, which is no fault of this initial state: the build ends, to go on later.
         """
-        state, place = divmod(index, sum(TASK_COUNTS[suite] for suite in self.suites))
-        suite, number = self._places()[place]
+        suite, number, state = self._place(index)
         view = self.views[(state + number) % len(self.views)]
         try:
             with (  # one process for all suites: each takes some hundred megabytes
@@ -92,6 +96,14 @@ class LiberoSource:
             tasks=(_task(suite, task, state),),
             instruction=task.instruction,
         )
+
+    def _place(self, index: int) -> tuple[str, int, int]:
+        """Return suite, number of the task, and initial state of a candidate."""
+        places = self._places()
+        turn, rest = divmod(index, _IN_A_ROW * len(places))
+        first = _IN_A_ROW * turn
+        place, state = divmod(rest, min(_IN_A_ROW, _STATES - first))
+        return *places[place], first + state
 
     def _places(self) -> list[tuple[str, int]]:
         """Return suite and number of every task, the suites in turn."""
