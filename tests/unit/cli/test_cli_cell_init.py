@@ -98,7 +98,7 @@ def test_the_end_of_the_input_is_one_line() -> None:
         (["--robot-ip", "none", "--workspace-min", "0", "0", "0"], "--workspace-min is of an arm"),
         (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
         (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
-        (["--robot-ip", "none", "--topic", "top=/b"], "several --topic for top"),
+        (["--robot-ip", "none", "--topic", "top=/b"], "--topic names a camera or topic twice"),
         (
             ["--robot-ip", "a", "--workspace-min", *"012", "--workspace-max", *"112"],
             "each above [0.0, 1.0, 2.0]",

@@ -24,7 +24,6 @@ from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.cli.cell.questions import (
     Questions,
     above,
-    cameras,
     check_corners,
     gate_file,
     model_name,
@@ -35,6 +34,7 @@ from embodied_iqa.cli.cell.questions import (
     word,
 )
 from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.graph.node_table import resolve
@@ -90,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not is_asked:
         _check_answered(arguments)
     questions = Questions(read_answer if is_asked else None)
-    given = cameras(arguments.topic or ())
+    topics = parse_topics(arguments.topic or ())
+    given = {view: topic if topic.startswith("/") else f"/{topic}" for view, topic in topics.items()}
     where = f"Address of the UR controller, or {_NO_ROBOT}"
     robot = arguments.robot_ip or questions.ask(where, word, needed=True)
     file = CellFile()

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
-from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.quality.gate.calibration_file import load_gate_file
 
@@ -132,24 +131,3 @@ def _numbers(text: str, count: int) -> list[float]:
     if len(numbers) != count or not all(map(math.isfinite, numbers)):
         raise UsageError("wrong answer", expected=f"{count} number{'s' * (count > 1)}", got=text)
     return numbers
-
-
-def _camera(word: str) -> tuple[View, str]:
-    view, equals, topic = word.partition("=")
-    if not equals or not topic:
-        raise UsageError("wrong --topic", expected="VIEW=TOPIC, such as top=/top/image_raw", got=word)
-    return parse_view(view), topic if topic.startswith("/") else f"/{topic}"
-
-
-def cameras(words: Sequence[str]) -> dict[View, str]:
-    """Return the topic of each camera.
-
-    Raises:
-        UsageError: An option is not VIEW=TOPIC, or two are of one view.
-    """
-    given: dict[View, str] = {}
-    for view, topic in map(_camera, words):
-        if view in given:
-            raise UsageError(f"several --topic for {view}", expected="one topic for each view", got=topic)
-        given[view] = topic
-    return given

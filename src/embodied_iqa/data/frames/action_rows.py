@@ -110,8 +110,8 @@ class RecordingActions:
         gripper: Topic with the number behind them, the last one received; empty where arrays have it.
 
     Raises:
-        InputError: There is no such topic, it is of another type or holds no action; or a pose lacks its
-            gripper.
+        InputError: The recording lacks the topic, or it has another type or no actions; or poses come without
+            a gripper topic.
     """
 
     def __init__(self, path: Path, topic: str, gripper: str = "") -> None:

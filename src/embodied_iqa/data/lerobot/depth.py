@@ -39,7 +39,7 @@ class DatasetDepth:
     def __init__(self, dataset: LeRobotDataset, camera: DepthCamera) -> None:
         if camera.is_video and camera.codes is None:
             raise InputError(
-                f"{dataset.path}: the video of depth {camera.key} does not say what its values are",
+                f"{dataset.path}: the depth video {camera.key} does not say what its values are",
                 expected="video.depth_min, video.depth_max, video.shift and video.use_log",
             )
         self.topic = camera.key
@@ -116,11 +116,11 @@ class DatasetDepth:
 def depth_mm_of_codes(codes: NDArray[np.uint16], scale: DepthCodes) -> NDArray[np.uint16]:
     """Return what 12-bit codes stand for, ``(H, W)`` uint16 in mm.
 
-    Code 0 is all that is no further than the least depth, unknown depth too: it is unknown. The highest code
-    is all that is no nearer than the greatest depth.
+    Code 0 stands for unknown depth and for every depth up to the minimum, so it is read as unknown, 0. The
+    highest code stands for every depth from the maximum on.
     """
     if codes.max(initial=0) > _MOST_CODE:
-        raise InputError("a video of depth has other values", expected="12 bits", got=int(codes.max()))
+        raise InputError("a depth video has other values", expected="12 bits", got=int(codes.max()))
     share = codes / _MOST_CODE
     if scale.is_log:
         low, high = np.log(scale.min_m + scale.shift_m), np.log(scale.max_m + scale.shift_m)

@@ -110,7 +110,7 @@ class DatasetCamera:
 
 @dataclass(frozen=True, slots=True)
 class DepthCodes:
-    """What the 12-bit codes of a video of depth stand for: 0 for ``min_m`` to 4095 for ``max_m``.
+    """What the 12-bit codes of a depth video stand for: 0 for ``min_m`` to 4095 for ``max_m``.
 
     Attributes:
         min_m: Least depth.
@@ -298,7 +298,7 @@ def _depth(file: _Fields, key: str, feature: Mapping[str, Any]) -> DepthCamera:
 
 
 def _codes(described: Mapping[str, Any]) -> DepthCodes | None:
-    """Return the scale of a video of depth; None where it is not said, or says nothing."""
+    """Return the scale of a depth video; None where it is not said, or says nothing."""
     is_log = described.get("video.use_log")
     least, most, shift = (_finite(described.get(f"video.{name}")) for name in _CODES)
     if not isinstance(is_log, bool) or not 0.0 <= least < most or math.isnan(shift):

@@ -69,7 +69,7 @@ class Video:
         """
         form = self._stream.codec_context.pix_fmt
         if form != _CODES:
-            raise InputError(f"{self._path} is no video of depth", expected=_CODES, got=form)
+            raise InputError(f"{self._path} is not a depth video", expected=_CODES, got=form)
         return np.ascontiguousarray(self._pixels(seconds, _CODES), dtype=np.uint16)
 
     def _pixels(self, seconds: float, form: str) -> NDArray[Any]:

@@ -128,7 +128,7 @@ class RobotStates:
         topics: Of the states.
 
     Raises:
-        InputError: There is no such topic, or it is of another type or without a valid message.
+        InputError: The recording lacks a topic, or it has another type or no valid message.
     """
 
     def __init__(self, path: Path, topics: StateTopics) -> None:
@@ -240,7 +240,7 @@ def check_type(reader: TrialReader, topic: str, kinds: tuple[str, ...]) -> None:
     """Check the type of a topic.
 
     Raises:
-        RecordingReadError: There is no such topic, or it is of another type.
+        RecordingReadError: The recording lacks the topic, or it has another type.
     """
     info = reader.topics.get(topic)
     if info is None:

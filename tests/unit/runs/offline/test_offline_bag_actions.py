@@ -18,49 +18,19 @@ from embodied_iqa.data.database.schema import Reference, SourceKind
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.frames.action_rows import RecordingActions
 from embodied_iqa.data.recording.writer import TrialWriter
-from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
 from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions, actions_of
-from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
+from moving_policies import GRIPPER, STEP_M, Follows
 from scene_bags import scene
-from trial_recording import PixelVla, type_store
+from trial_recording import type_store
 
 EYE, TASK = "/eye/image", "open the drawer"
 START_NS, PERIOD_NS, COUNT = 10**18, 10**8, 6
-STEP_M, GRIPPER, SCALE_M = 0.01, 0.5, 0.1
+SCALE_M = 0.1
 CLEAN = {scene(0, number).tobytes() for number in range(COUNT)}
 ARRAY, NUMBER = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float64"
-
-
-class Follows(PixelVla):
-    """Does for two steps what was recorded; on other images it moves three times as far."""
-
-    def __init__(self) -> None:
-        super().__init__((View.TOP,))
-
-    def act(self, observation: VlaObservation) -> ActionChunk:
-        far = 1 if observation.frames[View.TOP].rgb.tobytes() in CLEAN else 3
-        rows = np.zeros((2, 7))
-        rows[:, 0], rows[:, 6] = far * STEP_M, GRIPPER
-        return ActionChunk(ChunkStatus.ACT, rows, "along x")
-
-
-class Bright(PixelVla):
-    """Moves along x for two steps, each as far as the image is bright."""
-
-    def __init__(self) -> None:
-        super().__init__((View.TOP,))
-
-    def act(self, observation: VlaObservation) -> ActionChunk:
-        rows = np.zeros((2, 7))
-        rows[:, 0], rows[:, 6] = observation.frames[View.TOP].rgb.mean() / 1e4, GRIPPER
-        return ActionChunk(ChunkStatus.ACT, rows, "bright")
-
-
-def make_bright() -> Bright:
-    return Bright()
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +39,7 @@ def _policy(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (rescoring_frames, session_results):
         monkeypatch.setattr(module, "constants_of", lambda _name, _version: constants)
     monkeypatch.setattr(rescoring_frames, "parse_vla", str)
-    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Follows())
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Follows(CLEAN))
 
 
 def write_bag(path: Path, pause_ns: int = 0) -> Path:
@@ -141,7 +111,7 @@ def test_a_pause_ends_an_episode_and_what_follows_later_was_not_done_on_an_image
 
 def test_a_database_has_the_scores_against_what_was_sent(tmp_path: Path) -> None:
     bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "db"
-    subject = f"python:{__name__}:make_bright"
+    subject = "python:moving_policies:Bright"
     words = ["build", "--from-bag", str(bag), "--topic", f"top={EYE}", "--task", TASK, "--every", "0.4"]
     words += ["--panel", subject, "--workers", "1", *STATES, "--out", str(out)]
     assert main([*words, "--action", "tool-absolute=/target,/squeeze"]) == 0

@@ -25,25 +25,12 @@ from embodied_iqa.models.scoring.constants import SubjectConstants, load_constan
 from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.libero.suite_world import native_state_of
-from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
+from embodied_iqa.world.protocols import ActionChunk, VlaObservation
 from lerobot_samples import LENGTHS, TOP, edit_info, pixels, png, write_dataset
-from trial_recording import PixelVla
+from moving_policies import GRIPPER, STEP_M, Bright, Follows
 
-STEP_M, GRIPPER, SCALE_M = 0.01, 0.5, 0.1
+SCALE_M = 0.1
 CLEAN = {pixels(episode, step).tobytes() for episode, length in enumerate(LENGTHS) for step in range(length)}
-
-
-class Follows(PixelVla):
-    """Does for two steps what was recorded; on other images it moves three times as far."""
-
-    def __init__(self) -> None:
-        super().__init__((View.TOP,))
-
-    def act(self, observation: VlaObservation) -> ActionChunk:
-        far = 1 if observation.frames[View.TOP].rgb.tobytes() in CLEAN else 3
-        rows = np.zeros((2, 7))
-        rows[:, 0], rows[:, 6] = far * STEP_M, GRIPPER
-        return ActionChunk(ChunkStatus.ACT, rows, "along x")
 
 
 def enlarged(episode: int, step: int, scale: int) -> NDArray[np.uint8]:
@@ -93,7 +80,7 @@ def _policy(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (rescoring_frames, session_results):
         monkeypatch.setattr(module, "constants_of", lambda _name, _version: constants)
     monkeypatch.setattr(rescoring_frames, "parse_vla", str)
-    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Follows())
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Follows(CLEAN))
 
 
 def test_decisions_are_compared_with_what_was_done(
@@ -124,27 +111,11 @@ def test_decisions_are_compared_with_what_was_done(
     assert "Against the recorded action" in next(out.rglob("*.html")).read_text()
 
 
-class Bright(PixelVla):
-    """Moves along x for two steps, each as far as the image is bright."""
-
-    def __init__(self) -> None:
-        super().__init__((View.TOP,))
-
-    def act(self, observation: VlaObservation) -> ActionChunk:
-        rows = np.zeros((2, 7))
-        rows[:, 0], rows[:, 6] = observation.frames[View.TOP].rgb.mean() / 1e4, GRIPPER
-        return ActionChunk(ChunkStatus.ACT, rows, "bright")
-
-
-def make_bright() -> Bright:
-    return Bright()
-
-
 def test_a_database_has_the_scores_against_what_was_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, out = write_moving(tmp_path / "set", 2), tmp_path / "db"
-    subject = f"python:{__name__}:make_bright"
+    subject = "python:moving_policies:Bright"
     states = ["--state", "tool=observation.state:0", "--state", "gripper=observation.state:6"]
     words = ["build", "--from-bag", str(folder), "--every", "0.4", "--references", "2", "--out", str(out)]
     words += ["--panel", subject, "--workers", "1", "--json"]

@@ -123,9 +123,9 @@ def export_member(
     images = tuple(torch.zeros((1, height, width, 3), dtype=torch.uint8) for _ in range(views))
     words = torch.full((2, MAX_TASK_WORDS), 4, dtype=torch.int64)
     features = [f"{FEATURES}{index}" for index in range(views)]
-    told = {TOOL: torch.zeros((2, PLAN_WIDTH))} if isinstance(network, ReactivePolicy) else {}
-    inputs = {"words": words} | told | {f"{PICTURE}{index}": image for index, image in enumerate(images)}
-    rows = dict.fromkeys(["words", *told, *outputs], "tasks")
+    states = {TOOL: torch.zeros((2, PLAN_WIDTH))} if isinstance(network, ReactivePolicy) else {}
+    inputs = {"words": words} | states | {f"{PICTURE}{index}": image for index, image in enumerate(images)}
+    rows = dict.fromkeys(["words", *states, *outputs], "tasks")
     write_network(module, inputs, [*outputs, *features], rows, path, halved=halved)
 
 

@@ -82,7 +82,8 @@ def _group_tiles(group: Group, study: GroupStudy) -> Iterator[Tile]:
     yield Tile(f"Mean {group}", _finite(mean), scale, share(mean, TASKS_OF_SCALE))
     agreed, ceiling = study.agreements[TOTAL].mean, study.ceilings[TOTAL].ceiling
     noise = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
-    note = "; ".join(filter(None, (_ends(study.interval), noise)))
+    alone = f"two {group.role.upper()}s are needed" if len(study.scored) < 2 else ""
+    note = "; ".join(filter(None, (alone or _ends(study.interval), noise)))
     yield Tile(f"{group.role.upper()}s agree, SRCC", _finite(agreed), note, share(agreed, 1))
 
 
