@@ -7,6 +7,10 @@ interrupted: parts that are whole and what was measured stay.
 
 python benchmarks/bench_foreign_bag.py --seconds 60 --json build/bench_foreign_bag.json
 python benchmarks/bench_foreign_bag.py --seconds 7200 --rounds 1 --folder two-hours    # 310 GiB
+python benchmarks/bench_foreign_bag.py --seconds 7200 --rounds 1 --folder two-hours --compressed  # 5 GiB
+
+With --compressed chunks are compressed by zstd, as with the preset zstd_fast of `ros2 bag`, and images are of
+blocks instead of noise: as many images of the same size on a smaller disk.
 """
 
 from __future__ import annotations
@@ -49,13 +53,18 @@ DISTORTED_S = 20.0
 """A moment is judged so often, so that rescoring is reading most of the time."""
 MOST_S = 600
 """Longest part of the recording."""
+BLOCK_PX = 8
+"""Side of the blocks of images that compress."""
 
 
-def messages(types: TypeStore, first: int, count: int) -> Iterator[tuple[str, str, int, bytes]]:
+def messages(
+    types: TypeStore, first: int, count: int, block_px: int
+) -> Iterator[tuple[str, str, int, bytes]]:
     """Yield topic, type, time and bytes of frames in the order of their times."""
-    random = np.random.default_rng(0)
-    photos = [random.integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8) for _ in range(8)]
-    depth = np.ascontiguousarray(random.integers(300, 2000, (HEIGHT, WIDTH), np.uint16)).tobytes()
+    random, whole = np.random.default_rng(0), np.ones((block_px, block_px), np.uint8)
+    small = HEIGHT // block_px, WIDTH // block_px
+    photos = [np.kron(random.integers(0, 256, (*small, 3), np.uint8), whole[..., None]) for _ in range(8)]
+    depth = np.kron(random.integers(300, 2000, small, np.uint16), whole).astype(np.uint16).tobytes()
     for number in range(first, first + count):
         at_ns = START_NS + number * SECOND_NS // RATE_HZ
         header = types.header(at_ns, "camera_color_optical_frame")
@@ -68,7 +77,7 @@ def messages(types: TypeStore, first: int, count: int) -> Iterator[tuple[str, st
         yield DEPTH, IMAGE_TYPE, at_ns, types.serialise(image)
 
 
-def write(path: Path, first: int, count: int) -> None:
+def write(path: Path, first: int, count: int, *, compressed: bool = False) -> None:
     """Write frames as the MCAP plugin of `ros2 bag` does, unless the file is there."""
     if path.is_file():
         return
@@ -76,9 +85,10 @@ def write(path: Path, first: int, count: int) -> None:
     path.parent.mkdir(exist_ok=True)
     fresh = path.with_suffix(".part")
     with fresh.open("wb") as file:
-        writer = Writer(file, compression=CompressionType.NONE, chunk_size=4 << 20)
+        compression = CompressionType.ZSTD if compressed else CompressionType.NONE
+        writer = Writer(file, compression=compression, chunk_size=4 << 20)
         writer.start(profile="ros2", library="bench_foreign_bag")
-        for topic, kind, at_ns, cdr in messages(types, first, count):
+        for topic, kind, at_ns, cdr in messages(types, first, count, BLOCK_PX if compressed else 1):
             if topic not in ids:
                 text, _ = store.generate_msgdef(kind, ros_version=2)
                 schema = writer.register_schema(kind, "ros2msg", text.encode())
@@ -152,24 +162,24 @@ def rescore(path: Path, gate: Path, out: Path) -> dict[str, float]:
     return {"peak_gib": int(peak_kib) / 2**20, "seconds": float(took_s)}
 
 
-def calibrate(folder: Path) -> Path:
+def calibrate(folder: Path, *, compressed: bool) -> Path:
     """Return a calibration of the gate from a short recording, made unless it is there."""
     gate = folder / "gate.yaml"
     if not gate.is_file():
-        write(folder / "clean.mcap", 0, 2 * RATE_HZ)
+        write(folder / "clean.mcap", 0, 2 * RATE_HZ, compressed=compressed)
         words = ["--topic", f"top={COLOUR}", "--out", str(gate)]
         if embodied_iqa_main(["gate", "calibrate", str(folder / "clean.mcap"), *words]) != 0:
             raise SystemExit("no calibration")
     return gate
 
 
-def recorded(folder: Path, frames: int) -> tuple[Path, Path]:
+def recorded(folder: Path, frames: int, *, compressed: bool) -> tuple[Path, Path]:
     """Return the recording and its first quarter, whose parts are links; what is missing is written."""
     whole, quarter = folder / "realsense", folder / "quarter"
     count = max(4, -(-frames // (MOST_S * RATE_HZ)) // 4 * 4)
     bounds = [frames * number // count for number in range(count + 1)]
     for number, (first, last) in enumerate(pairwise(bounds)):
-        write(whole / f"{whole.name}_{number}.mcap", first, last - first)
+        write(whole / f"{whole.name}_{number}.mcap", first, last - first, compressed=compressed)
     quarter.mkdir(exist_ok=True)
     for number in range(count // 4):
         link = quarter / f"{quarter.name}_{number}.mcap"
@@ -184,15 +194,17 @@ class Numbers:
     Args:
         file: Where to.
         seconds: Of the recording.
+        compressed: Whether it is.
     """
 
-    def __init__(self, file: Path, seconds: float) -> None:
+    def __init__(self, file: Path, seconds: float, *, compressed: bool) -> None:
         self._file = file
-        self.values: dict[str, float] = {"seconds": seconds}
+        plan: dict[str, float] = {"seconds": seconds, "compressed": float(compressed)}
+        self.values = dict(plan)
         if file.is_file():
             self.values = json.loads(file.read_text())
-            if self.values["seconds"] != seconds:
-                raise SystemExit(f"{file} is of {self.values['seconds']:g} s")
+            if any(self.values.get(name) != value for name, value in plan.items()):
+                raise SystemExit(f"{file} is of another recording")
         write_text_whole(file, json.dumps(self.values))
 
     def add(self, name: str, measure: Callable[[], float]) -> None:
@@ -203,11 +215,12 @@ class Numbers:
             write_text_whole(self._file, json.dumps(self.values, indent=2))
 
 
-def measure(folder: Path, seconds: float, rounds: int) -> dict[str, float]:
+def measure(folder: Path, seconds: float, rounds: int, *, compressed: bool) -> dict[str, float]:
     """Write the recording, read it with three libraries, and rescore all and a quarter of it."""
-    frames, numbers = round(seconds * RATE_HZ), Numbers(folder / "numbers.json", seconds)
-    gate = calibrate(folder)
-    whole, quarter = recorded(folder, frames)
+    frames = round(seconds * RATE_HZ)
+    numbers = Numbers(folder / "numbers.json", seconds, compressed=compressed)
+    gate = calibrate(folder, compressed=compressed)
+    whole, quarter = recorded(folder, frames, compressed=compressed)
     numbers.add("frames", lambda: frames)
     numbers.add("gib", lambda: sum(part.stat().st_size for part in parts_of(whole)) / 2**30)
     for read in (read_ours, read_mcap, read_rosbags):
@@ -231,6 +244,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the recording")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to go on, and what to keep (default: temporary)")
+    parser.add_argument("--compressed", action="store_true", help="chunks by zstd, images of blocks")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     with ExitStack() as stack:
@@ -239,7 +253,7 @@ def main() -> None:
         else:
             arguments.folder.mkdir(parents=True, exist_ok=True)
             made = str(arguments.folder)
-        numbers = measure(Path(made), arguments.seconds, arguments.rounds)
+        numbers = measure(Path(made), arguments.seconds, arguments.rounds, compressed=arguments.compressed)
     if arguments.json:
         write_text_whole(arguments.json, json.dumps(numbers, indent=2))
 
