@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -22,6 +24,8 @@ _JOBS_PER_WORKER: Final = 2
 """Jobs that are submitted ahead: bounds the memory, however many there are."""
 _RESTARTS: Final = 3
 _OBJECT_STORE_BYTES: Final = 100_000_000
+_CONNECT_S: Final = 300.0
+"""Longer than the steps for which Ray has limits of its own, of 30 and 60 s."""
 _ADVICE: Final = "the same command again, perhaps with fewer workers"
 
 _Result = TypeVar("_Result")
@@ -96,7 +100,7 @@ class Engine:
     def __init__(self, options: EngineOptions) -> None:
         self._options = options
         self._pool: Workers | None = None
-        self._ray: Any = None
+        self._ray = ExitStack()
         self._kept = ExitStack()
 
     def run(self, jobs: Iterable[Callable[[], _Result]], *, in_order: bool = False) -> Iterator[_Result]:
@@ -125,9 +129,7 @@ class Engine:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
-        if self._ray is not None:
-            self._ray.shutdown()
-            self._ray = None
+        self._ray.close()
 
     def __enter__(self) -> Self:
         self._kept.enter_context(keep_open())
@@ -182,8 +184,9 @@ class Engine:
             while True:
                 ahead = list(islice(source, self._options.workers * _JOBS_PER_WORKER - len(running)))
                 if ahead and not ray.is_initialized():
-                    _connect(ray, self._options)
-                    self._ray = ray
+                    over = _connect(ray, self._options)
+                    self._ray.callback(over.set)
+                    self._ray.callback(ray.shutdown)
                 remote = ray.remote(num_cpus=1, max_retries=_RESTARTS)(_call)
                 running += [remote.remote(job) for job in ahead]
                 if not running:
@@ -218,19 +221,46 @@ def _can_be_sent(error: Exception) -> bool:
     return True
 
 
-def _connect(ray: Any, options: EngineOptions) -> None:
+def _connect(ray: Any, options: EngineOptions, deadline_s: float = _CONNECT_S) -> threading.Event:
+    """Start Ray or reach its cluster, in a thread: not all of Ray's own waits have an end.
+
+    Returns:
+        Ends the thread once Ray is shut down: Linux ends Ray's processes with the thread that started them.
+
+    Raises:
+        InputError: There is no Ray, or it has not answered in time.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # that of the command, as in a pool
     one_thread_each()
     local: dict[str, Any] = {
         "num_cpus": options.workers,
         "include_dashboard": False,
         "object_store_memory": _OBJECT_STORE_BYTES,
     }
-    try:
-        ray.init(**({"address": options.address} if options.address else local), log_to_driver=False)
-    except Exception as error:  # Ray raises Exception itself when its node does not start in time
-        raise InputError(f"no Ray at {options.address or 'this machine'}: {error}") from error
+    where = options.address or "this machine"
+    started, over = Future[None](), threading.Event()
+
+    def start() -> None:
+        try:
+            ray.init(
+                **({"address": options.address} if options.address else local),
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+        except Exception as error:  # noqa: BLE001 - Ray raises Exception itself when a node does not start
+            started.set_exception(error)
+        else:
+            started.set_result(None)
+            over.wait()
+
+    threading.Thread(target=start, name="start of Ray", daemon=True).start()
+    if not wait([started], deadline_s).done:
+        raise InputError(f"no Ray at {where} after {deadline_s:g} s", expected="one that starts and answers")
+    if (error := started.exception()) is not None:
+        raise InputError(f"no Ray at {where}: {first_line(error)}") from error
+    return over
 
 
 def _result(ray: Any, reference: Any) -> Any:

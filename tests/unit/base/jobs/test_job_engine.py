@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from engine_jobs import die_once, fail_oddly, no_space, sign, wait_for
 
 from embodied_iqa.base.errors import InputError, InternalError, UsageError
-from embodied_iqa.base.jobs.engine import Engine, EngineKind, EngineOptions, run_jobs
+from embodied_iqa.base.jobs.engine import Engine, EngineKind, EngineOptions, _connect, run_jobs
 from embodied_iqa.base.kept import kept_things, lent
 
 
@@ -95,6 +96,19 @@ def test_one_worker_is_this_process_and_closes_what_its_jobs_keep_open() -> None
     assert set(run_jobs([job, job], EngineOptions())) == {os.getpid()}
     if before == kept_things():  # nobody else keeps things open in this thread
         assert closed == ["thing"]
+
+
+def test_a_ray_that_never_starts_is_given_up() -> None:
+    """Stands in for Ray's own library, of which some waits have no end."""
+    ended = threading.Event()
+
+    class Ray:
+        def init(self, **_options: object) -> None:
+            ended.wait()
+
+    with pytest.raises(InputError, match=r"^no Ray at a:1 after 0 s; expected one that starts and answers$"):
+        _connect(Ray(), EngineOptions(EngineKind.RAY, 2, "a:1"), deadline_s=0)
+    ended.set()
 
 
 def test_no_workers_are_a_usage_error() -> None:
