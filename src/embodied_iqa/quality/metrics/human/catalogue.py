@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-from scipy.io import loadmat
 
 from embodied_iqa.base.errors import InputError, UsageError, first_line
+from embodied_iqa.base.lazy import load
 from embodied_iqa.quality.metrics.human.database import HumanDatabase, HumanPair, csv_rows, opinion_of
 
 _LIVE_FOLDERS: Final = ("jp2k", "jpeg", "wn", "gblur", "fastfading")
@@ -50,6 +50,7 @@ def _count(folder: Path) -> int:
 
 
 def _column(file: Path, name: str) -> Any:
+    loadmat = load("scipy.io:loadmat")  # slow to import, and only LIVE has files of MATLAB
     try:
         found = loadmat(str(file))
     except (OSError, ValueError, TypeError, NotImplementedError) as error:

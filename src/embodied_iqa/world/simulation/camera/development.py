@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.simulation.camera.exposure import Exposure
 from embodied_iqa.world.simulation.camera.sensor import NATIVE_WIDTH_PX, SENSITIVITY, WHITE, Raw, Sensor
@@ -90,7 +91,9 @@ def _developed(raw: Raw, exposure: Exposure, *, mosaic: bool) -> NDArray[np.uint
         for gain, sensitivity in zip((exposure.red, 1.0, exposure.blue), SENSITIVITY, strict=True)
     )
     if not mosaic:
-        return np.stack([red[raw[..., 0]], green[raw[..., 1]], blue[raw[..., 2]]], axis=-1)
+        kernels = load("embodied_iqa.world.simulation.camera.kernels")  # numba loads slowly
+        rgb: NDArray[np.uint8] = kernels.develop_colour(raw, red, green, blue)
+        return rgb
     encoded = green[raw]
     encoded[::2, ::2] = red[raw[::2, ::2]]
     encoded[1::2, 1::2] = blue[raw[1::2, 1::2]]

@@ -80,6 +80,21 @@ def expose_colour(  # noqa: PLR0917 - compiled code takes arrays, not records
 
 
 @compiled
+def develop_colour(
+    raw: NDArray[np.uint16], red: NDArray[np.uint8], green: NDArray[np.uint8], blue: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """Return the value of each raw value ``(H, W, 3)`` in the table of its colour."""
+    height, width, _ = raw.shape
+    rgb = np.empty((height, width, 3), np.uint8)
+    for y in range(height):
+        for x in range(width):
+            rgb[y, x, 0] = red[raw[y, x, 0]]
+            rgb[y, x, 1] = green[raw[y, x, 1]]
+            rgb[y, x, 2] = blue[raw[y, x, 2]]
+    return rgb
+
+
+@compiled
 def smear(rgb: NDArray[np.uint8], shifts_px: Floats) -> NDArray[np.uint8]:
     """Average each block of pixels along its motion, in steps of at most a pixel.
 
