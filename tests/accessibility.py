@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +13,8 @@ import pytest
 from chromium_pipe import Browser, executable
 
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
-SCHEMES = ("light", "dark")
-WIDTHS_PX = (420, 1280)
+LOOKS = {420: "dark", 1280: "light"}
+"""Widths [px] and a colour scheme each: schemes change only colours, and no colour follows the width."""
 _MODULE = "axe_playwright_python"
 
 
@@ -49,20 +48,19 @@ def axe_violations(browser: Browser) -> list[str]:
     ]
 
 
-def violations_in_both_schemes(browser: Browser, width_px: int) -> Iterator[str]:
-    """The violations of the open page at a width, in light and dark, with everything unfolded."""
+def violations_of_a_look(browser: Browser, width_px: int) -> list[str]:
+    """The violations of the open page at one of the widths, with everything unfolded."""
     browser.value(
         "for (const item of document.querySelectorAll('details:not([data-load])')) item.open = true"
     )
-    for scheme in SCHEMES:
-        browser.size(width_px, scheme)
-        yield from (f"{scheme}: {line}" for line in axe_violations(browser))
+    browser.size(width_px, LOOKS[width_px])
+    return [f"{width_px} px, {LOOKS[width_px]}: {line}" for line in axe_violations(browser)]
 
 
 def report_violations(browser: Browser, page: Path) -> list[str]:
-    """The violations of a report, narrow and wide, in light and dark."""
+    """The violations of a report, narrow and wide, light and dark."""
     found = []
-    for width_px in WIDTHS_PX:
-        browser.show(page, width_px, SCHEMES[0])
-        found += [f"{width_px} px, {line}" for line in violations_in_both_schemes(browser, width_px)]
+    for width_px, scheme in LOOKS.items():
+        browser.show(page, width_px, scheme)
+        found += violations_of_a_look(browser, width_px)
     return found

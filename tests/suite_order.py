@@ -76,7 +76,8 @@ def real_time_tests(folder: Path = LISTS.parent) -> frozenset[str]:
 def is_marked(function: ast.AST) -> bool:
     """Whether a function is a test that is marked to decide by real time."""
     return isinstance(function, ast.FunctionDef) and any(
-        ast.unparse(mark) == f"pytest.mark.{WALL_CLOCK}" for mark in function.decorator_list
+        isinstance(mark, ast.Attribute) and ast.unparse(mark) == f"pytest.mark.{WALL_CLOCK}"
+        for mark in function.decorator_list
     )
 
 

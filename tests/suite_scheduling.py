@@ -19,7 +19,7 @@ class GroupScheduling(LoadScopeScheduling):
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         """Give work to a worker that waited for the end of another's test too."""
         super().mark_test_complete(node, item_index, duration)
-        if WALL_CLOCK in self.workqueue:
+        if self._only_real_time_is_left():
             for other in self.nodes:
                 self._reschedule(other)
 
@@ -33,14 +33,16 @@ class GroupScheduling(LoadScopeScheduling):
     def _reschedule(self, node: WorkerController) -> None:
         if node not in self.registered_collections:
             return
-        runs_out = not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2
-        if runs_out and self._only_real_time_is_left():
+        if self._only_real_time_is_left() and self._runs_out(node):
             if any(not other.shutting_down for other in self._others(node)):
                 node.shutdown()
                 return
             if self._pending_elsewhere(node):
                 return
         super()._reschedule(node)
+
+    def _runs_out(self, node: WorkerController) -> bool:
+        return not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2
 
     def _only_real_time_is_left(self) -> bool:
         if WALL_CLOCK in self.workqueue:

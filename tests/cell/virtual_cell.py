@@ -162,7 +162,8 @@ def interleavings(test: Callable[[int], object], seeds: Iterable[int]) -> None:
     if only is not None or count is not None:
         seeds = [int(only)] if only is not None else range(int(count or 0))
     gc.disable()  # each cell is one large cycle: collected now and then, without all that was there before
-    gc.freeze()
+    gc.collect()
+    gc.freeze()  # for good, as all other tests are collected and frozen already
     try:
         for played, seed in enumerate(seeds, start=1):
             try:
@@ -173,7 +174,6 @@ def interleavings(test: Callable[[int], object], seeds: Iterable[int]) -> None:
             if played % 20 == 0:
                 gc.collect()
     finally:
-        gc.unfreeze()
         gc.enable()
 
 

@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from style_sources import ROOT, Source, sources
@@ -53,7 +54,12 @@ _POLLS = {"spin_once", "spin_until_future_complete", "select"}
 
 
 def _dotted(node: ast.expr) -> str:
-    return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    """The name that an expression spells; empty where it begins with anything else, such as a call."""
+    words = []
+    while isinstance(node, ast.Attribute):
+        words.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(words)]) if isinstance(node, ast.Name) else ""
 
 
 def _is_clock(node: ast.expr) -> bool:
@@ -65,10 +71,12 @@ def _is_clock(node: ast.expr) -> bool:
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
     """What a function holds, without the functions in it."""
-    for child in ast.iter_child_nodes(node):
+    left = list(ast.iter_child_nodes(node))
+    while left:
+        child = left.pop()
         yield child
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _walk(child)
+            left.extend(ast.iter_child_nodes(child))
 
 
 def _has_own_time(block: ast.AST) -> bool:
@@ -208,6 +216,7 @@ def findings(source: Source) -> list[tuple[str, int]]:
     return sorted(found, key=lambda finding: (finding[1], finding[0]))
 
 
+@cache
 def counted() -> Counter[tuple[str, str]]:
     """How many findings of each rule each file of tests has."""
     tests = (source for source in sources("tests") if not source.path.name.startswith(_PLUGINS))

@@ -35,6 +35,7 @@ from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
+from embodied_iqa.models.subjects.backends.classical import vlm
 from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_reference
@@ -122,7 +123,7 @@ def test_kills_lose_nothing_and_double_nothing(
     tmp_path: Path, tasks_file: Path, whole: DatabaseStore
 ) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["photo_database", "sacrebleu"])
+    context.set_forkserver_preload(["photo_database", "sacrebleu", vlm.__name__, "onnxruntime", "pandas"])
     codes = []
     for kill_at in [*random.Random(3).sample(range(1, BLOCK_RENAMES), 6), NEVER]:
         counted = str(tmp_path / f"renames{len(codes)}")

@@ -1,15 +1,18 @@
-"""Every page of the studio: axe-core at two widths, light and dark; nothing moves where that is unwanted."""
+"""Every page of the studio: axe-core, narrow and wide, light and dark; nothing moves where unwanted."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from accessibility import WIDTHS_PX, axe_violations, needs_axe, violations_in_both_schemes
+from accessibility import LOOKS, axe_violations, needs_axe, violations_of_a_look
 from chromium_pipe import Browser, chromium, executable
 from database_folders import add_cameras, write_database, write_experiment
+from embodied_iqa import pages
 from embodied_iqa.data.journal.changes import (
     JudgeRun,
     Reject,
@@ -122,16 +125,36 @@ def _unfold_statistics(browser: Browser) -> None:
     )
 
 
+def test_schemes_change_nothing_but_colours_and_no_colour_follows_the_width() -> None:
+    """So axe-core looks at each width in one colour scheme."""
+    comment = re.compile(r"/\*.*?\*/", re.DOTALL)
+    media = re.compile(r"@media ([^{]+)\{((?:[^{}]*\{[^{}]*\})*[^{}]*)\}")
+    seen = set()
+    for sheet in Path(pages.__file__).parent.rglob("*.css"):
+        for condition, rules in media.findall(comment.sub("", sheet.read_text(encoding="utf-8"))):
+            seen.add(condition.split(":")[0].strip("( "))
+            for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", rules):
+                names = set(re.findall(r"(?:^|;)\s*([\w-]+)\s*:", body))
+                if "color-scheme" in condition:
+                    assert selector.strip() == ":root"
+                    assert all(name.startswith("--") for name in names), sheet
+                elif "width" in condition:
+                    of_text = {"color"} if selector.strip().endswith("::before") else set()
+                    colours = {name for name in names if re.match(r"--|background|color|opacity", name)}
+                    assert colours <= of_text, f"{sheet}: {selector}"
+    assert seen >= {"prefers-color-scheme", "max-width", "min-width"}
+
+
 @needs_axe
-@pytest.mark.parametrize("width_px", WIDTHS_PX)
+@pytest.mark.parametrize("width_px", LOOKS)
 def test_axe_finds_no_violation(browser: Browser, address: str, width_px: int) -> None:
     found = []
     for page in PAGES:
-        browser.size(width_px, "light")
+        browser.size(width_px, LOOKS[width_px])
         browser.open(address + page)
         if page == PAIR:
             _unfold_statistics(browser)
-        found += [f"{page}: {line}" for line in violations_in_both_schemes(browser, width_px)]
+        found += [f"{page}: {line}" for line in violations_of_a_look(browser, width_px)]
     assert found == []
 
 
@@ -141,9 +164,9 @@ def test_axe_finds_no_violation_beside_the_arm(
     browser: Browser, address: str, judge: Judge, mode: str
 ) -> None:
     judge.now = MODES[mode]
-    for width_px in WIDTHS_PX:
+    for width_px in LOOKS:
         browser.open(f"{address}/judge")
-        assert list(violations_in_both_schemes(browser, width_px)) == []
+        assert violations_of_a_look(browser, width_px) == []
 
 
 @needs_axe
