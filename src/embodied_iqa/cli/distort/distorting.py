@@ -17,7 +17,7 @@ from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
 from embodied_iqa.cli.distort.depth_files import DepthFiles
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.imaging.distortions.batch import (
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--video needs --format lerobot")
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
     options = BatchOptions(arguments.out, image_format, _region(arguments))
-    workers, frames = _workers(arguments), open_frames(Path(arguments.input))
+    workers, frames = _workers(arguments), open_clean(Path(arguments.input))
     topics = tuple(getattr(arguments, "only_topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)

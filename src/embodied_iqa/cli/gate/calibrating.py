@@ -17,6 +17,7 @@ from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, r
 from embodied_iqa.cli.gate.live_source import live_folder
 from embodied_iqa.cli.output import next_command, print_json, printable
 from embodied_iqa.cli.plan_options import read_plan
+from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
@@ -28,7 +29,7 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.live_collecting import without_password
-from embodied_iqa.quality.gate.stored_frames import CameraFrames, open_clean
+from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
 from embodied_iqa.world.simulation.camera import CameraModel

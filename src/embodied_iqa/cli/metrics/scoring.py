@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.metrics.references import References
 from embodied_iqa.cli.output import console, print_json, table_of
-from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.imaging.images.stored_images import Frames, UnreadableImage
@@ -43,7 +43,7 @@ class Scored:
 
 def score(arguments: argparse.Namespace) -> int:
     """Measure every image by every metric and print the values; return 1 if none could be measured."""
-    frames, names = open_frames(arguments.images), metric_names(arguments.names)
+    frames, names = open_clean(arguments.images), metric_names(arguments.names)
     topics = topics_of(frames, arguments.only_topic)
     context = MetricContext(view=parse_view(arguments.view) if arguments.view else None)
     metrics: list[Metric] = []

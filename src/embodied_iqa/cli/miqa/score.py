@@ -8,7 +8,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.metrics.scoring import print_scores, scores_of
-from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.quality.metrics import MetricContext, Needs
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.learned.trained import KIND
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     scored = []
     for path in arguments.images:
-        found = scores_of(metric, open_frames(path), None, MetricContext())
+        found = scores_of(metric, open_clean(path), None, MetricContext())
         scored += [replace(row, image=str(path / row.image) if path.is_dir() else str(path)) for row in found]
     print_scores(metric.info, scored, as_json=arguments.json)
     return 0 if any(row.value is not None for row in scored) else 1

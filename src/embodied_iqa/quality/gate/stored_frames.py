@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.reference_frames import ReferenceFrames
-from embodied_iqa.data.database.store import is_database
-from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import cameras_of
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.stored_images import Frames, UnreadableImage
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,15 +31,6 @@ class StoredFrame:
     name: str
     stamp_ns: int | None
     rgb: NDArray[np.uint8]
-
-
-def open_clean(source: Path) -> Frames:
-    """Open stored images as `open_frames`, and of an annotated database the references.
-
-    Raises:
-        InputError: It does not exist, cannot be read, or holds no images.
-    """
-    return ReferenceFrames(source) if is_database(source) else open_frames(source)
 
 
 class CameraFrames:

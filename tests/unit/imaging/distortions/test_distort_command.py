@@ -16,6 +16,7 @@ import pytest
 from PIL import Image as Image_
 
 import embodied_iqa
+from database_folders import write_database
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import read_json
@@ -440,3 +441,16 @@ def test_an_image_that_was_turned_by_its_camera_is_read_upright(tmp_path: Path):
     assert image.shape == (60, 40, 3)
     assert (image[:20] == 255).all()
     assert not image[20:].any()
+
+
+def test_of_a_database_the_references_are_distorted_and_no_distorted_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = write_database(tmp_path / "db", references=4, subjects=1, distortions=["01"], images=True)
+    out = str(tmp_path / "out")
+    assert main(["distort", str(store.path), "--distortion", "10:3", "--workers", "1", "--out", out]) == 0
+    assert "4 images made" in capsys.readouterr().out
+    assert main(["metrics", "score", "psnr", out, "--reference", str(store.path)]) == 0
+    assert capsys.readouterr().out.count("/r0000") == 4
+    assert main(["metrics", "score", "niqe", str(store.path), "--only-topic", "moon"]) == 1
+    assert "no image topic; got 'moon'; available: " in capsys.readouterr().err
