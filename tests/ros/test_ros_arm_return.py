@@ -12,6 +12,7 @@ from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 
 from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.live.nodes.arm_node import goal_of
 from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
@@ -27,11 +28,13 @@ class Wires:
 
     Attributes:
         at_work: Whether the arm has accepted a goal.
+        sent: The goal.
     """
 
     def __init__(self) -> None:
         self.listeners: dict[str, Callable[[Any], None]] = {}
         self.at_work = False
+        self.sent = ActionChunk()
 
     def create_publisher(self, *_: object) -> Wires:
         return self
@@ -46,6 +49,7 @@ class Wires:
 
     def publish(self, chunk: ActionChunk) -> None:
         self.at_work = True
+        self.sent = chunk
         self.listeners["arm/status"](
             ArmStatus(state=ArmStatus.STATE_EXECUTING, has_goal=True, goal_sequence=chunk.sequence)
         )
@@ -71,19 +75,19 @@ class Bench:
     ) -> None:
         self.done: list[type[Command]] = []
         self._fails = fails
-        self._wires, self._passes, self._leaves = Wires(), passes, leaves
+        self.wires, self._passes, self._leaves = Wires(), passes, leaves
         self.asked = 0
-        self.arm = ArmReturn(self._wires, ArmLimits(), LIMIT_S, self._do, self._unwanted)  # type: ignore[arg-type]
+        self.arm = ArmReturn(self.wires, ArmLimits(), LIMIT_S, self._do, self._unwanted)  # type: ignore[arg-type]
         if at_m is not None:
             self.put(at_m)
 
     def report(self, status: DiagnosticStatus) -> None:
-        self._wires.listeners["/diagnostics"](DiagnosticArray(status=[status]))
+        self.wires.listeners["/diagnostics"](DiagnosticArray(status=[status]))
 
     def put(self, x_m: float) -> None:
         T = np.diag([1.0, -1.0, -1.0, 1.0])
         T[:3, 3] = x_m, 0.1, 0.3
-        self._wires.listeners["arm/tool_pose"](PoseStamped(pose=pose_of(T)))
+        self.wires.listeners["arm/tool_pose"](PoseStamped(pose=pose_of(T)))
 
     def _do(self, command: Command) -> Reply:
         self.done.append(type(command))
@@ -94,8 +98,8 @@ class Bench:
     def _unwanted(self) -> str:
         self.asked += 1
         if self._passes:
-            self._wires.listeners["gate/lease"](GateLease(verdict=GateLease.VERDICT_PASS))
-        return GONE if self._leaves(self._wires) else ""
+            self.wires.listeners["gate/lease"](GateLease(verdict=GateLease.VERDICT_PASS))
+        return GONE if self._leaves(self.wires) else ""
 
 
 @pytest.mark.parametrize(
@@ -116,6 +120,18 @@ def test_a_return_ends_with_its_client(
     assert bench.arm.go() == f"the arm is not back at its start: {GONE}"
     assert bench.done == done
     assert bench.asked > 0
+
+
+def test_only_the_way_back_is_executed_whole_by_an_arm_with_a_receding_horizon() -> None:
+    bench = Bench(passes=True, leaves=lambda wires: wires.at_work)
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    bench.arm.go()
+    chunk = bench.wires.sent
+    chunk.view = "top"
+    assert goal_of(chunk).whole
+    chunk.subject = "classical-vla"
+    assert not goal_of(chunk).whole
 
 
 @pytest.mark.parametrize("fails", [SetDistortion, Rearm])

@@ -48,7 +48,7 @@ def accept_goal(
     violation = check_increments(goal.increments, planner.limits)
     if violation is not None:
         return state, (GoalReport(goal.sequence, GoalOutcome.REFUSED, violation.reason),), violation
-    busy = _why_busy(options, state, goal)
+    busy = _why_busy(state, goal)
     if busy is not None:
         return _refused(state, goal, busy)
     stale = _why_stale(options, state, goal, now_ns)
@@ -60,7 +60,7 @@ def accept_goal(
     foreign = why_not_joints(planner.kinematics, goal)
     if foreign is not None:
         return _held(state, goal, foreign)
-    if options.horizon.is_receding:
+    if options.horizon.is_receding and not goal.whole:
         return _continued(planner, options, state, goal, now_ns)
     return _planned(planner, state, goal, begun)
 
@@ -127,14 +127,14 @@ def _executing(state: ControllerState, goal: ArmGoal, run: Run | None) -> Contro
     )
 
 
-def _why_busy(options: ControllerOptions, state: ControllerState, goal: ArmGoal) -> str | None:
+def _why_busy(state: ControllerState, goal: ArmGoal) -> str | None:
     if goal.sequence <= state.sequence:
         return f"goal {goal.sequence} is not newer than goal {state.sequence}"
     if state.planning is not None:
         return f"the arm is busy with goal {state.planning.goal.sequence}"
     if state.run is None:
         return None
-    if options.horizon.is_receding:
+    if state.run.receding and not goal.whole:
         return why_not_continued(state.run, state.mode, goal)
     if state.mode is ArmMode.EXECUTING:
         return f"the arm is busy with goal {state.run.goal.sequence}"

@@ -203,7 +203,7 @@ class ArmRunner:
         if not is_judged and now_ns - goal.frame_stamp_ns < self._controller.options.lease.wait_ns:
             return None
         self._goal = None
-        if self._controller.options.horizon.is_receding:
+        if self._controller.options.horizon.is_receding and not goal.whole:
             return replace(goal, q_frame_rad=self._commanded_at(goal.frame_stamp_ns))
         return goal
 

@@ -128,6 +128,7 @@ class ArmGoal:
         q_seen_rad: ``(6,)``, the joints that the policy saw, where it commands joints; else None.
         joints_rad: ``(K, 6)``, joints after each step, where it commands joints; else None. They are moved
             instead of the tool along the increments.
+        whole: Executed to its end with a stop there, also where the horizon recedes; no goal continues it.
     """
 
     increments: NDArray[np.float64]
@@ -137,6 +138,7 @@ class ArmGoal:
     q_frame_rad: NDArray[np.float64] | None = None
     q_seen_rad: NDArray[np.float64] | None = None
     joints_rad: NDArray[np.float64] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.homing import RETURN_SUBJECT
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
@@ -203,15 +204,11 @@ class ArmNode(ManagedNode[ArmParameters]):
         if message.status != ActionChunk.STATUS_ACT:
             return
         try:
-            view, joints = parse_view(message.view), joint_goal_of(message)
+            goal = goal_of(message)
         except (UsageError, ValueError) as error:
             self._runner.refused += 1
             self.get_logger().error(f"goal {message.sequence} refused: {error}", throttle_duration_sec=1.0)
             return
-        stamp_ns = ns_of(message.header.stamp)
-        goal = ArmGoal(increments_of(message), view, stamp_ns, message.sequence)
-        if joints is not None:
-            goal = replace(goal, q_seen_rad=joints[0], joints_rad=joints[1])
         self._runner.take_goal(goal)
 
     def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
@@ -235,6 +232,24 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._carry_out(self._runner.stop(request.reason or "stop requested", measured))
         response.success, response.message = not self._runner.state.is_armed, self._runner.state.reason
         return response
+
+
+def goal_of(message: ActionChunk) -> ArmGoal:
+    """Return the goal of a chunk; the way back to the start is one that no other continues.
+
+    Raises:
+        UsageError: The name of the view is wrong.
+        ValueError: There are not six joints for each step.
+    """
+    joints = joint_goal_of(message)
+    goal = ArmGoal(
+        increments_of(message),
+        parse_view(message.view),
+        ns_of(message.header.stamp),
+        message.sequence,
+        whole=message.subject == RETURN_SUBJECT,
+    )
+    return goal if joints is None else replace(goal, q_seen_rad=joints[0], joints_rad=joints[1])
 
 
 def _status_to_msg(report: ArmReport) -> ArmStatus:

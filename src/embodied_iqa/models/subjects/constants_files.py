@@ -18,6 +18,7 @@ from embodied_iqa.models.subjects.user_folders import data_folder
 
 _HASH_LETTERS = 8
 _SLUG_LETTERS = 80
+_CODE = "python:"
 
 
 def shipped_constants_file(name: str) -> Path:
@@ -50,7 +51,8 @@ def constants_of(name: str, version: str | None = None) -> SubjectConstants:
         UncalibratedError: Not calibrated, or in another version.
         InputError: The file is broken.
     """
-    role_of(name)
+    if not name.startswith(_CODE):  # which is imported for its role, and need not be here to report a run
+        role_of(name)
     way_out = f"run `embodied-iqa subjects calibrate {shlex.quote(name)}` with the same parameters"
     found = [path for path in (own_constants_file(name), shipped_constants_file(name)) if path.is_file()]
     if not found:

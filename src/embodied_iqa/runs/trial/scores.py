@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.recording.trial_record import ChunkRecord, RunRecord, TrialRecord
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
 from embodied_iqa.imaging.images.assembler import Source
@@ -197,7 +198,7 @@ def unscored_subjects(record: TrialRecord, constants: Constants) -> tuple[str, .
     for subject, version in dict.fromkeys(said + did):
         try:
             constants(subject, version)
-        except UncalibratedError as error:
+        except (UncalibratedError, UsageError) as error:  # a name of another installation
             reasons.append(f"not scored: {error}")
     return tuple(reasons)
 
@@ -284,7 +285,7 @@ def _recorded_action(run: RunRecord, constants: Constants) -> RecordedAction | N
 def _scale(constants: Constants, subject: str, version: str) -> SubjectConstants | None:
     try:
         return constants(subject, version)
-    except UncalibratedError:
+    except (UncalibratedError, UsageError):
         return None
 
 

@@ -14,6 +14,7 @@ from embodied_iqa.arm.robot.acceptance import accept_goal
 from embodied_iqa.arm.robot.arm_runner import ArmRunner, ArmTick
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.homing import StartPose, way_back
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState, GoalOutcome, GripperState
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import View
@@ -221,3 +222,26 @@ def test_no_step_is_taken_without_a_pose_of_the_frame() -> None:
     assert [report.outcome for report in reports] == [GoalOutcome.REFUSED]
     assert state.run is None
     assert violation is None
+
+
+@pytest.mark.parametrize("ensembling", [False, True])
+def test_the_way_back_to_the_start_ends_there_and_is_not_continued(*, ensembling: bool) -> None:
+    """A receding chunk goes on by a step like its last one: here down, below where the run began."""
+    horizon = HorizonOptions(Horizon.RECEDING, 5, RATE_HZ, ensembling=ensembling)
+    controller = make_controller(options=ControllerOptions(horizon=horizon))
+    rig = Rig(ArmRunner(controller, report_rate_hz=25.0)).armed()
+    T_here = controller.planner.kinematics.forward(HOME)
+    T_start = T_here.copy()
+    T_start[:3, 3] += 0.04, 0.03, 0.01
+    stamp_ns = rig.frame()
+    back = way_back(StartPose(T_start, rig.grip), T_here, controller.planner.limits)
+    assert len(back) <= 5
+    rig.runner.take_goal(ArmGoal(back, View.WRIST, stamp_ns, 1, whole=True))
+    rig.until(lambda _: not np.allclose(rig.q, HOME))
+    rig.send(straight(dz=0.05, count=10), 2, rig.frame())
+    rig.until(lambda _: (1, GoalOutcome.COMPLETED, "") in rig.goals)
+    assert (2, GoalOutcome.REFUSED, "the arm is busy with goal 1") in rig.goals
+    places = controller.planner.kinematics.forward(np.array(rig.commands))[:, :3, 3]
+    np.testing.assert_allclose(places[-1], T_start[:3, 3], atol=1e-4)
+    assert places[:, 2].max() > T_start[2, 3] + 0.045  # over what may stand between, not across the corner
+    assert places[:, 2].min() > T_here[2, 3] - 1e-4

@@ -7,7 +7,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
 from embodied_iqa.models.scoring.cognition import score_cognition
-from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
+from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError, load_constants
 from embodied_iqa.models.subjects import constants_files
 from embodied_iqa.models.subjects.backends.panel import network
 from embodied_iqa.models.subjects.catalogue import Role, entries, entry
@@ -60,6 +60,12 @@ def test_constants_of_a_panel_member_load_no_network(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(network, "open_session", lambda *_: pytest.fail("was loaded"))
     for name in (*VLMS, *VLAS):
         assert constants_of(name).subject == name
+
+
+@pytest.mark.parametrize("name", ["python:of_another_machine:make", "python:json:loads"])
+def test_the_constants_of_a_stored_subject_do_not_need_its_code(name: str):
+    with pytest.raises(UncalibratedError, match="has no constants"):
+        constants_of(name, "1")
 
 
 def test_stale_constants_are_refused(monkeypatch: pytest.MonkeyPatch):

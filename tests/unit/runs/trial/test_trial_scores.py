@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.arm.verdict import GateMode, Verdict
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.recording.trial_record import (
     AnswerRecord,
     ChunkRecord,
@@ -241,6 +242,15 @@ def test_subjects_without_constants_are_named_once_with_the_reason() -> None:
         "not scored: no constants of vla 1",
     )
     assert unscored_subjects(record, constants) == ()
+
+
+def test_subjects_that_this_installation_does_not_know_are_not_scored() -> None:
+    def unknown(subject: str, _version: str) -> SubjectConstants:
+        raise UsageError("unknown subject", got=subject)
+
+    record = TrialRecord("pick", 7, (run(), run(1)), {})
+    assert unscored_subjects(record, unknown)[0] == "not scored: unknown subject; got 'vlm'"
+    assert [scores.cognition for scores in score_trial(record, unknown)] == [None, None]
 
 
 def test_a_failure_after_a_failed_reference_run_has_a_distance_and_no_score() -> None:
