@@ -36,7 +36,7 @@ def test_rclpy_stubs_describe_the_installed_rclpy() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=600,
     )
     wrong = [
         line

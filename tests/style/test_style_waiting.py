@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from style_sources import ROOT, Source, sources
+from style_sources import ROOT, Source, sources, statements_of
 from waiting_calls import OWNERS, counted, findings, listed
 
 from suite_order import is_marked
@@ -95,7 +95,7 @@ def test_few_tests_decide_by_real_time() -> None:
     marked = [
         f"{source.name}: {node.name}"
         for source in sources("tests")
-        for node in ast.walk(source.tree)
+        for node in statements_of(source.path)
         if is_marked(node)
     ]
     assert len(marked) <= MOST_MARKED, marked

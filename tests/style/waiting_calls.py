@@ -89,7 +89,7 @@ def _has_own_time(block: ast.AST) -> bool:
         if argument.annotation is not None and _dotted(argument.annotation) in _OWN_TIMES
     }
     body = (node for statement in block.body for node in ast.walk(statement))
-    return any(isinstance(node, ast.Name) and node.id in taken for node in body)
+    return bool(taken) and any(isinstance(node, ast.Name) and node.id in taken for node in body)
 
 
 def _deciding(tree: ast.Module) -> frozenset[str]:
