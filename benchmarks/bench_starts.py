@@ -25,6 +25,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import track
 from embodied_iqa.runs.trial.run_folder import git_hash
 
@@ -129,6 +130,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=60, help="number of starts, with those in the file")
     parser.add_argument("--out", type=Path, default=Path("build/starts.jsonl"), help="file of the starts")
     parser.add_argument("--show", action="store_true", help="print what is there, start nothing")
+    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     starts = read(arguments.out)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -143,6 +145,8 @@ def main() -> int:
         if done.exit_code == 0:
             shutil.rmtree(folder)
     Console().print(table_of(starts))
+    if arguments.json is not None:
+        write_text_whole(arguments.json, json.dumps([asdict(item) for item in starts], indent=2) + "\n")
     return 0 if all(item.exit_code == 0 for item in starts) else 1
 
 

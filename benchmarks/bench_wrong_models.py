@@ -12,22 +12,25 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from hold_results import write_page
+from machine_state import machine_state
 
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.model_check import LARGEST_DISTANCE_M, RefusedArmError
 from embodied_iqa.arm.robot.ur.options import UrOptions
+from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel, flange_pose
 
@@ -139,6 +142,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="connections of each pair (default 3)")
     parser.add_argument("--postures", type=int, default=100_000, help="random postures (default 100000)")
     parser.add_argument("--page", type=Path, help="page of docs/results that shows the table")
+    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     attempts = []
     for emulated in NAMED_MODELS:
@@ -148,6 +152,10 @@ def main() -> int:
     print(text)
     if arguments.page is not None:
         write_page(arguments.page, text, "bench_wrong_models")
+    if arguments.json is not None:
+        rows = [asdict(attempt) | {"is_right": attempt.is_right} for attempt in attempts]
+        results = {"machine": machine_state(), "attempts": rows}
+        write_text_whole(arguments.json, json.dumps(results, indent=2) + "\n")
     late = [attempt for attempt in attempts if attempt.refusal and attempt.took_s > GOAL_S]
     return int(bool(late) or not all(attempt.is_right for attempt in attempts))
 

@@ -1,47 +1,56 @@
-"""How the learned judge found its statistics before they were made faster, for `bench_gate.py`."""
+"""How the judges found their statistics before they were made faster, for `bench_gate.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from unittest.mock import patch
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.learned import input_statistics, texture
+from embodied_iqa.quality.gate import image_statistics
+from embodied_iqa.quality.metrics.learned import fine_texture, input_statistics, texture
+from embodied_iqa.quality.metrics.learned.inputs import NetworkInput
 
-Small = NDArray[np.uint8]
 Plane = NDArray[np.float32]
-Array = NDArray[np.float64]
+_RINGS, _SECTORS = 12, 4
 
 
-def covariance_at_once(small: Small, mean: Array) -> Array:
-    """See `covariance_of`."""
-    centred: Plane = cv2.subtract(small, (*mean, 0.0), dtype=cv2.CV_32F).reshape(-1, 3)
-    return (centred.T @ centred / len(centred)).astype(np.float64)
+def noise_by_histogram(response: NDArray[np.uint8]) -> float:
+    """See `image_statistics._noise`."""
+    counts = cv2.calcHist([response], [0], None, [256], [0, 256]).ravel().astype(np.int64)
+    half = (response.size + 1) // 2
+    before = np.minimum(np.concatenate([[0], np.cumsum(counts)]), half)
+    return float(np.diff(before) @ np.arange(256)) / half / (6.0 * 0.32466)
 
 
-def laplacian_in_float(plane: Small) -> Plane:
-    """See `laplacian_of`."""
-    fine: Plane = cv2.Laplacian(plane, cv2.CV_32F)
-    return fine
+def spectrum_by_numpy(gray: Plane) -> Plane:
+    """See `texture.spectrum`."""
+    bins, counts = _bins(*gray.shape)
+    waves = np.fft.rfft2(gray - gray.mean())
+    power = (waves.real**2 + waves.imag**2) / gray.size
+    table = np.bincount(bins, power.ravel(), _RINGS * (_SECTORS + 1)).reshape(_RINGS, _SECTORS + 1)
+    sectors = table.sum(axis=0)[:_SECTORS]
+    return np.concatenate([np.log1p(table.sum(axis=1) / counts), sectors / (sectors.sum() + 1e-6)])
 
 
-def moments_by_opencv(plane: Plane) -> tuple[float, float]:
-    """See `moments`."""
-    mean, deviation = cv2.meanStdDev(plane)
-    return mean.item(), deviation.item()
+@lru_cache
+def _bins(height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    fy, fx = np.meshgrid(np.fft.fftfreq(height), np.fft.rfftfreq(width), indexing="ij")
+    bins = texture.bins_of(fy, fx).ravel()
+    return bins, np.bincount(bins // (_SECTORS + 1), minlength=_RINGS)
 
 
 @contextmanager
 def former_statistics() -> Iterator[None]:
-    """Find the statistics as before, inside of the block."""
-    with (
-        patch.object(input_statistics, "covariance_of", covariance_at_once),
-        patch.object(input_statistics, "laplacian_of", laplacian_in_float),
-        patch.object(input_statistics, "moments", moments_by_opencv),
-        patch.object(texture, "moments", moments_by_opencv),
-    ):
+    """Find the statistics as before, inside of the block: of the whole image at once, and halved twice."""
+    with ExitStack() as patched:
+        for module in (input_statistics, fine_texture):
+            patched.enter_context(patch.object(module, "spectrum", spectrum_by_numpy))
+        patched.enter_context(patch.object(image_statistics, "_noise", noise_by_histogram))
+        patched.enter_context(patch.object(image_statistics, "_BAND_PX", 1 << 40))
+        patched.enter_context(patch.object(NetworkInput, "halves", lambda *_: False))
         yield

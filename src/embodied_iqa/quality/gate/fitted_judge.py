@@ -17,7 +17,7 @@ from embodied_iqa.quality.gate.fitted import FittedGate, unlike
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.judgement import Judgement
 from embodied_iqa.quality.gate.second_stage import Prediction
-from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of, unusual
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, faults_of, measured_of, unusual
 
 Image = NDArray[np.uint8]
 
@@ -25,8 +25,14 @@ Image = NDArray[np.uint8]
 class Predictor(Protocol):
     """Predicts from an image what a threshold is compared with. Stateless."""
 
-    def predict(self, view: View, rgb: Image) -> tuple[float, float | None]:
-        """Return the value (higher is worse) and, where known, the probability of a wrong motion."""
+    def predict(self, view: View, rgb: Image, half: Image) -> tuple[float, float | None]:
+        """Return the value (higher is worse) and, where known, the probability of a wrong motion.
+
+        Args:
+            view: The camera.
+            rgb: ``(H, W, 3)`` uint8.
+            half: The same at half its size, which was needed for the statistics.
+        """
         ...
 
     def words(self, prediction: Prediction) -> str:
@@ -57,9 +63,9 @@ class FittedJudge:
 
     def judge(self, view: View, rgb: Image | None) -> Judgement:
         """See `ImageJudge`."""
-        measured = statistics_of(rgb)
+        measured, half = measured_of(rgb)
         calibration = self._statistics.calibration_of(view, measured)
-        if rgb is None or measured is None or calibration is None:
+        if rgb is None or half is None or measured is None or calibration is None:
             return self._statistics.judge_measured(view, measured)
         found = self._fitted.get((view, measured.width_px, measured.height_px))
         if found is None:
@@ -69,7 +75,7 @@ class FittedJudge:
         if strange:
             reason = f"unlike every image of the calibration: {strange}"
             return Judgement(Verdict.REJECT, reason, measured, faults=faults)
-        value, wrong_motion = predictor.predict(view, rgb)
+        value, wrong_motion = predictor.predict(view, rgb, half)
         if not all(math.isfinite(number) for number in (value, wrong_motion or 0.0)):
             return Judgement(Verdict.REJECT, "the prediction is not a number", measured)
         predicted = value

@@ -19,6 +19,7 @@ INTER_AREA: Final = 3
 NORM_L1: Final = 2
 NORM_L2SQR: Final = 5
 REDUCE_SUM: Final = 0
+THRESH_TRUNC: Final = 2
 CV_16S: Final = 3
 CV_32S: Final = 4
 
@@ -107,6 +108,11 @@ def calcHist(
     (image,), (channel,) = images, channels
     plane = image if image.ndim == 2 else image[..., channel]
     return np.bincount(plane.ravel(), minlength=256).astype(np.float32)
+
+
+def threshold(image: Gray, limit: int, _highest: int, _kind: int) -> tuple[float, Gray]:
+    """Return the limit, and the image with no level above it."""
+    return float(limit), np.minimum(image, np.uint8(limit))
 
 
 def sumElems(image: Gray) -> tuple[float, ...]:

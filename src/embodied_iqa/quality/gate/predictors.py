@@ -50,9 +50,10 @@ class NetworkPredictor:
             raise InputError("wrong networks", expected="one input, without reference", got=shown)
         self._input = inputs[0]
 
-    def predict(self, view: View, rgb: Image) -> tuple[float, float | None]:
+    def predict(self, view: View, rgb: Image, half: Image) -> tuple[float, float | None]:
         """See `Predictor`."""
-        values = self._input.measure(rgb, None, MetricContext(view))
+        image = half if self._input.halves(rgb) else rgb
+        values = self._input.measure(image, None, MetricContext(view))
         loss, wrong = self.outputs(values[None], np.array([self._loss.number_of(view)]))
         return float(loss[0]), float(wrong[0])
 
@@ -94,8 +95,9 @@ class MetricPredictor:
             else _network(model, base, calibrated=name.endswith(CALIBRATED))
         )
 
-    def predict(self, view: View, rgb: Image) -> tuple[float, float | None]:
+    def predict(self, view: View, rgb: Image, half: Image) -> tuple[float, float | None]:
         """See `Predictor`."""
+        del half
         return self.value(rgb, MetricContext(view)), None
 
     def value(self, rgb: Image, context: MetricContext) -> float:

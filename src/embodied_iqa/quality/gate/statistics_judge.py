@@ -12,7 +12,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Fault, shortened
 from embodied_iqa.quality.gate.calibration import GateCalibration
-from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure_halving
 from embodied_iqa.quality.gate.judgement import Judgement
 
 
@@ -49,10 +49,17 @@ class StatisticsJudge:
 
 def statistics_of(rgb: NDArray[np.uint8] | None) -> ImageStatistics | None:
     """Return the statistics, or None where an image is missing or too small for them."""
+    return measured_of(rgb)[0]
+
+
+def measured_of(
+    rgb: NDArray[np.uint8] | None,
+) -> tuple[ImageStatistics, NDArray[np.uint8]] | tuple[None, None]:
+    """Return the statistics and the image at half its size, or nothing, as `statistics_of`."""
     try:
-        return None if rgb is None else measure(rgb)
+        return (None, None) if rgb is None else measure_halving(rgb)
     except InputError:
-        return None
+        return None, None
 
 
 def judge_image(

@@ -162,6 +162,8 @@ def plain_values(image: Image) -> dict[Statistic, float]:
     height, width = (side // 16 for side in gray.shape)
     small = cv2.resize(image, (gray.shape[1] // 2, gray.shape[0] // 2), interpolation=cv2.INTER_AREA)
     far = np.abs(cv2.cvtColor(small, cv2.COLOR_RGB2YCrCb)[..., 1:].astype(np.int64) - 128).sum(axis=2)
+    response = np.abs(ndimage.convolve(gray, np.outer([1, -2, 1], [1, -2, 1]), mode="mirror")).clip(max=255)
+    calm = (gray.size + 1) // 2
     cells = [gray[16 * y : 16 * y + 16, 16 * x : 16 * x + 16] for y in range(height) for x in range(width)]
     return {
         Statistic.SHARPNESS: np.mean(laplacian**2),
@@ -172,6 +174,7 @@ def plain_values(image: Image) -> dict[Statistic, float]:
         Statistic.BLOCKINESS: (border.mean() + 0.01) / (inside.mean() + 0.01),
         Statistic.FLAT: np.mean([np.ptp(cell) == 0 for cell in cells]),
         Statistic.VIVIDNESS: min(np.sort(far, axis=None)[::-1][far.size // 200], 255),
+        Statistic.NOISE: np.sort(response, axis=None)[:calm].sum() / calm / (6 * 0.32466),
         Statistic.SPECKS: np.mean(np.abs(gray - ndimage.median_filter(gray, 3, mode="nearest")) > 24),
     }
 

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.quality.metrics.learned.input_statistics import edges
-from embodied_iqa.quality.metrics.learned.texture import mscn_statistics, neighbour_steps, spectrum, steps
+from embodied_iqa.quality.metrics.learned.texture import (
+    mean_steps,
+    mscn_statistics,
+    neighbour_steps,
+    spectrum,
+    steps,
+)
 
 FINE_SIZE_PX: Final = (480, 360)
 """Width and height at which fine texture is measured: what one pixel is must not depend on the camera."""
@@ -50,12 +56,12 @@ def fine_statistics(rgb: NDArray[np.uint8]) -> Vector:
     plane: Plane = gray.astype(np.float32)
     parts = [
         spectrum(plane),
-        steps(plane),
+        steps(gray),
         edges(plane),
         mscn_statistics(plane),
         _impulses(gray),
-        _block_grid(plane),
-        _noise(plane),
+        _block_grid(gray),
+        _noise(gray, plane),
         _gray_levels(gray),
         _flat(plane),
     ]
@@ -70,11 +76,11 @@ def _impulses(gray: Gray) -> Vector:
     )
 
 
-def _block_grid(plane: Plane) -> Vector:
+def _block_grid(gray: Gray) -> Vector:
     """Return, by axis and period, how much the largest step of a period exceeds the usual one (log)."""
     values = []
     for axis in (0, 1):
-        line = cv2.reduce(neighbour_steps(plane, axis), 1 - axis, cv2.REDUCE_AVG).ravel()
+        line = mean_steps(neighbour_steps(gray, axis), axis)
         for period in _PERIODS_PX:
             step = np.sort(line[: len(line) // period * period].reshape(-1, period).mean(axis=0))
             usual = (step[period // 2 - 1] + step[period // 2]) / 2  # faster than `np.median`
@@ -82,12 +88,12 @@ def _block_grid(plane: Plane) -> Vector:
     return np.array(values, np.float32)
 
 
-def _noise(plane: Plane) -> Vector:
+def _noise(gray: Gray, plane: Plane) -> Vector:
     """Return the roughness of rows and columns, and of noise: its mean, by cell, and by brightness (log).
 
     Noise is the response to ``(1 -2 1; -2 4 -2; 1 -2 1)``, to which edges hardly add (Immerkaer 1996).
     """
-    rough = [_mean_bend(plane, axis) for axis in (0, 1)]
+    rough = [_mean_bend(gray, axis) for axis in (0, 1)]
     noise: Plane = np.abs(cv2.Sobel(plane, cv2.CV_32F, 2, 2, ksize=3))
     cells = _cells(noise, _CELL_PX).ravel()
     order = np.argsort(_cells(plane, _CELL_PX).ravel(), kind="stable")
@@ -97,10 +103,10 @@ def _noise(plane: Plane) -> Vector:
     return np.log1p(np.array([*rough, noise.mean(), *spread, *thirds], np.float32))
 
 
-def _mean_bend(plane: Plane, axis: int) -> float:
+def _mean_bend(gray: Gray, axis: int) -> float:
     """Return the mean magnitude of the second differences along an axis."""
     orders, inner = ((0, 2), np.s_[1:-1]) if axis == 0 else ((2, 0), np.s_[:, 1:-1])
-    bends: Plane = cv2.Sobel(plane, cv2.CV_32F, *orders, ksize=1)[inner]
+    bends: NDArray[np.int16] = cv2.Sobel(gray, cv2.CV_16S, *orders, ksize=1)[inner]
     return float(cv2.norm(bends, cv2.NORM_L1)) / bends.size
 
 

@@ -5,6 +5,8 @@ A policy sees 240 x 180 pixels: what a distortion changes only above that resolu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -62,15 +64,16 @@ def image_statistics(rgb: NDArray[np.uint8]) -> Vector:
     small = small_image(rgb)
     gray8: Small = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
     gray: Plane = gray8.astype(np.float32)
+    colours = cv2.split(small)
     parts = [
-        _colour(small),
+        _colour(small, colours),
         _saturation(small),
         percentiles(gray8),
         _cells(small),
         spectrum(gray),
-        steps(gray),
+        steps(gray8),
     ]
-    parts.append(_planes(small))
+    parts.append(_planes(small, colours))
     for scale in range(_SCALES):
         if scale:
             half = gray.shape[1] // 2, gray.shape[0] // 2
@@ -81,13 +84,19 @@ def image_statistics(rgb: NDArray[np.uint8]) -> Vector:
 
 def percentiles(values: NDArray[np.float32] | Small) -> Vector:
     """Return seven percentiles of a sample of an image's values."""
-    step = next(step for step in _STEPS if step == 1 or step * _SAMPLE <= values.size)
+    step, places = _places(values.size)
     flat = values.ravel()[::step]
-    places = [round(level / 100 * (flat.size - 1)) for level in _LEVELS]
     # whole numbers are sorted without comparisons; of real ones `partition` is slower
     ranked = np.sort(flat, kind="stable") if flat.dtype == np.uint8 else np.sort(flat)
     found: Vector = ranked[places].astype(np.float32)
     return found
+
+
+@lru_cache(maxsize=32)
+def _places(size: int) -> tuple[int, list[int]]:
+    """Return the step of a sample of so many values, and the places of the percentiles in it, ranked."""
+    step = next(step for step in _STEPS if step == 1 or step * _SAMPLE <= size)
+    return step, [round(level / 100 * ((size - 1) // step)) for level in _LEVELS]
 
 
 def cell_means(plane: Plane, cells: tuple[int, int] = CELLS) -> Vector:
@@ -96,10 +105,10 @@ def cell_means(plane: Plane, cells: tuple[int, int] = CELLS) -> Vector:
     return means
 
 
-def _colour(small: Small) -> Vector:
+def _colour(small: Small, colours: Sequence[Small]) -> Vector:
     """Means, deviations and correlations of red, green, blue and of two opponent colours."""
     mean = np.array(cv2.mean(small)[:3])
-    covariance = covariance_of(small, mean)
+    covariance = covariance_of(colours, mean)
     deviation = np.sqrt(np.diag(covariance)) + 0.5
     shared = (covariance / np.outer(deviation, deviation))[_ABOVE_DIAGONAL]
     opponents = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", _OPPONENTS, covariance, _OPPONENTS), 0.0))
@@ -107,11 +116,11 @@ def _colour(small: Small) -> Vector:
     return np.concatenate([mean, deviation, shared, _OPPONENTS @ mean, opponents, clipped])
 
 
-def covariance_of(small: Small, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def covariance_of(colours: Sequence[Small], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the ``(3, 3)`` covariances of the colours; plane by plane in half the time of all at once."""
     centred = [
         cv2.subtract(plane, value, dtype=cv2.CV_32F).ravel()
-        for plane, value in zip(cv2.split(small), mean, strict=True)
+        for plane, value in zip(colours, mean, strict=True)
     ]
     products = np.empty((3, 3))
     for row, column in _PAIRS:
@@ -157,9 +166,9 @@ def edges(gray: Plane) -> Vector:
     return values
 
 
-def _planes(small: Small) -> Vector:
+def _planes(small: Small, colours: Sequence[Small]) -> Vector:
     """Detail of the colour planes, and how alike it is: shifted planes and colour noise make it differ."""
-    fine = [laplacian_of(plane).ravel() for plane in cv2.split(small)]
+    fine = [laplacian_of(plane).ravel() for plane in colours]
     norms = [float(np.sqrt(one @ one / one.size)) + 0.1 for one in fine]
     pairs = ((0, 1), (1, 2), (0, 2))
     alike = [float(fine[i] @ fine[j]) / fine[i].size / norms[i] / norms[j] for i, j in pairs]

@@ -96,6 +96,12 @@ class NetworkInput:
             [self.kind, _VERSIONS[self.kind], size, *(f"{one.name}@{one.version}" for one in infos)]
         )
 
+    def halves(self, image: Image) -> bool:
+        """Return whether an image is halved first, so that its half is measured with the same result."""
+        width, height = FINE_SIZE_PX if self.kind is InputKind.FINE else self.size_px
+        other = self.kind in {InputKind.SQUARE, InputKind.DIFFERENCES}
+        return not other and image.shape[0] >= 2 * height and image.shape[1] >= 2 * width
+
     def measure(
         self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
     ) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -12,13 +13,16 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 Plane = NDArray[np.float32]
+Gray = NDArray[np.uint8]
 _WINDOW_PX: Final = 7
 _SIGMA_PX: Final = 7 / 6
 _RINGS: Final = 12
 _SECTORS: Final = 4
+_BINS: Final = _RINGS * (_SECTORS + 1)
+_LANES: Final = 4
 _SMALL: Final = 1e-6
-_EQUAL: Final = (0.5, 1.5, 4.0)
-"""Steps below these count as (nearly) equal neighbours (gray levels)."""
+_EQUAL: Final = (0, 1, 3)
+"""Steps up to these count as (nearly) equal neighbours (gray levels)."""
 
 
 def mscn_statistics(gray: Plane) -> Vector:
@@ -70,43 +74,82 @@ def _root(values: Plane) -> float:
 
 def spectrum(gray: Plane) -> Vector:
     """Return the logarithm of the mean power in rings of frequency, and in sectors of direction."""
-    bins, counts = _frequency_bins(gray.shape[0], gray.shape[1])
-    waves = np.fft.rfft2(gray - gray.mean())  # float32; the other half of the frequencies mirrors this one
-    power = (waves.real**2 + waves.imag**2) / gray.size
-    table = np.bincount(bins, power.ravel(), _RINGS * (_SECTORS + 1)).reshape(_RINGS, _SECTORS + 1)
+    bins = _frequency_bins(gray.shape[0], gray.shape[1])
+    waves: Plane = cv2.dft(cv2.subtract(gray, cv2.mean(gray)[0]))  # a third of the time of `np.fft.rfft2`
+    waves *= waves
+    power = np.bincount(bins.packed, waves.ravel(), _LANES * _BINS).reshape(_LANES, _BINS).sum(axis=0)
+    power += np.bincount(bins.mirrored, waves[bins.mirrored_at].ravel(), _BINS)
+    table = (power / gray.size).reshape(_RINGS, _SECTORS + 1)
     sector_power = table.sum(axis=0)[:_SECTORS]
     share = sector_power / (sector_power.sum() + _SMALL)
-    return np.concatenate([np.log1p(table.sum(axis=1) / counts), share]).astype(np.float32)
+    return np.concatenate([np.log1p(table.sum(axis=1) / bins.counts), share]).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FrequencyBins:
+    """Where the power of each frequency belongs, by ring and sector.
+
+    `cv2.dft` packs the transform of a real plane into a plane of the same size: one number for the real part
+    of a frequency and one for the imaginary part. Of the first column, and of the last one of an even width,
+    it leaves out the lower half, which mirrors the upper one and may lie in another sector.
+
+    Attributes:
+        packed: ``(H * W,)`` bin of each number. Neighbours are added up in different tables, `_LANES` of
+            them: to add to one number again and again takes three times as long.
+        mirrored: Bins of what is left out.
+        mirrored_at: Where the numbers are that it mirrors.
+        counts: ``(R,)`` frequencies in each ring.
+    """
+
+    packed: NDArray[np.int64]
+    mirrored: NDArray[np.int64]
+    mirrored_at: tuple[NDArray[np.int64], ...]
+    counts: NDArray[np.int64]
 
 
 @lru_cache(maxsize=16)
-def _frequency_bins(height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the bin of each frequency, by ring and sector, and the number of frequencies in each ring.
+def _frequency_bins(height: int, width: int) -> _FrequencyBins:
+    down, right = np.fft.fftfreq(height), np.fft.rfftfreq(width)
+    rings = bins_of(*np.meshgrid(down, right, indexing="ij")) // (_SECTORS + 1)
+    counts = np.bincount(rings.ravel(), minlength=_RINGS)
+    row, column = ((np.arange(size) + 1) // 2 for size in (height, width))
+    edges = np.array([0] if width % 2 else [0, width - 1])
+    fy, fx = np.meshgrid(down, right[column], indexing="ij")
+    fy[:, edges] = down[row, None]
+    at = np.arange(1, height - 1 + height % 2)[:, None], edges
+    packed = bins_of(fy, fx) + np.arange(width) % _LANES * _BINS
+    return _FrequencyBins(packed.ravel(), bins_of(-fy[at], fx[at]).ravel(), at, np.maximum(counts, 1))
 
-    Low frequencies are in a sector that is left out.
-    """
-    fy, fx = np.meshgrid(np.fft.fftfreq(height), np.fft.rfftfreq(width), indexing="ij")
+
+def bins_of(fy: NDArray[np.float64], fx: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bin of each frequency; low ones are in a sector that is left out."""
     radius = np.hypot(fx, fy)
     ring = np.minimum(radius / 0.5 * _RINGS, _RINGS - 1).astype(np.int64)
     angle = np.mod(np.arctan2(fy, fx), np.pi) / np.pi * _SECTORS
     sector = np.where(radius > 0.1, np.minimum(angle, _SECTORS - 1).astype(np.int64), _SECTORS)
-    counts = np.bincount(ring.ravel(), minlength=_RINGS)
-    return (ring * (_SECTORS + 1) + sector).ravel(), np.maximum(counts, 1)
+    bins: NDArray[np.int64] = ring * (_SECTORS + 1) + sector
+    return bins
 
 
-def steps(gray: Plane) -> Vector:
+def steps(gray: Gray) -> Vector:
     """Return how many neighbours are (nearly) equal, by axis, and how unevenly rows and columns differ."""
     values: list[float] = []
     for axis in (0, 1):
         step = neighbour_steps(gray, axis)
-        values += [np.count_nonzero(step < limit) / step.size for limit in _EQUAL]
-        line = cv2.reduce(step, 1 - axis, cv2.REDUCE_AVG).ravel()
-        values += [float(np.log1p(line.std())), float(np.log1p(line.max())), float(np.log1p(line.min()))]
+        values += [np.count_nonzero(step <= limit) / step.size for limit in _EQUAL]
+        line = mean_steps(step, axis)
+        values += np.log1p([line.std(), line.max(), line.min()]).tolist()
     return np.array(values, np.float32)
 
 
-def neighbour_steps(gray: Plane, axis: int) -> Plane:
+def neighbour_steps(gray: Gray, axis: int) -> Gray:
     """Return how much neighbours differ along an axis."""
     later, earlier = (gray[1:], gray[:-1]) if axis == 0 else (gray[:, 1:], gray[:, :-1])
-    steps: Plane = cv2.absdiff(later, earlier)
+    steps: Gray = cv2.absdiff(later, earlier)
     return steps
+
+
+def mean_steps(steps: Gray, axis: int) -> Vector:
+    """Return the mean step along an axis between two rows, or two columns, and the next."""
+    line: Vector = cv2.reduce(steps, 1 - axis, cv2.REDUCE_AVG, dtype=cv2.CV_32F).ravel()
+    return line

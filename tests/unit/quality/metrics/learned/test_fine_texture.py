@@ -44,18 +44,20 @@ def test_statistics_are_finite_also_of_a_flat_image() -> None:
     assert np.isfinite(fine_statistics(flat)).all()
 
 
+def noise_of(plane: Image) -> NDArray[np.float32]:
+    return fine_texture._noise(plane, plane.astype(np.float32))
+
+
 def test_noise_grows_with_noise() -> None:
     rng, clean = np.random.default_rng(0), scene()
     levels = [np.clip(clean + rng.normal(0, s, clean.shape), 0, 255).astype(np.uint8) for s in (0, 2, 8)]
-    found = [fine_texture._noise(gray(one).astype(np.float32)) for one in levels]
+    found = [noise_of(gray(one)) for one in levels]
     assert (found[0] < found[1]).all()
     assert (found[1] < found[2]).all()
 
 
 def test_blocks_of_a_codec_stand_out_at_their_period() -> None:
-    clean, coded = (
-        fine_texture._block_grid(gray(one).astype(np.float32)) for one in (scene(), jpeg(scene(), 8))
-    )
+    clean, coded = (fine_texture._block_grid(gray(one)) for one in (scene(), jpeg(scene(), 8)))
     assert coded[0] > clean[0] + 0.5  # 8 px between rows
     assert coded[3] > clean[3] + 0.5  # 8 px between columns
 
@@ -76,7 +78,7 @@ def test_impulses_and_gray_levels_are_counted() -> None:
 def test_rows_that_are_shifted_at_random_are_rougher_than_columns() -> None:
     clean, rng = gray(scene()), np.random.default_rng(2)
     shifted = np.stack([np.roll(row, int(rng.integers(-3, 4))) for row in clean])
-    before, after = (fine_texture._noise(one.astype(np.float32)) for one in (clean, shifted))
+    before, after = (noise_of(one) for one in (clean, shifted))
     assert after[0] - before[0] > 5 * abs(after[1] - before[1])
 
 

@@ -105,7 +105,7 @@ def test_texture_tells_blur_from_noise() -> None:
 
 
 def test_equal_neighbours_are_counted_by_axis() -> None:
-    rows = np.repeat(np.arange(0, 240, 10, dtype=np.float32)[:, None], 30, axis=1)
+    rows = np.repeat(np.arange(0, 240, 10, dtype=np.uint8)[:, None], 30, axis=1)
     found = steps(rows)
     assert found[:3].tolist() == [0, 0, 0]
     assert found[6:9].tolist() == [1, 1, 1]
