@@ -44,7 +44,7 @@ class RolloutTime:
         """Return what rollouts take, in a sentence."""
         total_s = (references * self.longest_s + distorted * self.longest_distorted_s) / workers
         parts = f"{self.decision_s:.2g} s to decide, {self.image_s:.2g} to render, {self.steps_s:.2g} to move"
-        each = f"{self.open_s:.2g} s to open, {self.decisions} times {parts}"
+        each = f"{_time(self.open_s)} to open, {self.decisions} times {parts}"
         return (
             f"a rollout takes up to {_time(self.longest_s)}, on distorted images "
             f"{_time(self.longest_distorted_s)} ({each}); "
@@ -86,5 +86,5 @@ def measure_rollout(episode: Episode, clock: Clock = MONOTONIC) -> RolloutTime:
 
 def _time(seconds: float) -> str:
     if seconds < 120:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

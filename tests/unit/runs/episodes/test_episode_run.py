@@ -217,3 +217,5 @@ def test_the_time_of_a_rollout_is_measured_with_one_decision():
     assert time.longest_s == 0.5 + 8 * 1.5
     assert time.longest_distorted_s == time.longest_s + 8 * 0.5
     assert time.text(1, 3, 2).endswith("4 rollouts: up to 31 s")
+    assert "(0.5 s to open, 8 times" in time.text(1, 3, 2)
+    assert "(2 min to open, 8 times" in replace(time, open_s=120.0).text(1, 3, 2)
