@@ -6,6 +6,7 @@ import argparse
 from typing import Final
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.imaging.distortions.time_course import KINDS, canonical_schedule
 
 _EXAMPLE: Final = "burst:start=2,length=1"
@@ -14,7 +15,7 @@ _EXAMPLE: Final = "burst:start=2,length=1"
 def add_distortion_options(parser: argparse.ArgumentParser) -> None:
     """Add `--seed` and `--schedule`."""
     add = parser.add_argument
-    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="seed of the distortions (default 0)")
     add(
         "--schedule",
         action="append",

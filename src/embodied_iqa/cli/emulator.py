@@ -16,6 +16,7 @@ from embodied_iqa.arm.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import home_q_rad
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
+from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.world.scenes.dimensions import check_cell_arm
 from embodied_iqa.world.scenes.scene import make_scene
 
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="which arm: geometry, home posture, controller (default ur5)",
     )
     add("--plant", choices=_PLANTS, help="the simulated cell (default of a ur5), or an arm alone (of others)")
-    add("--scene-seed", type=int, default=0, metavar="N", help="what stands on the table (mujoco)")
+    add("--scene-seed", type=seed_number, default=0, metavar="N", help="what stands on the table (mujoco)")
     add(
         "--unlock-after", type=float, default=5.0, metavar="S", help="earliest unlocking of a protective stop"
     )

@@ -39,6 +39,17 @@ def at_least(low: int) -> Callable[[str], int]:
     return parse
 
 
+def seed_number(text: str) -> int:
+    """Read a seed, 0 to 2**63 - 1; the type of an option."""
+    number = int(text)
+    if not 0 <= number < 2**63:
+        raise argparse.ArgumentTypeError(f"expected 0 to 2**63 - 1; got {number}")
+    return number
+
+
+seed_number.__name__ = "int"  # argparse: "invalid int value"
+
+
 def add_workers(parser: argparse.ArgumentParser, what: str = "processes that measure images") -> None:
     """Add `--workers`, 1 by default."""
     add, number = parser.add_argument, at_least(1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.cli.plan_options import at_least
+from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.data.recording.errors import RecordingReadError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     views = "also count scores for views that the subject is not made for"
     database.add_argument("--all-views", action="store_true", help=views)
     database.add_argument(
-        "--seed", type=at_least(0), default=0, metavar="N", help="of the intervals (default 0)"
+        "--seed", type=seed_number, default=0, metavar="N", help="of the intervals (default 0)"
     )
 
 

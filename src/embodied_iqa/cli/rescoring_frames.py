@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -62,9 +63,14 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
     metadata = {"run": folder.name, "source": f"{frames.kind} {frames.path.resolve().name}"}
     rescorer = FrameRescorer(frames, plan, panel, folder, metadata)
     make_run_folder(folder)
-    with ProgressBars(transient=False) as bars:
-        total = frames.count(tuple(plan.cameras))
-        records = rescorer.records(lambda done: bars.update("rescoring images", done, total))
+    try:
+        with ProgressBars(transient=False) as bars:
+            total = frames.count(tuple(plan.cameras))
+            records = rescorer.records(lambda done: bars.update("rescoring images", done, total))
+    except BaseException:
+        with suppress(OSError):  # the recordings are discarded; what else is in it stays
+            folder.rmdir()
+        raise
     remarks = [*plan.faults, *rescorer.remarks]
     if panel.actions is not None:
         remarks.append(_stated(panel.actions, panel.vla))

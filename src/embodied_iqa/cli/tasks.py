@@ -12,6 +12,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.data.database.sources.listed_frames import faults_of_frames
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
@@ -49,10 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     make = actions.add_parser("make", help="show the five tasks of simulated scenes")
     which = make.add_mutually_exclusive_group(required=True)
-    which.add_argument("--scene-seed", type=int, metavar="N", help="seed of one scene")
+    which.add_argument("--scene-seed", type=seed_number, metavar="N", help="seed of one scene")
     which.add_argument("--scenes", type=int, metavar="N", help="all scenes with seeds 0 to N - 1")
     make.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of wording and choice (default 0)"
+        "--seed", type=seed_number, default=0, metavar="N", help="seed of wording and choice (default 0)"
     )
     make.add_argument(
         "--view",

@@ -20,8 +20,11 @@ from embodied_iqa.cli.distortion_options import add_distortion_options, schedule
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
+from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import parse_distortion
+from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -69,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--tour", action="store_true", help=f"{len(TOUR_TASKS)} tasks instead of one, where --task names none"
     )
-    add("--scene-seed", type=int, default=7, metavar="N", help="seed of the scene (default 7)")
+    add("--scene-seed", type=seed_number, default=7, metavar="N", help="seed of the scene (default 7)")
     add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; may be repeated")
     add("--no-distortion", action="store_true", help="the reference run only")
     add_distortion_options(parser)
@@ -141,6 +144,8 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
     overrides = _overrides(arguments)
     graph = check_graph(resolve(tuple(arguments.config), overrides, namespace=namespace))
+    if graph.camera_node.source.kind is CameraKind.STORED:
+        _check_images(graph.camera_node)
     distortions = tuple(
         parse_distortion(word, seed=arguments.seed, schedule=schedule)
         for word in words
@@ -158,6 +163,23 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         namespace=namespace,
         burst=DEFAULT_BURST if _shows_the_gate(arguments, graph) else None,
     )
+
+
+def _check_images(camera: CameraParameters) -> None:
+    """Refuse stored images that the camera cannot open."""
+    path = Path(camera.path)
+    if camera.source is CameraSource.FILES:
+        from embodied_iqa.imaging.images.codecs import image_files
+
+        for view in camera.views:
+            image_files(path / view if (path / view).is_dir() else path)
+        return
+    from embodied_iqa.data.frames.any_frames import open_frames
+    from embodied_iqa.data.frames.recording_frames import RecordingFrames
+    from embodied_iqa.data.frames.video_frames import is_video
+    from embodied_iqa.data.lerobot.dataset import is_lerobot
+
+    open_frames(path) if is_video(path) or is_lerobot(path) else RecordingFrames(path)
 
 
 def _tasks(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[str, ...]:

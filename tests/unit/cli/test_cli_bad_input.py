@@ -61,6 +61,8 @@ def refused(
         (["--camera", "webcam"], ["webcam", "simulated"]),
         (["--robot", "kuka"], ["kuka", "sim"]),
         (["--scene-seed", "seven"], ["seven", "int"]),
+        (["--scene-seed", "-1"], ["--scene-seed", "expected 0 to 2**63 - 1", "got -1"]),
+        (["--seed", str(2**63)], ["--seed", "expected 0 to 2**63 - 1"]),
         (["--set", "camera_node.width_px"], ["node.parameter=value"]),
         (["--set", "camera_node.wide=5"], ["'wide'", "available", "width_px"]),
         (["--set", "nobody.width_px=5"], ["'nobody.width_px'", "available", "camera_node"]),
@@ -253,3 +255,82 @@ def test_simulated_cell_is_not_played_with_an_arm_that_does_not_reach_it(
     arguments = ["emulator", "--model", "ur3e", "--plant", "mujoco"]
     refused(arguments, USAGE, ["UR3e does not reach", "ur16e"], tmp_path, capsys)
     refused(["emulator", "--model", "ur4"], USAGE, ["ur4", "ur16e"], tmp_path, capsys)
+
+
+# --- a path that cannot be used, for every command that reads one -------------------------------------------
+
+WRONG: dict[str, Callable[[Path], object]] = {
+    "missing": lambda path: None,
+    "folder": lambda path: path.mkdir(),
+    "empty": lambda path: path.write_bytes(b""),
+    "no text": lambda path: path.write_bytes(b"\0\xff hello [ : {\n"),
+    "another yaml": lambda path: path.write_text("a: [1, {b: 2}]\n"),
+}
+READS = """
+annotate --out {bad}
+benchmark {bad} --out {tmp}/out
+build --out {tmp}/out --references 1 --config {bad}
+build --out {tmp}/out --from-bag {bad}
+cell check {bad}
+cell init --calibration {bad} --out {tmp}/out.yaml --robot-ip none --yes
+db check {bad}
+db join-execution {bad} {bad}
+db judge {bad} --calibration {bad}
+db merge {bad} {bad} --out {tmp}/out
+db show {bad}
+db sql {bad} SELECT
+distort sheet --reference {bad} --out {tmp}/out.png
+distort {bad} --distortion 12:3 --out {tmp}/out
+evaluate panel --models-dir {bad}
+evaluate static {bad} --vla classical-vla
+experiment --subjects classical-vla --bench {bad} --out {tmp}/out
+export {bad} --format csv --out {tmp}/out
+gate calibrate {bad} --view top --out {tmp}/out.yaml
+gate check --calibration {bad} {tmp}
+gate fit {bad} --view top --vla classical-vla --out {tmp}/out.yaml
+gate proxy --policy openpi://127.0.0.1:9 --calibration {bad}
+manipulate detect {bad}
+manipulate errors {bad}
+manipulate import {bad}
+manipulate replay {bad}
+metrics score psnr {bad} --reference {bad}
+miqa build --coco {bad} --images {bad} --out {tmp}/out
+miqa import {bad} --vision-task det --out {tmp}/out
+miqa score {bad} --trained {bad}
+miqa stability {bad}
+recording export {bad} --lerobot {tmp}/out
+recording info {bad}
+recover {bad}
+report {bad}
+rescore {bad} --out {tmp}/out --vlm panel-vlm-fine --distortion 12:3
+static circular {bad}
+static import {bad} --out {tmp}/out
+static s2d {bad} {bad}
+subjects calibrate classical-vla --config {bad}
+tasks check {bad}
+tasks export {bad} --out {tmp}/out.csv
+tasks import {bad} {bad} --person me
+trial --config {bad} --out {tmp}/out
+trial --robot none --task pick#the#red#cube --camera bag --camera-path {bad} --out {tmp}/out
+trial --robot none --task pick#the#red#cube --camera files --camera-path {bad} --out {tmp}/out
+"""
+
+
+@pytest.mark.parametrize(("number", "line"), enumerate(READS.strip().splitlines()))
+def test_what_cannot_be_read_is_named_in_one_line(
+    number: int, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two kinds of wrong input for each command, in turn: a survey of all takes minutes."""
+    kinds = [kind for kind in WRONG if not (kind == "empty" and "--config" in line)]  # which is valid
+    for kind in (kinds[number % len(kinds)], kinds[(number + 2) % len(kinds)]):
+        folder = tmp_path / kind.replace(" ", "-")
+        folder.mkdir()
+        WRONG[kind](folder / "wrong.input")
+        before = _tree(folder)
+        bad, out = str(folder / "wrong.input"), str(folder)
+        words = [word.replace("#", " ").replace("{bad}", bad).replace("{tmp}", out) for word in line.split()]
+        assert main(words) in {USAGE, FAILED}
+        printed = capsys.readouterr()
+        assert len(printed.err.strip().splitlines()) == 1, printed.err
+        assert "wrong.input" in printed.err
+        assert _tree(folder) == before, "something was written"

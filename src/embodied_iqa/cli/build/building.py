@@ -157,6 +157,8 @@ def _simulated(arguments: argparse.Namespace, views: tuple[View, ...]) -> Simula
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=size)
     model = CameraModel(arguments.camera_model or DEFAULT_MODEL)
+    if model is CameraModel.D455 and (int(width) % 2 or int(height) % 2):
+        raise UsageError(f"wrong --size for camera model {model}", expected="even width and height", got=size)
     return SimulationSource(arguments.seed, int(width), int(height), views or CELL_VIEWS, model)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_workers
+from embodied_iqa.cli.plan_options import add_workers, seed_number
 
 __all__ = ["configure", "run"]
 
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="draw a sample: images side by side, answers, actions, scores")
     show.add_argument("database", type=Path, metavar="DB")
     show.add_argument("--pairs", type=int, default=4, metavar="N", help="how many (default 4)")
-    show.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default 0)")
+    show.add_argument("--seed", type=seed_number, default=0, metavar="N", help="of the sample (default 0)")
     show.add_argument("--out", type=Path, metavar="FILE", help="also write the images, a PNG")
     health = actions.add_parser(
         "health", help="whether the scores can tell metrics apart: ceiling, loss by class, trend by level"

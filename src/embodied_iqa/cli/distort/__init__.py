@@ -11,6 +11,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.world.simulation.camera import CameraModel
 
@@ -85,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     depth = "of a recording or data set: write the depth of each image there, 16 bits in mm, as it is"
     add("--depth-out", type=Path, metavar="DIR", help=depth)
-    add("--seed", type=int, metavar="N", help="random seed (default 0)")
+    add("--seed", type=seed_number, metavar="N", help="random seed (default 0)")
     add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
     add("--out", type=Path, metavar="PATH", help="output")
     forms = "lossless format of the images (default png), or lerobot: a data set for a data set"

@@ -19,6 +19,7 @@ from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of
+from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
@@ -32,6 +33,7 @@ from embodied_iqa.imaging.distortions.batch import (
 )
 from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
 from embodied_iqa.imaging.distortions.region import read_mask
+from embodied_iqa.imaging.images.codecs import read_image
 
 _RANDOM = "random"
 
@@ -70,7 +72,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--video needs --format lerobot")
     image_format = ImageFormat(getattr(arguments, "format", ImageFormat.PNG))
     options = BatchOptions(arguments.out, image_format, _region(arguments))
-    workers, frames = _workers(arguments), open_clean(Path(arguments.input))
+    source = Path(arguments.input)
+    workers, frames = _workers(arguments), open_clean(source)
+    if isinstance(frames, FolderFrames) and source.is_file():
+        read_image(source)  # where it is no image there is nothing to make, and no folder either
     topics = tuple(getattr(arguments, "only_topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)
@@ -191,7 +196,8 @@ def _report(arguments: argparse.Namespace, batch: _Batch, notes: Sequence[str]) 
         print(json.dumps(tree | {"manifest": str(out / "manifest.json")}))
     else:
         print(f"{batch.written} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
-        next_command("metrics", "score", "psnr", out, "--reference", arguments.input)
+        if batch.written or batch.kept:
+            next_command("metrics", "score", "psnr", out, "--reference", arguments.input)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     for failure in failed:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Final
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
-from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, at_least, engine_of, read_plan
+from embodied_iqa.cli.plan_options import (
+    add_engine_options,
+    add_plan_options,
+    at_least,
+    engine_of,
+    read_plan,
+    seed_number,
+)
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
@@ -44,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_engine_options(parser, "jobs in parallel")
     sampling = "of the planner (default 0); -1: none is sent, and its server samples as it does"
     add("--temperature", type=float, default=0.0, metavar="T", help=sampling)
-    add("--fault-seed", type=int, default=0, metavar="N", help="of planner-faulty (default 0)")
+    add("--fault-seed", type=seed_number, default=0, metavar="N", help="of planner-faulty (default 0)")
     add("--allow-network", action="store_true", help="consent to send images to a public API")
     add("--json", action="store_true", help="print the summaries as JSON")
 
@@ -66,7 +73,7 @@ def _add_arms(parser: argparse.ArgumentParser) -> None:
     add("--distortion", action="append", default=[], metavar="ID:LEVEL", help=one)
     add("--distortions", metavar="IDS", help="distortions by number or name, or all; at each of --levels")
     add("--levels", metavar="LEVELS", help=f"levels of --distortions (default {_LEVELS})")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="seed of the distortions (default 0)")
     gates = [str(item) for item in GateArm if item is not GateArm.OFF]
     add("--gate", metavar="GATES", help=f"also run each arm with gates, some of {','.join(gates)}")
     add("--judge", default="statistics", metavar="NAME", help="of the gate (default statistics)")

@@ -12,7 +12,7 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.termination import terminable
-from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
+from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan, seed_number
 from embodied_iqa.data.frames.cameras import DRIVERS
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration import Margins
@@ -29,8 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras")
     add("--scenes", type=at_least(1), default=40, metavar="N", help="scenes of --sim (default 40)")
-    seed = at_least(0)
-    add("--seed", type=seed, default=0, metavar="N", help="seed of the scenes (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="seed of the scenes (default 0)")
     add("--size", action="append", metavar="WxH", help="image size with --sim; repeat for several")
     add_plan_options(parser, Margins, "soft", "hard", soft="SPREADS", hard="SPREADS")
     add(

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.cli.plan_options import words_of
+from embodied_iqa.cli.plan_options import seed_number, words_of
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.making import PROTOCOL, make_episodes, write_episodes
 
@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     subsets = f"by commas: {', '.join(Subset)}; all: the protocol's five, 228 episodes (default)"
     add("--subset", type=_subsets, default="all", metavar="NAMES", help=subsets)
-    add("--seed", type=int, default=1, metavar="N", help="seed of all episodes (default 1)")
+    add("--seed", type=seed_number, default=1, metavar="N", help="seed of all episodes (default 1)")
     add("--out", type=Path, required=True, metavar="DIR", help="folder of the episodes")
     add("--json", action="store_true", help="print the result as JSON")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.parser import Parser, perform
-from embodied_iqa.cli.plan_options import add_workers, at_least
+from embodied_iqa.cli.plan_options import add_workers, seed_number
 
 _ACTIONS: Final = {
     "list": "listing:list_metrics",
@@ -54,7 +54,7 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
     )
     add("--target", default="decision", metavar="NAME", help=f"{target} (default decision)")
     add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default 0)")
-    add("--seed", type=at_least(0), default=0, metavar="N", help="of everything random (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="of everything random (default 0)")
     add_workers(parser)
     views = "also count scores for views that the subject is not made for"
     add("--all-views", action="store_true", help=views)

@@ -34,6 +34,7 @@ class References:
         self._outputs = _distorted_files(distorted if distorted.is_dir() else distorted.parent)
         self._frames = open_frames(path)
         self._is_files = isinstance(self._frames, FolderFrames)
+        self._only = read_image(path) if path.is_file() and self._is_files else None
         self._ahead: Iterator[StoredImage | UnreadableImage] = iter(())
         self._all: frozenset[str] = frozenset()  # names of a source that was passed as a whole
 
@@ -43,8 +44,8 @@ class References:
         Raises:
             InputError: There is none, or several, or it cannot be read.
         """
-        if self._path.is_file() and self._is_files:
-            return read_image(self._path)
+        if self._only is not None:
+            return self._only
         pure = PurePosixPath(name)
         own = PurePosixPath(*pure.parts[1:]) if name in self._outputs else None
         if not self._is_files:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.output import print_json
+from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.published_layout import ImportSummary, import_labels
 
@@ -18,7 +19,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     tasks = [str(task) for task in VisionTask]
     add("--vision-task", required=True, choices=tasks, metavar="NAME", help="of the labels: cls, det or ins")
     add("--out", type=Path, required=True, metavar="MDB", help="new folder, or a database without this task")
-    add("--seed", type=int, default=0, metavar="N", help="of the split, if the folder has none (default 0)")
+    add(
+        "--seed",
+        type=seed_number,
+        default=0,
+        metavar="N",
+        help="of the split, where the folder has none (0)",
+    )
     add("--json", action="store_true", help="print the summary as JSON")
 
 

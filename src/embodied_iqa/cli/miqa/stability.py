@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from embodied_iqa.cli.output import console, print_json, table_of
-from embodied_iqa.cli.plan_options import at_least, words_of
+from embodied_iqa.cli.plan_options import at_least, seed_number, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.stability import PUBLISHED, TRIALS, Spread, Stability, stability_of
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="random splits (default %(default)s)",
     )
-    add("--seed", type=int, default=0, metavar="N", help="of the splits (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="of the splits (default 0)")
     add("--json", action="store_true", help="print as JSON")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from embodied_iqa.base.records import Plain
 from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.cli.plan_options import add_workers, at_least
+from embodied_iqa.cli.plan_options import add_workers, at_least, seed_number
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.pages.reports.kit.formatting import interval_words
 from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=at_least(1), metavar="N", help="at most (default: as in the recipe)")
     images = "of each reference, drawn by the seed; 0 for all (default: as in the recipe)"
     add("--images-each", type=at_least(0), metavar="N", help=images)
-    add("--seed", type=at_least(0), default=0, metavar="N", help="of everything random (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="of everything random (default 0)")
     add_workers(parser)
     add("--json", action="store_true", help="print the card as JSON")
 

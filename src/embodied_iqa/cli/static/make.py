@@ -9,7 +9,7 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.cli.plan_options import add_engine_options, engine_of
+from embodied_iqa.cli.plan_options import add_engine_options, engine_of, seed_number
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _ITEMS, _TRAJECTORIES = 1000, 100
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--items", type=int, metavar="N", help=number)
     steps = "with --trajectories: also draw every step from every camera"
     add("--step-images", action="store_true", help=steps)
-    add("--seed", type=int, default=0, metavar="N", help="of everything random (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="of everything random (default 0)")
     add("--size", default="480x360", metavar="WxH", help="of the images (default 480x360)")
     models = [str(model) for model in CameraModel]
     add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated images")

@@ -8,6 +8,7 @@ from typing import Final
 
 from embodied_iqa.cli.node_options import add_consent, add_node_options
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.cli.plan_options import seed_number
 
 _ACTIONS: Final = {
     "list": "listing:list_catalogue",
@@ -43,7 +44,7 @@ def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
     add("name", metavar="SUBJECT", help="name or reference of the subject")
     add("--role", choices=["vlm", "vla"], help="role, if the reference leaves it open")
     add("--scenes", type=int, default=300, metavar="N", help="number of seeded scenes (default 300)")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the scenes (default 0)")
+    add("--seed", type=seed_number, default=0, metavar="N", help="seed of the scenes (default 0)")
     add_node_options(parser)
     add_consent(parser)
     add(

@@ -101,7 +101,9 @@ def build(path: Path, plan: BuildPlan, options: BuildOptions, watcher: Watcher |
             fails on everything. Finished work is kept.
     """
     folder = JobFolder(path, "database build", RECORD_FILE)
-    folder.plan()  # something else in it is left alone
+    fresh = folder.plan() is None  # something else in it is left alone
+    if fresh and Step.REFERENCES not in options.steps:
+        raise UsageError(f"{path} needs references first", expected=f"--steps with {Step.REFERENCES}")
     with folder.locked():
         return _Builder(DatabaseStore(path), plan, options, watcher).run()
 
@@ -154,7 +156,9 @@ class _Builder:
         elif step is Step.SCORE and not self._annotated():
             needed = "annotations"
         if needed:
-            raise UsageError(f"step {step} needs {needed} first", expected=f"--steps up to {step}")
+            raise UsageError(
+                f"{self._store.path}: step {step} needs {needed} first", expected=f"--steps up to {step}"
+            )
 
     def _annotated(self) -> list[RecordedSubject]:
         subjects = self._store.record().subjects
