@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recover": ("embodied_iqa.cli.recover", "repair a recording that was cut short"),
     "recording": ("embodied_iqa.cli.recording", "show what a recording holds: topics, rates, stamps"),
     "distort": ("embodied_iqa.cli.distort", "distort images; list, calibrate and draw the distortions"),
-    "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
+    "gate": ("embodied_iqa.cli.gate", "calibrate, fit and run the quality gate"),
     "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),
     "metrics": ("embodied_iqa.cli.metrics", "list, score with and train image-quality metrics"),
     "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from scratch"),
