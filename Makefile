@@ -60,7 +60,7 @@ check: test-setup ## ruff, mypy and the tests that a change can reach: make chec
 stress: test-setup ## repeat live and wall-clock tests beside busy processes: make stress ARGS="--repeats 5 tests/ros"
 	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m stress $(ARGS)
 
-bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
+bench: setup ## run every benchmark that takes minutes, others by name; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)
 
 mutants: setup ## which changes of the source no test notices: make mutants ROOM="gate robot" ARGS="--sample 50"

@@ -13,8 +13,9 @@ import pytest
 from chromium_pipe import Browser, executable
 
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
-LOOKS = {420: "dark", 1280: "light"}
+LOOKS = ((420, "dark"), (1280, "light"))
 """Widths [px] and a colour scheme each: schemes change only colours, and no colour follows the width."""
+OTHER_LOOKS = ((420, "light"), (1280, "dark"))
 _MODULE = "axe_playwright_python"
 
 
@@ -48,19 +49,19 @@ def axe_violations(browser: Browser) -> list[str]:
     ]
 
 
-def violations_of_a_look(browser: Browser, width_px: int) -> list[str]:
-    """The violations of the open page at one of the widths, with everything unfolded."""
+def violations_of_a_look(browser: Browser, width_px: int, scheme: str) -> list[str]:
+    """The violations of the open page in one look, with everything unfolded."""
     browser.value(
         "for (const item of document.querySelectorAll('details:not([data-load])')) item.open = true"
     )
-    browser.size(width_px, LOOKS[width_px])
-    return [f"{width_px} px, {LOOKS[width_px]}: {line}" for line in axe_violations(browser)]
+    browser.size(width_px, scheme)
+    return [f"{width_px} px, {scheme}: {line}" for line in axe_violations(browser)]
 
 
 def report_violations(browser: Browser, page: Path) -> list[str]:
     """The violations of a report, narrow and wide, light and dark."""
     found = []
-    for width_px, scheme in LOOKS.items():
-        browser.show(page, width_px, scheme)
-        found += violations_of_a_look(browser, width_px)
+    for look in LOOKS:
+        browser.show(page, *look)
+        found += violations_of_a_look(browser, *look)
     return found

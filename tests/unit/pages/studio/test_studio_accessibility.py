@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accessibility import LOOKS, axe_violations, needs_axe, violations_of_a_look
+from accessibility import LOOKS, OTHER_LOOKS, axe_violations, needs_axe, violations_of_a_look
 from chromium_pipe import Browser, chromium, executable
 from database_folders import add_cameras, write_database, write_experiment
 from embodied_iqa import pages
@@ -146,15 +146,17 @@ def test_schemes_change_nothing_but_colours_and_no_colour_follows_the_width() ->
 
 
 @needs_axe
-@pytest.mark.parametrize("width_px", LOOKS)
-def test_axe_finds_no_violation(browser: Browser, address: str, width_px: int) -> None:
+@pytest.mark.parametrize(
+    "look", [*LOOKS, *(pytest.param(look, marks=pytest.mark.stress) for look in OTHER_LOOKS)]
+)
+def test_axe_finds_no_violation(browser: Browser, address: str, look: tuple[int, str]) -> None:
     found = []
     for page in PAGES:
-        browser.size(width_px, LOOKS[width_px])
+        browser.size(*look)
         browser.open(address + page)
         if page == PAIR:
             _unfold_statistics(browser)
-        found += [f"{page}: {line}" for line in violations_of_a_look(browser, width_px)]
+        found += [f"{page}: {line}" for line in violations_of_a_look(browser, *look)]
     assert found == []
 
 
@@ -164,9 +166,9 @@ def test_axe_finds_no_violation_beside_the_arm(
     browser: Browser, address: str, judge: Judge, mode: str
 ) -> None:
     judge.now = MODES[mode]
-    for width_px in LOOKS:
+    for look in LOOKS:
         browser.open(f"{address}/judge")
-        assert violations_of_a_look(browser, width_px) == []
+        assert violations_of_a_look(browser, *look) == []
 
 
 @needs_axe
