@@ -264,11 +264,17 @@ def _describe_cameras(
     with cell_node("cell_init", "") as node:
         spin_for(node, arguments.seconds)  # discovery
         present = image_topics(node)
+        if not present:
+            driver = "a running camera driver in this ROS domain"
+            raise InputError("nobody publishes images", expected=driver)
         chosen = given or _chosen(present, questions)
         for view, topic in chosen.items():
             if topic not in present:
                 raise InputError(
-                    f"nobody publishes images of the {view} camera", got=topic, available=present
+                    f"nobody publishes images of the {view} camera",
+                    expected=beside if (beside := f"{topic}/compressed") in present else None,
+                    got=topic,
+                    available=present,
                 )
         infos = {view: info_topic(node, topic) for view, topic in chosen.items()}
         topics = {view: ViewTopics(topic, infos[view], "") for view, topic in chosen.items()}
@@ -280,10 +286,8 @@ def _describe_cameras(
     file.set("camera_node.views", [str(view) for view in chosen], _TYPED)
     about = "; ".join(_about(one, arguments.seconds) for one in seen)
     file.set("camera_node.topic.image", ", ".join(chosen.values()), about)
-    if all(infos.values()):
-        file.set("camera_node.topic.info", ", ".join(infos.values()), _about_lenses(seen))
-    else:
-        file.set("camera_node.topic.info", "none", _without_info(infos))
+    lenses = "; ".join(f"{one.view}: {_about_lens(one, infos[one.view])}" for one in seen)
+    file.set("camera_node.topic.info", ", ".join(info or "none" for info in infos.values()), lenses)
     if any(compressed):
         file.set("camera_node.topic.transport", "compressed", "the topics are of CompressedImage")
     for view in chosen:
@@ -292,8 +296,6 @@ def _describe_cameras(
 
 
 def _chosen(present: Sequence[str] | dict[str, str], questions: Questions) -> dict[View, str]:
-    if not present:
-        raise InputError("nobody publishes images", expected="a running camera driver in this ROS domain")
     chosen: dict[View, str] = {}
 
     def new_view(word: str) -> View:
@@ -318,20 +320,13 @@ def _about(seen: SeenCamera, seconds: float) -> str:
     return f"{seen.view}: {seen.encoding} {seen.size_text} at {seen.rate_hz:.1f} Hz"
 
 
-def _about_lenses(seen: Sequence[SeenCamera]) -> str:
-    return "; ".join(f"{one.view}: {_about_lens(one)}" for one in seen)
-
-
-def _about_lens(seen: SeenCamera) -> str:
+def _about_lens(seen: SeenCamera, info: str) -> str:
     lens = seen.lens
+    if not info:
+        return "nobody publishes camera_info beside its images: not calibrated"
     if lens is None:
         return "not calibrated"
     return f"{lens.width_px}x{lens.height_px}, fx {lens.k[0]:.1f} px, {lens.model}"
-
-
-def _without_info(infos: dict[View, str]) -> str:
-    missing = ", ".join(view for view, topic in infos.items() if not topic)
-    return f"nobody publishes camera_info beside the images of {missing}: not calibrated"
 
 
 # --- gate and policy ----------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ _OURS: Final = (
 )
 """What the graph publishes of a view: a camera that took it would hear itself."""
 _COMPRESSED: Final = "/compressed"
+_NONE: Final = "none"
 
 
 class CameraPreset(StrEnum):
@@ -86,7 +87,7 @@ class TopicParameters:
     Attributes:
         preset: Driver whose topics are used: realsense-ros, usb_cam or camera_ros.
         image: Topic of the images.
-        info: Topic of the camera info; "none" for cameras without one, which are not calibrated.
+        info: Topic of the camera info; "none" for a camera without one, which is not calibrated, or for all.
         transport: raw for sensor_msgs/Image; compressed for CompressedImage, JPEG or PNG, on the topic of the
             images followed by /compressed.
         depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
@@ -123,7 +124,7 @@ class TopicParameters:
         """
         preset, count = self.preset, len(views)
         images = image_topics(self.image or preset.image, self.transport, views)
-        infos = _of_views("info", self.info or preset.info, views) if self.info != "none" else ("",) * count
+        infos = _infos(self.info or preset.info, views)
         depths = ("",) * count
         if self.depth:
             wanted = self.depth_image or preset.depth
@@ -152,6 +153,18 @@ def image_topics(image: str, transport: Transport, views: tuple[str, ...]) -> tu
     if any(one.endswith(_COMPRESSED) for one in images):
         raise UsageError("topic.image is compressed", expected="topic.transport: compressed", got=images[0])
     return images
+
+
+def _infos(value: str, views: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the topic of the camera info of each view, empty for one that has none."""
+    words = [word.strip() for word in value.split(",")]
+    if {*words} == {_NONE} and len(words) in {1, len(views)}:
+        return ("",) * len(views)
+    if _NONE not in words or len(words) != len(views):
+        return _of_views("info", value, views)
+    named = {view: word for view, word in zip(views, words, strict=True) if word != _NONE}
+    found = dict(zip(named, _of_views("info", ",".join(named.values()), tuple(named)), strict=True))
+    return tuple(found.get(view, "") for view in views)
 
 
 def _of_views(name: str, value: str, views: tuple[str, ...]) -> tuple[str, ...]:

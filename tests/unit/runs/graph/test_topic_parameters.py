@@ -31,6 +31,8 @@ def test_presets_are_the_topics_of_the_drivers() -> None:
 def test_every_topic_can_be_named() -> None:
     found = topics(image="/a/image, /b/image", info="none", depth=True, depth_image="{view}_depth")
     assert found == (ViewTopics("/a/image", "", "top_depth"), ViewTopics("/b/image", "", "wrist_depth"))
+    assert [one.info for one in topics(info="none, /b/info")] == ["", "/b/info"]
+    assert [one.info for one in topics(info="none, none")] == ["", ""]
     assert topics("top", image="/a/image", info="/a/info")[0].image == "/a/image"
     assert topics("top", image="/a/compressed", transport="compressed")[0].image == "/a/compressed"
 
@@ -41,6 +43,8 @@ def test_every_topic_can_be_named() -> None:
         ({"image": "/a/image"}, "topic.image does not name one topic for each view.*2 names for top, wrist"),
         ({"image": "/a,/b,/c"}, "topic.image does not name one"),
         ({"info": "/a,/a"}, "topic.info does not name one"),
+        ({"info": "none,/a,/b"}, "topic.info does not name one"),
+        ({"info": "none,/no name"}, "topic.info is not a topic name"),
         ({"image": "/a,"}, "topic.image is not a topic name.*got ''"),
         ({"image": "/{view}/no name"}, "topic.image is not a topic name"),
         ({"image": "/camera/{view}/image_raw"}, "a topic that the graph publishes itself"),
