@@ -147,24 +147,7 @@ def camera_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellChec
 
 def _time_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:
     name, ttl_s = seen.view, graph.gate_node.judge.lease.ttl_s
-    steps, ages = seen.steps_s, seen.ages_ms
-    if len(steps):
-        longest_s = float(steps.max())
-        yield CellCheck(
-            f"{name}: longest gap",
-            f"{1e3 * longest_s:.0f} ms",
-            f"at most {1e3 * ttl_s:.0f} ms (lease.ttl_s)",
-            longest_s <= ttl_s,
-        )
-    topic = graph.camera_node.topic
-    ahead_ms = 1e3 * topic.ahead_s if graph.camera_node.source is CameraSource.TOPIC else 0.0
-    low, middle, high = (float(value) for value in np.percentile(ages, (0, 50, 95)))
-    yield CellCheck(
-        f"{name}: age of images",
-        f"{middle:.1f} ms, from {low:.1f}, 95 % to {high:.1f}",
-        f"{-ahead_ms:.0f} to {1e3 * ttl_s:.0f} ms: clocks agree, images are fresh",
-        low >= -ahead_ms and high <= 1e3 * ttl_s,
-    )
+    steps = seen.steps_s
     counts = {
         "zero": sum(stamp_ns == 0 for stamp_ns in seen.stamps_ns),
         "equal": int((steps == 0.0).sum()),
@@ -175,6 +158,25 @@ def _time_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck
         ", ".join(f"{count} {word}" for word, count in counts.items()),
         "none: each later than the last",
         not any(counts.values()),
+    )
+    if counts["zero"]:
+        return  # gaps and ages are those of no clock
+    if len(steps):
+        longest_s = float(steps.max())
+        yield CellCheck(
+            f"{name}: longest gap",
+            f"{1e3 * longest_s:.0f} ms",
+            f"at most {1e3 * ttl_s:.0f} ms (lease.ttl_s)",
+            longest_s <= ttl_s,
+        )
+    topic = graph.camera_node.topic
+    earliest_ms = -1e3 * topic.ahead_s if graph.camera_node.source is CameraSource.TOPIC else 0.0
+    low, middle, high = (float(value) for value in np.percentile(seen.ages_ms, (0, 50, 95)))
+    yield CellCheck(
+        f"{name}: age of images",
+        f"{middle:.1f} ms, from {low:.1f}, 95 % to {high:.1f}",
+        f"{earliest_ms:.0f} to {1e3 * ttl_s:.0f} ms: clocks agree, images are fresh",
+        low >= earliest_ms and high <= 1e3 * ttl_s,
     )
 
 

@@ -92,6 +92,7 @@ def test_a_good_cell_fails_nothing(tmp_path: Path) -> None:
         (replace(GOOD, arrivals_ns=tuple(s - 30 * MS for s in STAMPS)), "age of images", "-30.0 ms"),
         (replace(GOOD, stamps_ns=(STAMPS[0], STAMPS[0], *STAMPS[2:])), "time stamps", "1 equal"),
         (replace(GOOD, stamps_ns=(STAMPS[0], STAMPS[0] - MS, *STAMPS[2:])), "time stamps", "1 backwards"),
+        (replace(GOOD, stamps_ns=(0,) * len(STAMPS)), "time stamps", f"{len(STAMPS)} zero"),
         (replace(GOOD, rgb=None, encoding="", problem="bayer16 is unknown"), "encoding", "bayer16"),
         (replace(GOOD, lens=None), "camera_info", "none"),
         (
