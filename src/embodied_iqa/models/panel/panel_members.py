@@ -92,9 +92,24 @@ class ReactiveRecipe(Recipe):
 
     Attributes:
         start: Member whose shipped weights its training starts from.
+        rounds: Rounds after the first one, in which the member acts itself; all of them together have as many
+            new scenes as the first.
     """
 
     start: str = ""
+    rounds: int = 7
+
+    @property
+    def all_epochs(self) -> int:
+        """Epochs of all rounds."""
+        return self.epochs * (1 + self.rounds)
+
+    def scenes_of(self, turn: int) -> range:
+        """Return the numbers of the new scenes of a round."""
+        if turn == 0:
+            return range(self.scenes)
+        more = math.ceil(self.scenes / self.rounds)
+        return range(self.scenes + (turn - 1) * more, self.scenes + turn * more)
 
 
 _TOP, _SIDE, _WRIST = View.TOP, View.SIDE, View.WRIST
@@ -168,14 +183,16 @@ REACTIVE: Final[dict[str, ReactiveRecipe]] = {
         ReactiveRecipe(
             "panel-vla-reactive-top",
             "Looks every 0.4 s and takes the next steps; always acts; top view.",
-            "residual", "mixed", True, "gated", LARGE_WHOLE, (_TOP,), None, _LIGHT,
-            scenes=1_500, epochs=10, ranked_epochs=0, tasks=1, rate=5e-4, seed=31, start="panel-vla-query",
+            "residual", "mixed", True, "gated", LARGE_WHOLE, (_TOP,), None, _NONE,
+            scenes=280, epochs=30, ranked_epochs=0, tasks=1, batch=128, rate=1e-3, seed=31,
+            start="panel-vla-query",
         ),
         ReactiveRecipe(
             "panel-vla-reactive-side",
             "Looks every 0.4 s and takes the next steps; always acts; from the side.",
-            "mixer", "fine", True, "gated", SMALL_CLOSE, (_SIDE,), None, _LIGHT,
-            scenes=1_500, epochs=10, ranked_epochs=0, tasks=1, rate=5e-4, seed=32, start="panel-vla-side",
+            "mixer", "fine", True, "gated", SMALL_CLOSE, (_SIDE,), None, _NONE,
+            scenes=280, epochs=30, ranked_epochs=0, tasks=1, batch=128, rate=1e-3, seed=32,
+            start="panel-vla-side",
         ),
     )
 }  # fmt: skip

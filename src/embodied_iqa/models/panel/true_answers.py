@@ -123,14 +123,7 @@ def _side(target: VisibleThing, other: VisibleThing) -> str:
 
 def object_marks(scene: Scene, frame: Frame) -> NDArray[np.float64]:
     """Return ``(n, 2)`` image positions (u, v) of standing objects' centres, in [0, 1] in the image."""
-    return image_marks(
-        np.array([[item.x_m, item.y_m, item.shape.height_m / 2] for item in scene.objects]), frame
-    )
-
-
-def image_marks(points_m: NDArray[np.float64], frame: Frame) -> NDArray[np.float64]:
-    """Return ``(n, 2)`` image positions (u, v) of ``(n, 3)`` points in the base frame, as `object_marks`."""
-    centres = np.hstack([points_m, np.ones((len(points_m), 1))])
+    centres = np.array([[item.x_m, item.y_m, item.shape.height_m / 2, 1.0] for item in scene.objects])
     x, y, z, _ = np.linalg.inv(frame.needed_pose()) @ centres.T
     size = frame.needed_intrinsics()
     ahead = np.maximum(z, _NEAR_M)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -204,36 +204,15 @@ def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
     scene, main = sample_scene(seed, number)
     rng = np.random.default_rng([seed, number, 1])
     tasks = scene_tasks(scene, main, rng)
-    places = np.array([[item.x_m, item.y_m, item.yaw_rad] for item in scene.objects])
-    marks = {frame.view: object_marks(scene, frame) for frame in frames}
-    return sample_of(scene, tasks, [reworded(task, rng) for task in tasks], places, marks)
-
-
-def sample_of(
-    scene: Scene,
-    tasks: Sequence[Instruction],
-    texts: Sequence[str],
-    places: NDArray[np.float64],
-    marks: Mapping[View, NDArray[np.float64]],
-) -> Samples:
-    """Return a scene with tasks, without images.
-
-    Args:
-        scene: The scene.
-        tasks: Its tasks.
-        texts: Their words.
-        places: ``(T, 3)``, x, y (m) and yaw (rad) of each object.
-        marks: ``(T, 2)`` image positions of the objects, by view.
-    """
-    labels = _task_labels(scene, tuple(texts), tasks)
+    labels = _task_labels(scene, tuple(reworded(task, rng) for task in tasks), tasks)
     names = np.full((1, MAX_THINGS, _NAMED), -1)
     place = np.zeros((1, MAX_THINGS, 3), np.float32)
-    mark = np.full((1, MAX_THINGS, len(CELL_VIEWS), 2), ABSENT, np.float32)
-    place[0, : len(scene.objects)] = places[:MAX_THINGS]
+    mark = np.full((1, MAX_THINGS, len(frames), 2), ABSENT, np.float32)
     for index, item in enumerate(scene.objects[:MAX_THINGS]):
         names[0, index] = name_numbers(item.thing)
-    for view, shown in marks.items():
-        mark[0, : len(scene.objects), CELL_VIEWS.index(view)] = shown[:MAX_THINGS]
+        place[0, index] = item.x_m, item.y_m, item.yaw_rad
+    for view, frame in enumerate(frames):
+        mark[0, : len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
     return Samples(
         views=CELL_VIEWS,
         images=(),

@@ -35,8 +35,9 @@ _LEAVING_TURN_RAD: Final = 0.5
 _LEAVING_GRIPPER: Final = 0.7
 _PUSHED_GAP: Final = 0.8
 """Gap between the fingers at the end of a push, as a part of the object's width."""
-_SCALE: Final = np.array([0.02, 0.02, 0.02, 0.15, 0.15, 0.06])
-"""States that differ by so much look clearly different."""
+CLEARLY: Final = (0.02, 0.02, 0.02, 0.15, 0.15, 0.06)
+"""States that differ by so much (m, rad, part of the stroke) are clearly different."""
+_SCALE: Final = np.array(CLEARLY)
 _FAR: Final = 1.2
 _BESIDE_M: Final = 0.012
 """A tool that is so far beside a way down goes up again first."""

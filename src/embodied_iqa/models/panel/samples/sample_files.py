@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -132,7 +132,6 @@ def save_samples(
     samples: Samples,
     images: Mapping[tuple[View, ImageFormat], NDArray[np.uint8]],
     folder: Path,
-    more: Callable[[Path], None] = lambda _: None,
 ) -> None:
     """Write a part atomically.
 
@@ -140,7 +139,6 @@ def save_samples(
         samples: Its labels, with positions in whole images of all views.
         images: ``(n, H, W, 3)`` by view and format.
         folder: New folder of the part.
-        more: Writes what else belongs to the part, into the folder that it gets.
     """
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -149,7 +147,6 @@ def save_samples(
         np.save(partial / image_format.file(view), shots)
     np.savez(partial / _ARRAYS, **{name: getattr(samples, name) for name in _LABELS})
     (partial / _TEXTS).write_text(json.dumps(samples.tasks), encoding="utf-8")
-    more(partial)
     partial.rename(folder)
 
 

@@ -102,7 +102,7 @@ class TrainingData:
             self.answer_words = answer_vocabulary or Vocabulary.of(a for row in answers for a in row)
             numbers = _encoded(self.answer_words, answers, MAX_ANSWER_WORDS + 1, framed=True)
             self.answers = numbers[:, :, : (numbers != PAD).sum(axis=-1).max()]
-        self._plan, self._length = self._plans()
+        self._plan, self._length = _plans(samples)
         self._places, self._placed = _places(samples)
         self._marks = samples.framed_marks()
         self._wanted = _wanted(samples, _second_things(samples, style))
@@ -110,10 +110,6 @@ class TrainingData:
 
     def __len__(self) -> int:
         return len(self.samples)
-
-    def _plans(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the wanted waypoints ``(n, R, K, 6)``, centred and scaled, and their numbers ``(n, R)``."""
-        return _plans(self.samples)
 
     def batch(
         self,
@@ -132,7 +128,7 @@ class TrainingData:
         """
         samples, rows = self.samples, scenes[:, None]
         rng = rng or np.random.default_rng(0)
-        images = tuple(_as_tensor(augment(shots[scenes], augmentation, rng)) for shots in samples.images)
+        images = tuple(as_tensor(augment(shots[scenes], augmentation, rng)) for shots in samples.images)
         return Batch(
             images=images,
             tasks=torch.from_numpy(self.tasks[rows, tasks]),
@@ -164,7 +160,7 @@ def _encoded(
     return np.array(numbers, np.int64)
 
 
-def _as_tensor(images: NDArray[np.uint8]) -> Tensor:
+def as_tensor(images: NDArray[np.uint8]) -> Tensor:
     """Return ``(B, H, W, 3)`` uint8 as ``(B, 3, H, W)`` float in [-0.5, 0.5], channels last in memory."""
     return torch.from_numpy(images).permute(0, 3, 1, 2).float().div_(255).sub_(0.5)
 

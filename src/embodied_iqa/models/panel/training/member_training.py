@@ -195,7 +195,8 @@ def train_and_export(recipe: Recipe, origin: SampleOrigin, folders: TrainingFold
     network, results = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
     save_curve(results, recipe.name, folders.work / f"{recipe.name}.svg")
     facts = training_facts(recipe, origin, len(data), results)
-    card = export_with_card(recipe, folders, data, network, facts)
+    answers = () if data.answer_words is None else data.answer_words.words
+    card = export_with_card(recipe, folders.models, data.words.words, network, facts, answer_words=answers)
     card = dataclasses.replace(card, results=_evaluate(recipe, folders))
     save_card(card, folders.models / f"{recipe.name}.json")
     return card
@@ -203,21 +204,24 @@ def train_and_export(recipe: Recipe, origin: SampleOrigin, folders: TrainingFold
 
 def export_with_card(
     recipe: Recipe,
-    folders: TrainingFolders,
-    data: TrainingData,
+    folder: Path,
+    words: tuple[str, ...],
     network: Network,
     training: dict[str, str | int | float | bool],
+    *,
+    answer_words: tuple[str, ...] = (),
 ) -> ModelCard:
     """Export a trained member, and write its card, without results of an evaluation.
 
     Args:
         recipe: The member.
-        folders: Of models.
-        data: Training samples.
+        folder: Of networks and cards.
+        words: Vocabulary of tasks.
         network: Trained.
         training: How, see `training_facts`.
+        answer_words: Vocabulary of answers.
     """
-    path = folders.models / f"{recipe.name}.onnx"
+    path = folder / f"{recipe.name}.onnx"
     export_member(network, len(recipe.views), recipe.pictures.size_px, path)
     card = ModelCard(
         name=recipe.name,
@@ -225,8 +229,8 @@ def export_with_card(
         summary=recipe.summary,
         views=recipe.views,
         sha256=sha256_of(path),
-        words=data.words.words,
-        answer_words=() if data.answer_words is None else data.answer_words.words,
+        words=words,
+        answer_words=answer_words,
         network={
             **({STEP_RATE: round(STEP_RATE_HZ)} if isinstance(recipe, ReactiveRecipe) else {}),
             "encoder": recipe.encoder,

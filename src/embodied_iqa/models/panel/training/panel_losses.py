@@ -67,19 +67,11 @@ class Batch:
     answers: Tensor
 
 
-def plan_loss(output: PolicyOutput, batch: Batch, first: Tensor | None = None) -> Tensor:
-    """Smooth L1 of the waypoints; cross-entropy of their number and of whether the target is seen.
-
-    Args:
-        output: Of the policy.
-        batch: What it should be.
-        first: ``(B R,)`` waypoints before this one do not count; None where all do.
-    """
+def plan_loss(output: PolicyOutput, batch: Batch) -> Tensor:
+    """Smooth L1 of the waypoints; cross-entropy of their number and of whether the target is seen."""
     places = torch.arange(output.more.shape[1])
     there = (places[None] < batch.length[:, None]).float()
     acting = there * batch.seen[:, None].float()
-    if first is not None:
-        acting = acting * (places[None] >= first[:, None]).float()
     error = functional.smooth_l1_loss(output.plan, batch.plan, reduction="none", beta=_BETA)
     weighted = (error * error.new_tensor(_COLUMN_WEIGHTS)).sum(-1)
     plan = (weighted * acting).sum() / acting.sum().clamp_min(1.0)

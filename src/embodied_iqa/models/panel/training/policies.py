@@ -46,7 +46,25 @@ class PolicyOutput(NamedTuple):
     attention: tuple[Tensor, ...]
     objects: tuple[Objects, ...]
     places: Tensor
-    votes: Tensor
+    votes: Tensor | None
+
+
+class Sighting(NamedTuple):
+    """What a policy sees for ``N = B R`` tasks on ``B`` scenes, before it plans.
+
+    Attributes:
+        features: ``(N, F)``: the task as read, first, then what its queries found.
+        voted: ``(N, 2, 3)``, x, y and yaw of target and destination by the votes of what was found.
+        attention: As in `PolicyOutput`, as the following ones; not stored with states.
+        objects: What was found.
+        votes: Of each object.
+    """
+
+    features: Tensor
+    voted: Tensor
+    attention: tuple[Tensor, ...] = ()
+    objects: tuple[Objects, ...] = ()
+    votes: Tensor | None = None
 
 
 def _hidden_layers(width: int) -> nn.Sequential:
@@ -70,14 +88,18 @@ class _AffineHead(nn.Module):
         outputs = MAX_WAYPOINTS * (PLAN_WIDTH * (PLACES + 1) + 1)
         self.task = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, outputs))
 
-    def forward(self, features: Tensor, task: Tensor, voted: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        out = self.out(self.hidden(features)).float()
+    def places(self, sight: Sighting) -> tuple[Tensor, Tensor]:
+        """Return ``(N, 8)`` places, and ``(N,)`` logits of the target being in the image."""
+        out, voted = self.out(self.hidden(sight.features)).float(), sight.voted
+        first = torch.cat([voted[:, 0, :2], voted[:, 1, :2], voted[:, 0, 2:]], dim=1)
+        return torch.cat([out[:, :5] + first, out[:, 5:PLACES]], dim=1), out[:, -1]
+
+    def plan(self, task: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ``(N, K, 6)`` waypoints and ``(N, K)`` logits of their existence."""
         task = self.task(task).float()
         maps = task[:, MAX_WAYPOINTS:].view(-1, MAX_WAYPOINTS, PLAN_WIDTH, PLACES + 1)
-        first = torch.cat([voted[:, 0, :2], voted[:, 1, :2], voted[:, 0, 2:]], dim=1)
-        places = torch.cat([out[:, :5] + first, out[:, 5:PLACES]], dim=1)
         plan = (maps[..., :PLACES] * places[:, None, None]).sum(-1) + maps[..., PLACES]
-        return plan, task[:, :MAX_WAYPOINTS], out[:, -1], places
+        return plan, task[:, :MAX_WAYPOINTS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +147,16 @@ class QueryPolicy(nn.Module):
         reader: Task encoder.
         shape: How it looks at an image.
         views: Number of images.
-        told: What else it gets of each task, numbers.
     """
 
-    def __init__(self, words: int, reader: str, shape: SightShape, views: int, told: int = 0) -> None:
+    def __init__(self, words: int, reader: str, shape: SightShape, views: int) -> None:
         super().__init__()
         self.reader = make_reader(reader, words)
         self.sights = nn.ModuleList(Sight(shape) for _ in range(views))
         width = ENCODERS[shape.encoder]
         self.vote = nn.Linear(width, 3)
         self.vote_place = _place_network(3)
-        self.head = _AffineHead(views * shape.heads * (width + 2) + TASK_WIDTH + told)
+        self.head = _AffineHead(views * shape.heads * (width + 2) + TASK_WIDTH)
 
     @property
     def image_encoders(self) -> tuple[nn.Module, ...]:
@@ -144,12 +165,13 @@ class QueryPolicy(nn.Module):
 
     def forward(self, images: tuple[Tensor, ...], tasks: Tensor, spots: Spots = None) -> PolicyOutput:
         """Plan from ``(B, 3, H, W)`` images of each view and ``(B, R, 32)`` tasks."""
-        return self.plan(images, tasks, spots)[0]
+        sight = self.see(images, tasks, spots)
+        places, known = self.head.places(sight)
+        plan, more = self.head.plan(sight.features[:, :TASK_WIDTH], places)
+        return PolicyOutput(plan, more, known, sight.attention, sight.objects, places, sight.votes)
 
-    def plan(
-        self, images: tuple[Tensor, ...], tasks: Tensor, spots: Spots, *told: Tensor
-    ) -> tuple[PolicyOutput, Tensor]:
-        """Plan as `forward`, from ``(B R, told)`` numbers too; also return the features of the plan."""
+    def see(self, images: tuple[Tensor, ...], tasks: Tensor, spots: Spots = None) -> Sighting:
+        """Look for what tasks name, see `forward`."""
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
         parts, attention, found = [task], [], []
@@ -162,9 +184,7 @@ class QueryPolicy(nn.Module):
         votes = self.vote(found[-1].tokens).float() + self.vote_place(found[-1].places).float()
         looks = attention[-1][:, :2].softmax(-1).view(batch, several * 2, -1)
         voted = torch.matmul(looks, votes).view(batch * several, 2, 3)
-        features = torch.cat([*parts, *told], dim=1)
-        plan, more, known, places = self.head(features, task, voted)
-        return PolicyOutput(plan, more, known, tuple(attention), tuple(found), places, votes), features
+        return Sighting(torch.cat(parts, dim=1), voted, tuple(attention), tuple(found), votes)
 
 
 class Query(nn.Module):

@@ -1,7 +1,8 @@
-"""Network and batches of policies that look while they act.
+"""Network of policies that look while they act, and what it learns from states.
 
-What is seen and planned is that of the other policies. Beside it a network says which waypoint of the plan
-comes next, from where the tool is relative to each.
+What is seen is that of a shipped member, whose weights stay as they are: they know where things are that the
+arm does not hide. What is new says where the tool tells more than the image (what it holds or covers), and
+which waypoint of the plan comes next.
 """
 
 from __future__ import annotations
@@ -9,36 +10,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from embodied_iqa.models.panel.panel_members import Augmentation
-from embodied_iqa.models.panel.samples.sample_files import Samples
-from embodied_iqa.models.panel.samples.state_samples import StateLabels
-from embodied_iqa.models.panel.training.batches import TrainingData, scaled_plan
+from embodied_iqa.models.panel.samples.path_expert import CLEARLY
 from embodied_iqa.models.panel.training.encoders import TASK_WIDTH
-from embodied_iqa.models.panel.training.panel_losses import Batch, plan_loss
 from embodied_iqa.models.panel.training.policies import (
     PLACES,
     PLAN_WIDTH,
     PolicyOutput,
     QueryPolicy,
+    Sighting,
     SightShape,
     Spots,
     plan_in_metres,
 )
-from embodied_iqa.models.subjects.backends.panel.format import Vocabulary
 from embodied_iqa.world.manipulation.waypoints import MAX_WAYPOINTS
 
-_NEAR: Final = (0.02, 0.02, 0.02, 0.15, 0.15, 0.06)
-"""m, rad and a part of the stroke: far more than this is far, however far it is."""
 _HIDDEN: Final = 192
-_FOLLOWING: Final = 1.0
-_JITTER: Final = (0.001, 0.001, 0.0005, 0.01, 0.01, 0.005)
-"""Spread of the tool's pose and gripper in training, in these units."""
+_DROPPED: Final = 0.5
+"""Share of what is seen that is left out in training; there are few scenes."""
+_DOUBT: Final = 4.0
+"""Before training the tool counts for so little (a logit) where things are."""
+_TOLD: Final = 3
+"""What the tool may tell: where the target is, where the destination is, and the target's yaw."""
+_FAR: Final = 6.0
+_BETA: Final = 0.05
+"""Errors above 5 mm count linearly, smaller ones quadratically."""
+_COLUMNS: Final = (1.0, 1.0, 1.0, 0.5, 0.5, 0.3)
+_PLAN: Final = 2.0
 
 
 class ReactiveOutput(NamedTuple):
@@ -57,16 +58,21 @@ class ReactivePolicy(QueryPolicy):
     """`QueryPolicy` that also gets the tool, and says which of its waypoints comes next."""
 
     def __init__(self, words: int, reader: str, shape: SightShape, views: int) -> None:
-        super().__init__(words, reader, shape, views, told=PLAN_WIDTH)
-        inputs = int(self.head.hidden[0].in_features) + PLACES + 2 * MAX_WAYPOINTS * PLAN_WIDTH + 1
-        self.phase = nn.Sequential(
-            nn.Linear(inputs, _HIDDEN),
-            nn.ReLU(),
-            nn.Linear(_HIDDEN, _HIDDEN),
-            nn.ReLU(),
-            nn.Linear(_HIDDEN, MAX_WAYPOINTS + 1),
-        )
+        super().__init__(words, reader, shape, views)
+        features = int(self.head.hidden[0].in_features)
+        self.drop = nn.Dropout(_DROPPED)
+        self.tell = _layers(features + PLAN_WIDTH + 3 * PLACES, _TOLD + PLACES)
+        self.differ = nn.Linear(TASK_WIDTH, MAX_WAYPOINTS * PLAN_WIDTH)
+        near = 2 * MAX_WAYPOINTS * PLAN_WIDTH + 2 * (MAX_WAYPOINTS - 1)
+        self.phase = _layers(features + PLACES + PLAN_WIDTH + near, MAX_WAYPOINTS + 1)
         self.phase_of_task = nn.Linear(TASK_WIDTH, MAX_WAYPOINTS + 1)
+        for layer in (self.tell[-1], self.differ):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def new_parts(self) -> tuple[nn.Module, ...]:
+        """Return what a shipped member does not have."""
+        return self.tell, self.differ, self.phase, self.phase_of_task
 
     def act(
         self, images: tuple[Tensor, ...], tasks: Tensor, tools: Tensor, spots: Spots = None
@@ -79,67 +85,72 @@ class ReactivePolicy(QueryPolicy):
             tools: ``(B R, 6)`` tool and gripper, centred and scaled as a plan.
             spots: Where to look, in training.
         """
-        output, features = self.plan(images, tasks, spots, tools)
-        near = output.plan.new_tensor(_NEAR)
-        off = (plan_in_metres(output.plan.detach()) - plan_in_metres(tools)[:, None]) / near
-        nearness = torch.cat([off.tanh(), (off / 6).tanh()], dim=-1).flatten(1)
-        inputs = [features, output.places.detach(), nearness, output.seen[:, None].detach()]
-        following = self.phase(torch.cat(inputs, dim=1)).float()
-        return ReactiveOutput(output, following + self.phase_of_task(features[:, :TASK_WIDTH]).float())
+        return self.decide(self.see(images, tasks, spots), tools)
+
+    def decide(self, sight: Sighting, tools: Tensor) -> ReactiveOutput:
+        """Return the plan and what comes next of it, from what is seen and the tool."""
+        task, features = sight.features[:, :TASK_WIDTH], self.drop(sight.features)
+        places, known = self.head.places(sight)
+        here = torch.cat([tools[:, :2], tools[:, :2], tools[:, 3:4]], dim=1)
+        off = functional.pad(places[:, : here.shape[1]] - here, (0, PLACES - here.shape[1]))
+        told = self.tell(torch.cat([features, tools, places, (off / 0.2).tanh(), off.tanh()], dim=1)).float()
+        share = (told[:, :_TOLD] - _DOUBT).sigmoid()
+        share = torch.cat([share[:, :1], share[:, :1], share[:, 1:2], share[:, 1:2], share[:, 2:]], dim=1)
+        share = functional.pad(share, (0, PLACES - here.shape[1]))
+        places = places - share * off + told[:, _TOLD:]
+        plan, more = self.head.plan(task, places)
+        plan = plan + self.differ(task).float().view(plan.shape)
+        inputs = [features, places.detach(), tools, _nearness(plan.detach(), tools)]
+        following = self.phase(torch.cat(inputs, dim=1)).float() + self.phase_of_task(task).float()
+        output = PolicyOutput(plan, more, known, sight.attention, sight.objects, places, sight.votes)
+        return ReactiveOutput(output, following)
+
+
+def _layers(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(inputs, _HIDDEN),
+        nn.ReLU(),
+        nn.Linear(_HIDDEN, _HIDDEN),
+        nn.ReLU(),
+        nn.Linear(_HIDDEN, outputs),
+    )
+
+
+def _nearness(plan: Tensor, tools: Tensor) -> Tensor:
+    """Return how far tools are from each waypoint and from each way between two, as for the expert."""
+    unit = plan.new_tensor(CLEARLY)
+    at, here = plan_in_metres(plan) / unit, plan_in_metres(tools)[:, None] / unit
+    off = at - here
+    way, begin = at[:, 1:] - at[:, :-1], here - at[:, :-1]
+    share = ((begin * way).sum(-1) / way.square().sum(-1).clamp_min(1e-6)).clamp(0.0, 1.0)
+    beside = ((begin - share[..., None] * way).square().sum(-1) + 1e-6).sqrt()
+    return torch.cat([off.tanh().flatten(1), (off / _FAR).tanh().flatten(1), beside.tanh(), share], dim=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateBatch:
-    """``B`` states with a task each.
+    """``B`` states with a task each, and what a shipped member sees in them.
 
     Attributes:
-        scene: Images, task and what is wanted, as of a scene.
+        sight: What it sees.
         tools: ``(B, 6)``, centred and scaled.
-        following: ``(B,)`` the waypoint that comes next; the last number where nothing is left to do.
+        plan: ``(B, K, 6)`` the expert's, centred and scaled.
+        length: ``(B,)`` its number of waypoints.
+        following: ``(B,)`` the waypoint that comes next; K where nothing is left to do.
     """
 
-    scene: Batch
+    sight: Sighting
     tools: Tensor
+    plan: Tensor
+    length: Tensor
     following: Tensor
 
 
-class StateData(TrainingData):
-    """Samples of states with words as numbers.
-
-    Args:
-        samples: Of the states, a task each.
-        states: What else is known of them.
-        words: Vocabulary of tasks; None for the words of the samples.
-    """
-
-    def __init__(self, samples: Samples, states: StateLabels, words: Vocabulary | None = None) -> None:
-        self.labels = states
-        super().__init__(samples, None, words)
-
-    def _plans(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        states = self.labels
-        return scaled_plan(states.plan)[:, None], states.length[:, None]
-
-    def states(
-        self, rows: NDArray[np.int64], augmentation: Augmentation, rng: np.random.Generator
-    ) -> StateBatch:
-        """Return a batch of states.
-
-        Args:
-            rows: ``(B,)`` which.
-            augmentation: Of the images.
-            rng: Of the augmentation.
-        """
-        scene = self.batch(rows, np.zeros((len(rows), 1), np.int64), augmentation, rng)
-        jitter = rng.standard_normal((len(rows), len(_JITTER))) * _JITTER
-        states = self.labels
-        done = states.following[rows] >= states.length[rows]
-        following = np.where(done, MAX_WAYPOINTS, states.following[rows])
-        tools = torch.from_numpy(scaled_plan(states.tool[rows] + jitter))
-        return StateBatch(scene, tools, torch.from_numpy(following))
-
-
 def reactive_loss(output: ReactiveOutput, batch: StateBatch) -> Tensor:
-    """Losses of the rest of the plan, and cross-entropy of the waypoint that comes next."""
-    following = functional.cross_entropy(output.following, batch.following)
-    return plan_loss(output.policy, batch.scene, batch.following) + _FOLLOWING * following
+    """Smooth L1 of the way to the next waypoint and of the rest; cross-entropy of which comes next."""
+    index = torch.arange(MAX_WAYPOINTS)[None]
+    last = torch.minimum(batch.following, batch.length)[:, None] - 1  # where the way to the next one begins
+    counts = ((index >= last) & (index < batch.length[:, None])).float()
+    error = functional.smooth_l1_loss(output.policy.plan, batch.plan, reduction="none", beta=_BETA)
+    missed = ((error * error.new_tensor(_COLUMNS)).sum(-1) * counts).sum() / counts.sum().clamp_min(1.0)
+    return _PLAN * missed + functional.cross_entropy(output.following, batch.following)

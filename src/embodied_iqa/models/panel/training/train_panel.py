@@ -24,7 +24,6 @@ from embodied_iqa.models.panel.panel_members import (
     recipe_of,
 )
 from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked
-from embodied_iqa.models.panel.samples.state_samples import draw_states
 from embodied_iqa.models.subjects.model_card import ModelCard
 
 if TYPE_CHECKING:
@@ -32,12 +31,11 @@ if TYPE_CHECKING:
 
 _POLL_PERIOD_S: Final = 0.5
 _SAMPLES: Final = ("test", "train")
-_STATES: Final = ("test-states", "train-states")
-"""Folders of the samples of policies that look while they act."""
-_ACTED_SCENES: Final = 20
-"""Scenes of a file of states: about 250 states."""
+_STATES: Final = "states"
+"""Folder of the states of policies that look while they act, a folder each."""
+_REACTIVE: Final = "embodied_iqa.models.panel.training.reactive_training"
 _HELD_OUT_ACTED: Final = 40
-"""Largest number of held-out scenes that are acted out."""
+"""Largest number of held-out scenes whose states are drawn."""
 
 
 def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
@@ -70,7 +68,6 @@ def _recipe(plan: PanelPlan, name: str) -> Recipe:
 
 def _draw(plan: PanelPlan, recipes: Sequence[Recipe], bars: ProgressBars) -> None:
     """Draw the missing parts of training and held-out samples."""
-    reactive = [recipe.scenes for recipe in recipes if isinstance(recipe, ReactiveRecipe)]
     others = [recipe.scenes for recipe in recipes if not isinstance(recipe, ReactiveRecipe)]
     jobs: list[Callable[[], None]] = []
     if others:
@@ -78,20 +75,31 @@ def _draw(plan: PanelPlan, recipes: Sequence[Recipe], bars: ProgressBars) -> Non
         wanted = [*_parts(test, plan.held_out_seed, plan.held_out_scenes, PART_SCENES)]
         wanted += _parts(train, plan.seed, max(others), PART_SCENES)
         jobs += [partial(_draw_part, *part) for part in wanted]
-    if reactive:
-        test, train = (plan.out / folder for folder in _STATES)
-        held_out = min(plan.held_out_scenes, _HELD_OUT_ACTED)
-        wanted = [*_parts(test, plan.held_out_seed, held_out, _ACTED_SCENES)]
-        wanted += _parts(train, plan.seed, max(reactive), _ACTED_SCENES)
-        jobs += [partial(_draw_states, *part) for part in wanted]
+    for recipe in recipes:
+        if isinstance(recipe, ReactiveRecipe):
+            jobs += _states_to_draw(plan, recipe)
     for count, _ in enumerate(run_jobs(jobs, EngineOptions(workers=plan.workers)), start=1):
         bars.update("scenes", count, len(jobs))
 
 
-def _draw_states(part: Path, seed: int, first: int, end: int) -> None:
-    """Draw the states of a part, unless it is there."""
-    if not part.is_dir():
-        draw_states(part, seed, first, end)
+def _states_to_draw(plan: PanelPlan, recipe: ReactiveRecipe) -> list[Callable[[], None]]:
+    """Return what draws the states that the expert comes to, for training and held out."""
+    state_files, round_files = load(f"{_REACTIVE}:state_files"), load(f"{_REACTIVE}:round_files")
+    train, test = _state_folders(plan, recipe)
+    held_out = range(min(plan.held_out_scenes, _HELD_OUT_ACTED))
+    return [
+        partial(load(f"{_REACTIVE}:draw_file"), recipe, file, seed, scenes)
+        for seed, files in (
+            (plan.held_out_seed, state_files(test, held_out)),
+            (plan.seed, round_files(recipe, train, 0)),
+        )
+        for file, scenes in files.items()
+    ]
+
+
+def _state_folders(plan: PanelPlan, recipe: Recipe) -> tuple[Path, Path]:
+    """Return the folders of the states of training and of held-out ones."""
+    return plan.out / _STATES / recipe.name, plan.out / _STATES / f"{recipe.name}-held-out"
 
 
 def _draw_part(part: Path, seed: int, first: int, end: int) -> None:
@@ -138,9 +146,9 @@ def _train(plan: PanelPlan, name: str) -> ModelCard:
     """Train one member, or continue its training; runs in a worker."""
     training = load("embodied_iqa.models.panel.training.member_training")
     origin = training.SampleOrigin(plan.seed, plan.held_out_seed, DRAWN_PX, plan.command, plan.quick)
-    recipe, make, folders = _recipe(plan, name), training.train_and_export, _SAMPLES
+    recipe, make = _recipe(plan, name), training.train_and_export
+    test, train = (plan.out / folder for folder in _SAMPLES)
     if isinstance(recipe, ReactiveRecipe):
-        make, folders = load("embodied_iqa.models.panel.training.reactive_training:train_reactive"), _STATES
-    test, train = (plan.out / folder for folder in folders)
+        make, (train, test) = load(f"{_REACTIVE}:train_reactive"), _state_folders(plan, recipe)
     card: ModelCard = make(recipe, origin, training.TrainingFolders(train, test, plan.work, plan.models))
     return card

@@ -29,6 +29,8 @@ _SLOWEST: Final = 0.2
 """Of the full speed."""
 _GRIP_STEPS: Final = 5
 """Steps that the fingers get where only they move."""
+_ONE_PLACE_S: Final = 0.04
+"""Waypoints so near each other (9 mm at full speed) are one place: a learned plan repeats none exactly."""
 _ARRIVED_S: Final = 1e-3
 
 
@@ -84,7 +86,7 @@ def _towards(here: Array, end: Array, gripper: float, whole_s: float) -> list[Ar
         whole_s: Time from the waypoint before, at full speed.
     """
     left_s = all_s = travel_s(here, end)
-    if whole_s <= _ARRIVED_S:  # only the fingers move
+    if whole_s <= _ONE_PLACE_S:  # only the fingers move
         return [end] * _GRIP_STEPS
     rows = []
     while left_s > _ARRIVED_S:
