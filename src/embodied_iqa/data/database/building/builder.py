@@ -182,7 +182,8 @@ class _Builder:
                 AnnotateStep(store, subjects, self._options).run(run)
             case Step.SCORE:
                 unscaled = score_database(store, self._annotated(), run)
-                self._done[step].failures.update({f"unscaled {name}": 1 for name in unscaled})
+                lacking = {f"{name} has no scale ({why})": 1 for name, why in unscaled.items()}
+                self._done[step].failures.update(lacking)
 
     def _runner(self, step: Step) -> Callable[[Sequence[Job]], None]:
         """Return a function that runs jobs of a step and adds up their results."""
