@@ -104,7 +104,7 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
         (["--recipe", "resnet18"], 2, "weights of a region encoder"),
         (["--workers", "0"], 2, "argument --workers: expected 1 or more; got 0"),
         (["--epochs", "0"], 2, "argument --epochs: expected 1 or more; got 0"),
-        (["--seed", "-1"], 2, "argument --seed: expected 0 or more; got -1"),
+        (["--seed", "-1"], 2, "argument --seed: expected 0 to 2**63 - 1; got -1"),
         (["--images-each", "-1"], 2, "argument --images-each: expected 0 or more; got -1"),
         (["--vision-task", "det"], 1, "no finished labels of det"),
         (["--weights", "none.safetensors"], 1, "cannot read"),

@@ -63,7 +63,7 @@ def read_signals(path: Path) -> Signals:
         InputError: The file is missing or damaged.
     """
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
             return Signals(**{field.name: found[field.name] for field in fields(Signals)})
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"cannot read the signals of a run, {path}: {error}") from None

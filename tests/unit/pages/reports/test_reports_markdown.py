@@ -154,7 +154,7 @@ def test_a_long_table_leaves_published_rows_to_its_file(tmp_path: Path) -> None:
         (["--markdown", "page.md", "--out", "page.html"], "expected one of them"),
         (["--markdown", "page.md"], "has no tables for --markdown; expected the folder of finished results"),
         (["--seed", "3"], "is not a database"),
-        (["--seed", "-1"], "argument --seed: expected 0 or more"),
+        (["--seed", "-1"], "argument --seed: expected 0 to 2**63 - 1"),
     ],
 )
 def test_options_that_mean_nothing_here_are_refused(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import parse
 from embodied_iqa.cli.trial import check
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.runs.graph.session_outlook import estimate_s, outlook, runs_of
 from embodied_iqa.runs.graph.session_plan import SessionPlan
 
@@ -77,11 +79,14 @@ def test_a_longer_session_takes_longer() -> None:
     [
         (["--attach"], 180),
         (["--vlm", "openai:http://gpu:8000/v1#model"], 180),
-        (["--camera", "files", "--camera-path", ".", "--robot", "none", "--view", "top"], 270),
+        (["--camera", "files", "--camera-path", "FOLDER", "--robot", "none", "--view", "top"], 270),
     ],
 )
-def test_no_time_is_given_where_it_is_not_known(words: list[str], most_s: int) -> None:
-    plan = _plan("--task", "pick the red cube", *words)
+def test_no_time_is_given_where_it_is_not_known(words: list[str], most_s: int, tmp_path: Path) -> None:
+    write_image(tmp_path / "0.png", np.zeros((8, 8, 3), np.uint8))
+    plan = _plan(
+        "--task", "pick the red cube", *(str(tmp_path) if word == "FOLDER" else word for word in words)
+    )
     assert estimate_s(plan) is None
     assert f"at most {most_s} s" in outlook(plan)[1]
     assert "the person" not in outlook(plan)[1]

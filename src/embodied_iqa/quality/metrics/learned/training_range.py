@@ -90,7 +90,7 @@ def load_training_range(folder: Path) -> TrainingRange | None:
     if not (folder / RANGE_FILE).is_file():
         return None
     try:
-        with np.load(folder / RANGE_FILE, allow_pickle=False) as file:
+        with (folder / RANGE_FILE).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = [np.asarray(file[name], np.float64) for name in ("mean", "spread", "axes")]
             limit = float(file["limit"])
     except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:

@@ -77,7 +77,7 @@ def test_the_trainer_gets_its_options_and_never_the_held_out_references(export: 
     assert "GeneralNRDataset" in written
     assert "type: CNNIQA" in written
     parts: dict[str, set[str]] = {}
-    for row in csv.DictReader((out / "meta_fr.csv").open()):
+    for row in csv.DictReader((out / "meta_fr.csv").read_text().splitlines()):
         parts.setdefault(row["split"], set()).add(row["ref_name"])
     assert {name: len(references) for name, references in parts.items()} == {"test": 2, "val": 2, "train": 6}
     assert parts["test"] == {"r0.png", "r1.png"}
