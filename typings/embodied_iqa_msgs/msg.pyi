@@ -24,6 +24,7 @@ class ActionChunk:
     tool_pose: Pose
     gripper: float
     increments: list[ActionIncrement]
+    whole: bool
     target_u: float
     target_v: float
     seen: float
@@ -53,6 +54,7 @@ class ActionChunk:
         gripper: float = ...,
         joints: Sequence[float] = ...,
         increments: list[ActionIncrement] = ...,
+        whole: bool = ...,
         joint_targets: Sequence[float] = ...,
         target_u: float = ...,
         target_v: float = ...,

@@ -14,9 +14,6 @@ from embodied_iqa.base.kinematics import increments_between, rotation_to_rotvec,
 
 Array = NDArray[np.float64]
 
-RETURN_SUBJECT: Final = "return to the start"
-"""Subject of the chunk with the way back, which is executed whole: its corners and its end are places."""
-
 _CLEAR_M: Final = 0.05
 _NEAR_M: Final = 0.003
 _NEAR_RAD: Final = 0.01

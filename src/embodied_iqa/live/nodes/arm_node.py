@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
-from embodied_iqa.arm.robot.homing import RETURN_SUBJECT
 from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
@@ -235,7 +234,7 @@ class ArmNode(ManagedNode[ArmParameters]):
 
 
 def goal_of(message: ActionChunk) -> ArmGoal:
-    """Return the goal of a chunk; the way back to the start is one that no other continues.
+    """Return the goal of a chunk.
 
     Raises:
         UsageError: The name of the view is wrong.
@@ -247,7 +246,7 @@ def goal_of(message: ActionChunk) -> ArmGoal:
         parse_view(message.view),
         ns_of(message.header.stamp),
         message.sequence,
-        whole=message.subject == RETURN_SUBJECT,
+        whole=message.whole,
     )
     return goal if joints is None else replace(goal, q_seen_rad=joints[0], joints_rad=joints[1])
 

@@ -13,7 +13,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.arm.robot.homing import RETURN_SUBJECT, StartPose, distance_to_start, way_back
+from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, way_back
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.live.ros.conversion import chunk_to_msg
 from embodied_iqa.live.ros.frames import tool_pose_of
@@ -29,6 +29,7 @@ _POSE_S = 5.0
 _DIAGNOSTICS = 10
 """Depth of the queue: every node reports once a second."""
 _ARM_NODE = "arm_node"
+_SUBJECT = "return to the start"
 
 
 class ArmReturn:
@@ -142,9 +143,10 @@ class ArmReturn:
         if lease is None or start is None or pose is None:
             return
         self._sequence += 1
-        message = chunk_to_msg(Chunk(ChunkStatus.ACT, way_back(start, pose, self._limits), RETURN_SUBJECT))
+        message = chunk_to_msg(Chunk(ChunkStatus.ACT, way_back(start, pose, self._limits), _SUBJECT))
         message.header, message.view = lease.header, lease.view
-        message.sequence, message.subject, message.task = self._sequence, RETURN_SUBJECT, RETURN_SUBJECT
+        message.whole = True  # its corners and its end are places
+        message.sequence, message.subject, message.task = self._sequence, _SUBJECT, _SUBJECT
         self._publisher.publish(message)
 
     def _is_accepted(self) -> bool:
