@@ -18,16 +18,7 @@ from embodied_iqa.live.ros.trial_client import TrialClient
 from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 from embodied_iqa.runs.graph.parameters import GateParameters
 from live_process import COMPLETION_S
-
-REAL_ARM = {
-    "arm_node.robot": "ur5",
-    "arm_node.model": "ur5e",
-    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
-    "arm_node.ur.ip": "192.0.2.1",
-    "camera_node.source": "topic",
-    "vla_node.subject": "classical-vla",
-}
+from real_arm import REAL_ARM
 
 
 class Node(BaseNode[GateParameters]):

@@ -169,10 +169,10 @@ def _check_images(camera: CameraParameters) -> None:
     """Refuse stored images that the camera cannot open."""
     path = Path(camera.path)
     if camera.source is CameraSource.FILES:
-        from embodied_iqa.imaging.images.codecs import image_files
+        from embodied_iqa.imaging.images.file_camera import files_of_view
 
         for view in camera.views:
-            image_files(path / view if (path / view).is_dir() else path)
+            files_of_view(path, view)
         return
     from embodied_iqa.data.frames.any_frames import open_frames
     from embodied_iqa.data.frames.recording_frames import RecordingFrames

@@ -228,7 +228,7 @@ def _connect(ray: Any, options: EngineOptions, deadline_s: float = _CONNECT_S) -
         Ends the thread once Ray is shut down: Linux ends Ray's processes with the thread that started them.
 
     Raises:
-        InputError: There is no Ray, or it has not answered in time.
+        InputError: Ray is missing, or did not respond in time.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     source = Path(arguments.input)
     workers, frames = _workers(arguments), open_clean(source)
     if isinstance(frames, FolderFrames) and source.is_file():
-        read_image(source)  # where it is no image there is nothing to make, and no folder either
+        read_image(source)  # a file that is not an image must not leave an empty output folder
     topics = tuple(getattr(arguments, "only_topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)

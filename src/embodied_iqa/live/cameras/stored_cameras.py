@@ -12,8 +12,8 @@ from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
-from embodied_iqa.imaging.images.codecs import image_files, read_image
-from embodied_iqa.imaging.images.file_camera import FileCamera, intrinsics_of_fov
+from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.imaging.images.file_camera import FileCamera, files_of_view, intrinsics_of_fov
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.run_playback import RunPlayback, StoredCamera
 from embodied_iqa.live.cameras.camera_poses import stated_pose
@@ -112,9 +112,7 @@ def file_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int
         UsageError: No path is given, or the pose is invalid.
         InputError: No images found at the path.
     """
-    path = Path(config.needed_path())
-    of_view = path / view
-    files = image_files(of_view if of_view.is_dir() else path)
+    files = files_of_view(Path(config.needed_path()), view)
     height_px, width_px, _ = read_image(files[0]).shape
     return FileCamera(
         files,

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from embodied_iqa.base.lazy import load
+from embodied_iqa.base.user_code import PREFIX
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError, load_constants
 from embodied_iqa.models.subjects.catalogue import find_entry
 from embodied_iqa.models.subjects.known_tasks import PANEL_FACTORY
@@ -18,7 +19,6 @@ from embodied_iqa.models.subjects.user_folders import data_folder
 
 _HASH_LETTERS = 8
 _SLUG_LETTERS = 80
-_CODE = "python:"
 
 
 def shipped_constants_file(name: str) -> Path:
@@ -51,7 +51,7 @@ def constants_of(name: str, version: str | None = None) -> SubjectConstants:
         UncalibratedError: Not calibrated, or in another version.
         InputError: The file is broken.
     """
-    if not name.startswith(_CODE):  # which is imported for its role, and need not be here to report a run
+    if not name.startswith(PREFIX):  # which is imported for its role, and need not be here to report a run
         role_of(name)
     way_out = f"run `embodied-iqa subjects calibrate {shlex.quote(name)}` with the same parameters"
     found = [path for path in (own_constants_file(name), shipped_constants_file(name)) if path.is_file()]

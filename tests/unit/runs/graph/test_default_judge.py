@@ -13,13 +13,9 @@ from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.session_plan import check_graph
+from real_arm import REAL_ARM
 
-REAL: dict[str, Scalar] = {
-    "arm_node.robot": "ur5", "arm_node.model": "ur5", "arm_node.ur.ip": "192.0.2.1",
-    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
-    "camera_node.source": "realsense", "vla_node.subject": "classical-vla",
-}  # fmt: skip
+REAL = REAL_ARM | {"arm_node.model": "ur5", "camera_node.source": "realsense"}
 
 
 def test_a_simulated_trial_has_the_learned_judge_that_is_shipped() -> None:

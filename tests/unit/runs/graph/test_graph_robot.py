@@ -12,6 +12,7 @@ from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters, RobotKind
 from embodied_iqa.runs.graph.node_table import nodes_of, nodes_with, resolve
 from embodied_iqa.world.scenes.dimensions import CELL_ARMS
+from real_arm import REAL_ARM
 
 
 def _names(overrides: dict[str, str]) -> set[str]:
@@ -121,15 +122,7 @@ def test_unknown_robot_lists_the_known() -> None:
         resolve(overrides={"arm_node.robot": "kuka"})
 
 
-REAL = {
-    "arm_node.robot": "ur5",
-    "arm_node.model": "ur5",
-    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
-    "arm_node.ur.ip": "192.168.1.10",
-    "camera_node.source": "realsense",
-    "vla_node.subject": "classical-vla",
-}
+REAL = REAL_ARM | {"arm_node.model": "ur5", "camera_node.source": "realsense"}
 
 
 @pytest.mark.parametrize("robot", [{}, {"gate_node.judge.mode": "on"}, REAL])

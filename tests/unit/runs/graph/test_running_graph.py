@@ -12,17 +12,9 @@ from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.running_graph import check_running
 from embodied_iqa.runs.graph.session_plan import SessionPlan
+from real_arm import REAL_ARM
 
-REAL = {
-    "arm_node.robot": "ur5",
-    "arm_node.model": "ur5e",
-    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
-    "arm_node.ur.ip": "192.0.2.1",
-    "camera_node.source": "topic",
-    "vla_node.subject": "classical-vla",
-    "gate_node.calibration": "/cell/mine.yaml",
-}
+REAL = REAL_ARM | {"gate_node.calibration": "/cell/mine.yaml"}
 
 
 def _plan(graph: GraphParameters, *chosen: str) -> SessionPlan:
