@@ -118,6 +118,31 @@ def test_a_tool_beside_its_way_down_goes_up_again() -> None:
     assert rest_of_path(scene, task, start, state, waypoint_pose(low)).following == 0
 
 
+@pytest.mark.parametrize("verb", [Verb.COVER, Verb.INSERT, Verb.MOVE, Verb.PLACE])
+def test_the_tools_turn_tells_setting_down_from_fetching(verb: Verb) -> None:
+    """By height and place alone, lowering looks like lifting where the tool hides the destination."""
+    scene, task = sample_scene(5, list(Verb).index(verb))
+    world = World(scene)
+    plan = rest_of_path(scene, task, world.snapshot(), world.snapshot(), world.T_base_tool).plan
+    assert np.abs(plan[:4, 3]).max() <= np.pi / 4
+    assert plan[4:, 3].min() > np.pi / 4 + 0.5
+
+
+def test_what_is_lowered_a_little_beside_the_destination_is_not_lifted_again() -> None:
+    scene, task = sample_scene(5, list(Verb).index(Verb.PLACE))
+    world = World(scene)
+    start, came = world.snapshot(), []
+    while len(came) < 30 and 6 not in came:
+        rest = rest_of_path(scene, task, start, world.snapshot(), world.T_base_tool)
+        came.append(rest.following)
+        plan = rest.plan.copy()
+        plan[4:, 0] += 0.008
+        steps = next_steps(plan, rest.following, world.T_base_tool, world.gripper)
+        assert follow(world, steps[:EXECUTE_STEPS], 1.0 / STEP_RATE_HZ) is None
+    assert came == sorted(came)
+    assert came[-1] == 6
+
+
 def test_states_beside_the_path_are_drawn_and_end_with_nothing_left_to_do() -> None:
     scene, task = sample_scene(5, list(Verb).index(Verb.PRESS))
     calm = [state.rest.following for state in states_of(scene, task, np.random.default_rng(3))]
@@ -137,7 +162,7 @@ def test_a_training_starts_from_the_shipped_weights(name: str) -> None:
     pixels = torch.from_numpy(image)[None].permute(0, 3, 1, 2).float() / 255 - 0.5
     words = Vocabulary(shipped.card.words).encode(task_words("pick the red cube"), MAX_TASK_WORDS)
     with torch.no_grad():
-        network.tell[-1].bias[:3] = -100.0  # the tool tells nothing yet
+        network.correct[-1].bias[:3] = -100.0  # the tool tells nothing yet
         ours = network.act((pixels,), torch.from_numpy(words)[None, None], torch.zeros(1, 6))
     assert np.abs(plan_in_metres(ours.policy.plan).numpy() - plan).max() < 1e-5
 

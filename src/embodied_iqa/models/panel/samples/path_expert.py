@@ -2,7 +2,8 @@
 
 It plans as the scripted expert does, from where the objects are now, and finds the part of the plan on which
 the tool is. Where two parts look alike it takes other plans, in which the state tells them apart: the tool
-turns while it leaves a pressed button, and the fingers open evenly while they push.
+turns while it leaves a pressed button and before it sets something down, and the fingers open evenly while
+they push.
 """
 
 from __future__ import annotations
@@ -31,8 +32,13 @@ _FETCHING: Final = frozenset(DESTINATIONS_OF_VERB) - {
 } | {Verb.PICK}
 """Verbs whose object goes with the tool."""
 _SETTING_DOWN: Final = _FETCHING - {Verb.PICK, Verb.POUR}
+_DEEPER_M: Final = 0.002
+"""A button is pressed so much deeper than needed: it is left before its way down is at its end."""
 _LEAVING_TURN_RAD: Final = 0.5
 _LEAVING_GRIPPER: Final = 0.7
+_CARRYING_TURN_RAD: Final = 1.3
+"""Farther than any grip turns the tool: what is lowered or released is not what is lifted or approached."""
+_MOST_GRIP_RAD: Final = np.pi / 4 + 0.3
 _PUSHED_GAP: Final = 0.8
 """Gap between the fingers at the end of a push, as a part of the object's width."""
 CLEARLY: Final = (0.02, 0.02, 0.02, 0.15, 0.15, 0.06)
@@ -48,6 +54,8 @@ _HELD_GRIPPER: Final = 0.04
 _AT_GOAL_M: Final = 0.022
 _GRIP: Final = 2
 """Index of the waypoint at which the fingers close, in every plan with a grip."""
+_CARRIED: Final = 4
+"""Index of the waypoint to which a held object is carried."""
 _VERBS_THAT_GRIP: Final = _FETCHING | {Verb.PULL, Verb.TWIST}
 
 
@@ -89,8 +97,12 @@ def rest_of_path(
         holds = _holds(scene, task, now, state, width_m)
         state[5] = min(state[5], closing(width_m)) if holds else state[5]
     possible = _possible(scene, task, now, len(plan), holds=holds)
-    if verb in _FETCHING and min(possible) > _GRIP:
-        plan[:, 3] = measured[:, 3] = state[3]  # what is held turns with the tool
+    if verb in _FETCHING and min(possible) > _GRIP:  # what is held turns with the tool
+        if holds and verb in _SETTING_DOWN:
+            gripped_rad = expert_waypoints(scene, start, task, _STRAIGHT)[0].yaw_rad
+            plan[:_CARRIED, 3] = measured[:_CARRIED, 3] = _grip_nearest(gripped_rad, state[3])
+        else:
+            plan[:, 3] = measured[:, 3] = state[3]
     following = _following(measured, state, possible)
     return RestOfPath(plan, following)
 
@@ -98,11 +110,22 @@ def rest_of_path(
 def _told_apart(verb: Verb, width_m: float, plan: tuple[Waypoint, ...]) -> tuple[Waypoint, ...]:
     match verb:
         case Verb.PRESS:
-            return (*plan[:-1], replace(plan[-1], yaw_rad=_LEAVING_TURN_RAD, gripper=_LEAVING_GRIPPER))
+            pressed = replace(plan[1], z_m=plan[1].z_m - _DEEPER_M)
+            return plan[0], pressed, replace(plan[2], yaw_rad=_LEAVING_TURN_RAD, gripper=_LEAVING_GRIPPER)
         case Verb.PUSH:
             pushed = replace(plan[2], gripper=closing(_PUSHED_GAP * width_m))
             return (*plan[:2], pushed, *plan[3:])
+        case _ if verb in _SETTING_DOWN:
+            carried = (replace(one, yaw_rad=_CARRYING_TURN_RAD) for one in plan[_CARRIED:])
+            return (*plan[:_CARRIED], *carried)
     return plan
+
+
+def _grip_nearest(yaw_rad: float, now_rad: float) -> float:
+    """Return the turn of a grip along an object's sides that is nearest to the present one."""
+    turns = [yaw_rad, yaw_rad - np.copysign(np.pi / 2, yaw_rad)]
+    possible = [turn for turn in turns if abs(turn) < _MOST_GRIP_RAD]
+    return min(possible, key=lambda turn: abs(turn - now_rad), default=yaw_rad)
 
 
 def _holds(scene: Scene, task: Instruction, now: WorldSnapshot, state: Array, width_m: float) -> bool:

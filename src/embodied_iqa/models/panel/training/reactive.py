@@ -33,8 +33,11 @@ _DROPPED: Final = 0.5
 """Share of what is seen that is left out in training; there are few scenes."""
 _DOUBT: Final = 4.0
 """Before training the tool counts for so little (a logit) where things are."""
-_TOLD: Final = 3
-"""What the tool may tell: where the target is, where the destination is, and the target's yaw."""
+_AT_TOOL: Final = 3
+"""What may be where the tool is: the target, the destination, and the target's yaw."""
+_YAW: Final = 4
+"""Of the places, the target's yaw; its column in a plan follows."""
+_YAW_COLUMN: Final = 3
 _FAR: Final = 6.0
 _BETA: Final = 0.05
 """Errors above 5 mm count linearly, smaller ones quadratically."""
@@ -61,18 +64,19 @@ class ReactivePolicy(QueryPolicy):
         super().__init__(words, reader, shape, views)
         features = int(self.head.hidden[0].in_features)
         self.drop = nn.Dropout(_DROPPED)
-        self.tell = _layers(features + PLAN_WIDTH + 3 * PLACES, _TOLD + PLACES)
+        self.correct = _layers(features + PLAN_WIDTH + 3 * PLACES, _AT_TOOL + PLACES)
         self.differ = nn.Linear(TASK_WIDTH, MAX_WAYPOINTS * PLAN_WIDTH)
+        self.turn = nn.Linear(TASK_WIDTH, MAX_WAYPOINTS)
         near = 2 * MAX_WAYPOINTS * PLAN_WIDTH + 2 * (MAX_WAYPOINTS - 1)
         self.phase = _layers(features + PLACES + PLAN_WIDTH + near, MAX_WAYPOINTS + 1)
         self.phase_of_task = nn.Linear(TASK_WIDTH, MAX_WAYPOINTS + 1)
-        for layer in (self.tell[-1], self.differ):
+        for layer in (self.correct[-1], self.differ, self.turn):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
     def new_parts(self) -> tuple[nn.Module, ...]:
         """Return what a shipped member does not have."""
-        return self.tell, self.differ, self.phase, self.phase_of_task
+        return self.correct, self.differ, self.turn, self.phase, self.phase_of_task
 
     def act(
         self, images: tuple[Tensor, ...], tasks: Tensor, tools: Tensor, spots: Spots = None
@@ -91,15 +95,19 @@ class ReactivePolicy(QueryPolicy):
         """Return the plan and what comes next of it, from what is seen and the tool."""
         task, features = sight.features[:, :TASK_WIDTH], self.drop(sight.features)
         places, known = self.head.places(sight)
-        here = torch.cat([tools[:, :2], tools[:, :2], tools[:, 3:4]], dim=1)
-        off = functional.pad(places[:, : here.shape[1]] - here, (0, PLACES - here.shape[1]))
-        told = self.tell(torch.cat([features, tools, places, (off / 0.2).tanh(), off.tanh()], dim=1)).float()
-        share = (told[:, :_TOLD] - _DOUBT).sigmoid()
+        tool = torch.cat([tools[:, :2], tools[:, :2], tools[:, 3:4]], dim=1)
+        of_tool = tool.shape[1]
+        from_tool = functional.pad(places[:, :of_tool] - tool, (0, PLACES - of_tool))
+        seen_and_tool = [features, tools, places, (from_tool / 0.2).tanh(), from_tool.tanh()]
+        corrections = self.correct(torch.cat(seen_and_tool, dim=1)).float()
+        at_tool, shift = corrections.split((_AT_TOOL, PLACES), dim=1)
+        share = (at_tool - _DOUBT).sigmoid()
         share = torch.cat([share[:, :1], share[:, :1], share[:, 1:2], share[:, 1:2], share[:, 2:]], dim=1)
-        share = functional.pad(share, (0, PLACES - here.shape[1]))
-        places = places - share * off + told[:, _TOLD:]
+        places = places - functional.pad(share, (0, PLACES - of_tool)) * from_tool + shift
         plan, more = self.head.plan(task, places)
         plan = plan + self.differ(task).float().view(plan.shape)
+        turned = self.turn(task).float() * places[:, _YAW, None]
+        plan = plan + functional.pad(turned[..., None], (_YAW_COLUMN, PLAN_WIDTH - _YAW_COLUMN - 1))
         inputs = [features, places.detach(), tools, _nearness(plan.detach(), tools)]
         following = self.phase(torch.cat(inputs, dim=1)).float() + self.phase_of_task(task).float()
         output = PolicyOutput(plan, more, known, sight.attention, sight.objects, places, sight.votes)
@@ -120,11 +128,11 @@ def _nearness(plan: Tensor, tools: Tensor) -> Tensor:
     """Return how far tools are from each waypoint and from each way between two, as for the expert."""
     unit = plan.new_tensor(CLEARLY)
     at, here = plan_in_metres(plan) / unit, plan_in_metres(tools)[:, None] / unit
-    off = at - here
+    ahead = at - here
     way, begin = at[:, 1:] - at[:, :-1], here - at[:, :-1]
     share = ((begin * way).sum(-1) / way.square().sum(-1).clamp_min(1e-6)).clamp(0.0, 1.0)
     beside = ((begin - share[..., None] * way).square().sum(-1) + 1e-6).sqrt()
-    return torch.cat([off.tanh().flatten(1), (off / _FAR).tanh().flatten(1), beside.tanh(), share], dim=1)
+    return torch.cat([ahead.tanh().flatten(1), (ahead / _FAR).tanh().flatten(1), beside.tanh(), share], dim=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
