@@ -70,12 +70,14 @@ class Enough(KeyboardInterrupt):
     """Ctrl-C, once there is enough in the recording."""
 
 
-def stop_after(images: int, states: int = 0) -> Callable[[CleanRecordingProgress], None]:
-    def show(progress: CleanRecordingProgress) -> None:
-        if min(progress.images.values()) >= images and progress.arm_states >= states:
-            raise Enough
+class Shown(list[CleanRecordingProgress]):
+    """What a person sees, who presses Ctrl-C once there is enough."""
 
-    return show
+    def __call__(self, progress: CleanRecordingProgress) -> None:
+        self.append(progress)
+        enough = [one for one in self if min(*one.images.values(), one.arm_states) >= 3]
+        if len(enough) == 1:
+            raise Enough
 
 
 def test_ctrl_c_leaves_a_whole_file_with_the_pose_of_an_arm_that_was_only_read(tmp_path: Path) -> None:
@@ -84,6 +86,7 @@ def test_ctrl_c_leaves_a_whole_file_with_the_pose_of_an_arm_that_was_only_read(t
     )
     before = controller.plant.q_rad.copy()
     notes: list[str] = []
+    shown = Shown()
     with served(controller) as host:
         plan = plan_of(
             tmp_path,
@@ -95,12 +98,13 @@ def test_ctrl_c_leaves_a_whole_file_with_the_pose_of_an_arm_that_was_only_read(t
             camera_node__hand_eye__longest_gap_s=1.0,
         )
         with pytest.raises(Enough):
-            record_clean(plan, stop_after(3, 3), notes.append)
+            record_clean(plan, shown, notes.append)
     assert np.array_equal(controller.plant.q_rad, before)
     assert "UR5e" in notes[0]
     with TrialReader(plan.path) as reader:
         counts = {name: topic.messages for name, topic in reader.topics.items()}
-    assert counts["/arm/joint_states"] == counts["/arm/tool_pose"] >= 3
+    assert counts["/arm/joint_states"] == counts["/arm/tool_pose"] == shown[-1].arm_states >= 3
+    assert counts["/camera/wrist/image_raw"] == shown[-1].images[View.WRIST], "shown once more at the end"
     frames = list(CameraFrames(plan.path, (), {}))
     assert len(frames) >= 3
     assert all(frame.view == "wrist" and np.array_equal(frame.rgb, RGB) for frame in frames)

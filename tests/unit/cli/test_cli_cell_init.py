@@ -7,6 +7,7 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError, UserError
@@ -14,8 +15,10 @@ from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import check, init
 from embodied_iqa.cli.cell.questions import Questions, model_name, read_answer
 from embodied_iqa.cli.main import main
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_check import CellCheck
 from embodied_iqa.runs.cell.cell_file import CellFile
+from embodied_iqa.runs.cell.seen_camera import SeenCamera
 
 
 def number(text: str) -> float:
@@ -208,6 +211,31 @@ def test_the_hint_of_cell_check_names_every_file_and_parameter(capsys: pytest.Ca
     check._print(words, [CellCheck("arm: posture", "read", "joint angles", is_ok=True)])
     hint = "--config cell.yaml --config more.yaml --set arm_node.robot=none --task TEXT"
     assert hint in capsys.readouterr().err
+
+
+def test_what_only_some_models_need_is_named_and_stops_no_trial(capsys: pytest.CaptureFixture[str]) -> None:
+    words = Namespace(json=False, out=None, config=["cell.yaml"], set=[])
+    rate = CellCheck("top: rate", "30 Hz", "at least 8 Hz", is_ok=True)
+    pose = CellCheck("top: hand-eye", "none", "one", is_ok=False, is_optional=True)
+    assert check._print(words, [rate, pose]) is None
+    printed = capsys.readouterr()
+    assert "missing: top: hand-eye (a trial runs without" in printed.out
+    assert "embodied-iqa trial" in printed.err
+    assert check._tree([rate, pose])["ok"] is True
+    silent = CellCheck("top: images", "none", "images", is_ok=False)
+    assert check._tree([rate, pose, silent])["ok"] is False
+
+
+def test_a_camera_that_cannot_be_read_is_named() -> None:
+    cameras = [
+        SeenCamera(View.TOP, "/top/image_raw", rgb=np.zeros((4, 4, 3), np.uint8)),
+        SeenCamera(View.SIDE, "/side/image_raw"),
+        SeenCamera(View.WRIST, "/wrist/image_raw", (1,), (1,), problem="encoding bayer16 is unknown"),
+    ]
+    silent = r"side: no image within 3 s \(/side/image_raw\); wrist: encoding bayer16 is unknown \(/wrist"
+    with pytest.raises(InputError, match=silent):
+        init._check_read(cameras, 3.0)
+    init._check_read(cameras[:1], 3.0)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.subjects.readiness import check_readiness
 from embodied_iqa.runs.cell.cell_check import (
     CellCheck,
+    CheckResult,
     arm_checks,
     camera_checks,
     camera_pose,
@@ -35,7 +36,11 @@ if TYPE_CHECKING:
     from embodied_iqa.live.cell.seen_cell import SeenCell
 
 _CHECKS: Final = "checks.json"
-_MARKS = {True: "[green]ok[/]", False: "[red]failed[/]"}
+_MARKS = {
+    CheckResult.OK: "[green]ok[/]",
+    CheckResult.MISSING: "[yellow]missing[/]",
+    CheckResult.FAILED: "[red]failed[/]",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check; return 0 if no check fails."""
+    """Check; return 0 if no check fails: what only some models need may be missing."""
     if not 0.0 < arguments.seconds < math.inf:
         raise UsageError("--seconds", expected="a time above 0", got=arguments.seconds)
     namespace = parse_namespace(arguments.namespace)
@@ -72,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         if folder is not None:
             _write(folder, graph, cell, checks)
     _print(arguments, checks)
-    return int(not all(check.is_ok for check in checks))
+    return int(not _is_ready(checks))
 
 
 @contextmanager
@@ -143,12 +148,17 @@ def _write(folder: Path, graph: GraphParameters, cell: SeenCell, checks: list[Ce
     write_json_whole(folder / _CHECKS, _tree(checks))
 
 
+def _is_ready(checks: list[CellCheck]) -> bool:
+    """Return whether nothing is in the way of a trial."""
+    return all(check.result is not CheckResult.FAILED for check in checks)
+
+
 def _tree(checks: list[CellCheck]) -> dict[str, object]:
     rows = [
         {"check": one.name, "measured": one.measured, "limit": one.limit, "result": str(one.result)}
         for one in checks
     ]
-    return {"ok": all(one.is_ok for one in checks), "checks": rows}
+    return {"ok": _is_ready(checks), "checks": rows}
 
 
 def _print(arguments: argparse.Namespace, checks: list[CellCheck]) -> None:
@@ -159,11 +169,13 @@ def _print(arguments: argparse.Namespace, checks: list[CellCheck]) -> None:
 
     table = table_of("check", "measured", "needed", "result")
     for one in checks:
-        table.add_row(one.name, escape(one.measured), escape(one.limit), _MARKS[one.is_ok])
+        table.add_row(one.name, escape(one.measured), escape(one.limit), _MARKS[one.result])
     console().print(table)
     if arguments.out is not None:
         print(f"look at the images in {arguments.out}: the ring has to be on the tool")
-    if all(one.is_ok for one in checks):
+    if missing := [one.name for one in checks if one.result is CheckResult.MISSING]:
+        print(f"missing: {', '.join(missing)} (a trial runs without; models that measure in images do not)")
+    if _is_ready(checks):
         words = [word for file in arguments.config for word in ("--config", file)]
         words += [word for value in arguments.set for word in ("--set", value)]
         next_command("trial", *words, "--task", "TEXT", "--no-distortion")

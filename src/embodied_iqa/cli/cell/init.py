@@ -279,12 +279,13 @@ def _describe_cameras(
         infos = {view: info_topic(node, topic) for view, topic in chosen.items()}
         topics = {view: ViewTopics(topic, infos[view], "") for view, topic in chosen.items()}
         seen = look_at_topics(node, topics, arguments.seconds)
+    _check_read(seen, arguments.seconds)
     compressed = [topic.endswith("/compressed") for topic in chosen.values()]
     if any(compressed) and not all(compressed):
         raise InputError("cameras of one cell are all compressed or none", got=", ".join(chosen.values()))
     file.set("camera_node.source", "topic", "images come from other nodes")
     file.set("camera_node.views", [str(view) for view in chosen], _TYPED)
-    about = "; ".join(_about(one, arguments.seconds) for one in seen)
+    about = "; ".join(f"{one.view}: {one.text}" for one in seen)
     file.set("camera_node.topic.image", ", ".join(chosen.values()), about)
     lenses = "; ".join(f"{one.view}: {_about_lens(one, infos[one.view])}" for one in seen)
     file.set("camera_node.topic.info", ", ".join(info or "none" for info in infos.values()), lenses)
@@ -312,12 +313,16 @@ def _chosen(present: Sequence[str] | dict[str, str], questions: Questions) -> di
     return chosen
 
 
-def _about(seen: SeenCamera, seconds: float) -> str:
-    if not seen.stamps_ns:
-        return f"{seen.view}: published, but no image came within {seconds:g} s"
-    if seen.problem:
-        return f"{seen.view}: {seen.problem}"
-    return f"{seen.view}: {seen.encoding} {seen.size_text} at {seen.rate_hz:.1f} Hz"
+def _check_read(cameras: Sequence[SeenCamera], seconds: float) -> None:
+    """Check that an image of every camera was read.
+
+    Raises:
+        InputError: Of some there was none; the message names all of them.
+    """
+    silent, unread = f"no image within {seconds:g} s", [one for one in cameras if one.rgb is None]
+    words = [f"{one.view}: {one.problem or silent} ({one.source})" for one in unread]
+    if words:
+        raise InputError("a camera cannot be read", expected="images", got="; ".join(words))
 
 
 def _about_lens(seen: SeenCamera, info: str) -> str:

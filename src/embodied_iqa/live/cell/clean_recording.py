@@ -211,7 +211,7 @@ def record_clean(
 
     Args:
         plan: What to record.
-        show: Called several times a second.
+        show: Called several times a second, and at any end with what the file holds.
         tell: Called with what the user should know of the arm.
 
     Returns:
@@ -220,12 +220,18 @@ def record_clean(
     Raises:
         UserError: A camera or the arm cannot be opened (nothing is written then), the disk is full, or one of
             them became silent: what was recorded before is in the file, which is whole.
-        KeyboardInterrupt: As the user wished; `show` was called with what was recorded.
+        KeyboardInterrupt: As the user wished.
     """
     with ExitStack() as stack:
         recorder = CleanRecorder(plan)
         done: list[CleanRecordingProgress] = []
-        stack.callback(lambda: done.append(recorder.close()))
+
+        def finish() -> None:
+            done.append(recorder.close())
+            if any(done[0].images.values()):
+                show(done[0])
+
+        stack.callback(finish)
         node = stack.enter_context(cell_node("clean_recorder", plan.namespace))
         arm = _open_arm(plan.graph.arm_node, node, recorder)
         if arm is not None:
@@ -236,11 +242,10 @@ def record_clean(
         executor = SingleThreadedExecutor(context=node.context)
         stack.callback(executor.shutdown, 0.0)
         executor.add_node(node)
+        stack.callback(recorder.end)
         for progress in _recorded(recorder, plan.seconds, executor):
             show(progress)
             recorder.check(feed.health(), arm.problem if arm else "")
-        recorder.end()
-    show(done[0])
     return done[0]
 
 

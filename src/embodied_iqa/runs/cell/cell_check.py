@@ -35,6 +35,7 @@ class CheckResult(StrEnum):
 
     OK = "ok"
     FAILED = "failed"
+    MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +47,21 @@ class CellCheck:
         measured: What was found.
         limit: What is needed.
         is_ok: Whether it is.
+        is_optional: A trial runs without it: only some models need it.
     """
 
     name: str
     measured: str
     limit: str
     is_ok: bool
+    is_optional: bool = False
 
     @property
     def result(self) -> CheckResult:
         """The result in one word."""
-        return CheckResult.OK if self.is_ok else CheckResult.FAILED
+        if self.is_ok:
+            return CheckResult.OK
+        return CheckResult.MISSING if self.is_optional else CheckResult.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +189,8 @@ def _calibration_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[Ce
     name, lens = seen.view, seen.lens
     found = "none" if lens is None else f"{lens.width_px}x{lens.height_px}, {lens.model}"
     is_known = lens is not None and f"{lens.width_px}x{lens.height_px}" == seen.size_text
-    yield CellCheck(f"{name}: camera_info", found, f"a calibration for {seen.size_text}", is_known)
+    limit = f"a calibration for {seen.size_text}"
+    yield CellCheck(f"{name}: camera_info", found, limit, is_known, is_optional=lens is None)
     wanted = f"{name} {seen.size_text}"
     if graph.gate_node.calibration == SHIPPED_CALIBRATION:
         shipped = "gate_node.calibration is not set: the shipped file is for simulated cameras"
@@ -231,9 +237,10 @@ def hand_eye_check(seen: SeenCamera, T_base_camera: Array | None, point_m: Array
     """Return whether a camera sees the tool where its pose says it is."""
     name, limit = f"{seen.view}: hand-eye", "the tool point is in the image"
     if T_base_camera is None:
-        return CellCheck(name, "no pose of this camera", limit, is_ok=False)
-    if point_m is None or seen.lens is None or seen.rgb is None:
-        return CellCheck(name, "arm, image or calibration is missing", limit, is_ok=False)
+        return CellCheck(name, "no pose of this camera", limit, is_ok=False, is_optional=True)
+    if point_m is None or seen.lens is None or seen.rgb is None:  # each has a check of its own
+        found = "arm, image or calibration is missing"
+        return CellCheck(name, found, limit, is_ok=False, is_optional=True)
     pixel = tool_pixel(seen, T_base_camera, point_m)
     if pixel is None:
         return CellCheck(name, "the tool is behind the camera", limit, is_ok=False)

@@ -52,6 +52,11 @@ class SeenCamera:
         return SECOND_NS * (len(times) - 1) / span_ns if span_ns > 0 else 0.0
 
     @property
+    def text(self) -> str:
+        """Encoding, size and rate in words, or what is wrong."""
+        return self.problem or f"{self.encoding} {self.size_text} at {self.rate_hz:.1f} Hz"
+
+    @property
     def ages_ms(self) -> NDArray[np.float64]:
         """Arrival minus stamp of each image; below 0 where the camera's clock is ahead."""
         arrivals, stamps = (np.array(row, dtype=np.int64) for row in (self.arrivals_ns, self.stamps_ns))

@@ -168,5 +168,14 @@ def test_the_tool_is_drawn_where_it_is_and_only_counts_in_the_image(tmp_path: Pa
         check = hand_eye_check(GOOD, pose, np.array(point_m))
         assert not check.is_ok
         assert said in check.measured
-    assert "no pose" in hand_eye_check(GOOD, None, T_base_tool[:3, 3]).measured
+    unknown = hand_eye_check(GOOD, None, T_base_tool[:3, 3])
+    assert (unknown.measured, unknown.result) == ("no pose of this camera", "missing")
     assert not hand_eye_check(GOOD, pose, None).is_ok
+    assert hand_eye_check(GOOD, pose, np.array((-0.4, 0.9, 0.35))).result == "failed", "a wrong pose"
+
+
+def test_a_camera_without_a_calibration_lacks_it_and_one_of_another_size_fails(tmp_path: Path) -> None:
+    graph = graph_of(tmp_path)
+    for lens, result in ((None, "missing"), (OTHER_SIZE, "failed")):
+        checks = {check.name: check for check in camera_checks(replace(GOOD, lens=lens), graph)}
+        assert checks["top: camera_info"].result == result
