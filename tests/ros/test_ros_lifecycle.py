@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
+from typing import NoReturn
 
 import pytest
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.client import Client
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.live.ros import lifecycle
+from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.node import ManagedNode
 from embodied_iqa.live.ros.spinning import SpinThread
@@ -179,3 +182,27 @@ def test_a_missing_node_ends_the_wait_for_the_others(graph: Graph) -> None:
     with pytest.raises(UserError, match=rf"no service /{graph.names[0]}/get_state within its deadline"):
         graph.manager.bring_up(5.0)
     assert graph.activated == []
+
+
+def test_the_missing_node_is_named_though_the_others_are_late_too(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a freeze the deadline of all has passed at once, and the missing one may be noticed last."""
+    *_, missing = (f"/{name}/get_state" for name in graph.names)
+    noticed = threading.Event()
+
+    def late(client: Client[object, object], *_: object, **__: object) -> NoReturn:
+        if client.service_name == missing:
+            assert noticed.wait(COMPLETION_S)
+            raise UserError(f"no service {missing} within its deadline")
+        raise NoResponseError(f"{client.service_name} has not responded")
+
+    polls = count()
+
+    def check() -> None:  # called again and again, also once the first failure has been seen
+        if next(polls) == 2:
+            noticed.set()
+
+    monkeypatch.setattr(lifecycle, "call", late)
+    with pytest.raises(UserError, match=f"no service {missing}"):
+        graph.manager.bring_up(0.0, check)

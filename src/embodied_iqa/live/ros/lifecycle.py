@@ -100,11 +100,15 @@ class LifecycleManager:
                 while left:
                     _, left = wait(left, _POLL_S, FIRST_COMPLETED)
                     check()
-                    for future in begun:  # of several failures the one of the first node
-                        if future.done():
-                            future.result()
+                    failed = any(future.done() and future.exception() for future in begun)
+                    if failed and time.monotonic() < until:
+                        given_up.set()  # later all end by themselves; which one is missing shows then
             finally:
                 given_up.set()
+        found = [error for future in begun if (error := future.exception()) is not None]
+        failures = [error for error in found if not isinstance(error, _GivenUpError)]
+        if failures:  # a node that has only not answered may wait for the one that is missing or has failed
+            raise min(failures, key=lambda error: isinstance(error, NoResponseError))
 
     def _bring(self, name: str, wanted: Container[int], until: float, check: Callable[[], None]) -> None:
         """Request transitions of a node until it is in one of some states."""
