@@ -26,7 +26,7 @@ from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, SharedEmulator
-from ur_time import SteppedTime
+from ur_time import SteppedTime, rearm
 
 LONGEST_CALL_S = 2.0
 STATE_TIMEOUT_S = 0.4
@@ -54,7 +54,7 @@ def time(robot: EmulatorProcess) -> SteppedTime:
 def arm(time: SteppedTime) -> Iterator[UrArm]:
     made = _connected(time)
     try:
-        made.rearm("test")
+        rearm(made)
         yield made
     finally:
         _timed(time, made.close)
@@ -123,7 +123,7 @@ def _restored(robot: EmulatorProcess, arm: UrArm, switch: str) -> None:
     assert not arm.is_armed, "a new connection must be armed again"
     with pytest.raises(InputError, match="not armed"):
         arm.stream(np.zeros(6))
-    arm.rearm("restored")
+    rearm(arm, "restored")
     arm.stream(np.array(arm.state.q_rad))
 
 
@@ -257,7 +257,7 @@ def test_protective_stop_is_unlocked_and_the_arm_armed_again(
     robot.step(round(0.3 * TICKS_PER_S))
     arm.unlock()
     assert not arm.is_armed
-    arm.rearm("looked at it")
+    rearm(arm, "looked at it")
     q_rad = np.array(arm.state.q_rad)
     arm.move_joints(q_rad + 0.05, deadline_s=10.0)
     assert np.abs(np.array(arm.state.q_rad) - q_rad - 0.05).max() < 1e-6
@@ -303,7 +303,7 @@ def test_watchdog_stops_a_move_when_everything_above_the_controller_is_frozen(
     robot: EmulatorProcess, time: SteppedTime
 ) -> None:
     arm = _connected(time, watchdog_hz=4.0)
-    arm.rearm("test")
+    rearm(arm)
     start_rad, frozen_rad = np.array(arm.state.q_rad), []
     worker = arm._link.process  # nobody else speaks to the controller
     assert worker is not None
@@ -353,7 +353,7 @@ def test_program_that_another_client_left_does_not_pull_the_arm_back(
     other.disconnect()
     assert robot.state()["playing"], "it follows its last target on"
     arm = _connected(time)
-    arm.rearm("taking over")
+    rearm(arm, "taking over")
     arm.move_joints(q_rad + 0.1, deadline_s=10.0)
     later_s = robot.state()["time_s"] + 0.2
     while robot.state()["time_s"] < later_s:
@@ -374,7 +374,7 @@ def test_last_target_of_a_program_that_has_ended_does_not_pull_the_arm(
     _stream_until(time, arm, lambda: not arm.is_armed, ahead_rad=1.0)
     robot.step(round(0.4 * TICKS_PER_S))
     stood = robot.state()["q_rad"]
-    arm.rearm("looked at it")
+    rearm(arm, "looked at it")
     robot.step(round(0.2 * TICKS_PER_S))
     assert robot.state()["playing"]
     assert robot.state()["q_rad"] == stood
@@ -399,7 +399,7 @@ def test_slow_link_delays_states_but_does_not_break_the_connection(
 ) -> None:
     arm = time.driver(state_timeout_s=STATE_TIMEOUT_S, watchdog_hz=1.0)  # 60 ms are longer than seven ticks
     arm.connect()
-    arm.rearm("test")
+    rearm(arm)
     robot.throw("delay 60")
     q_rad = np.array(arm.state.q_rad)
     arm.move_joints(q_rad + 0.05, deadline_s=15.0)

@@ -28,6 +28,7 @@ from embodied_iqa.base.kinematics.geometry import UrGeometry
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, UR_MODELS, ArmModel
 from manual_clock import ManualClock
 from ur_emulator import HOSTS, emulator, served
+from ur_time import rearm
 
 LIMIT_S = 60.0
 _MANY_STATES = 5000
@@ -108,7 +109,7 @@ def test_every_model_connects_by_its_name_and_moves(model: ArmModel) -> None:
             assert f"; its dashboard says {name.removesuffix('e')}" in " ".join(log)
             period_s = 1.0 / model.rate_hz
             assert _closest_states_s(arm, period_s) == pytest.approx(period_s, abs=1e-6)
-            arm.rearm("test")
+            rearm(arm)
             kinematics, home = Kinematics(tool, model.geometry), home_q_rad(model.geometry)
             target = kinematics.forward(home)
             target[:3, 3] += (-0.02, 0.03, 0.01)
@@ -171,7 +172,7 @@ def test_ur5_is_accepted_and_its_deviation_logged(
         assert arm.is_connected
         text = f"deviates from the standard geometry by {deviation} and 0.00 degrees"
         assert [text in line for line in log] == [True], log
-        arm.rearm("test")
+        rearm(arm)
         assert arm.is_armed
 
 

@@ -21,6 +21,7 @@ from embodied_iqa.world.simulation.emulated_robot import EmulatedRobot
 from embodied_iqa.world.simulation.world import World
 from manual_clock import PATIENCE_S
 from ur_emulator import HOSTS
+from ur_time import rearm
 
 IP = next(HOSTS)
 TICK_NS = 8_000_000
@@ -111,7 +112,7 @@ def _each_state(arm: UrArm, count: int, answer: Callable[[int], None]) -> list[i
 
 def test_arm_is_armed_while_time_stands_still(world: LiveWorld, arm: UrArm) -> None:
     before = arm.read().stamp_ns
-    arm.rearm("test")
+    rearm(arm)
     assert arm.is_armed
     assert arm.read().stamp_ns == before == EPOCH_NS
 
@@ -124,7 +125,7 @@ def test_gripper_is_activated_while_time_stands_still(world: LiveWorld) -> None:
 
 
 def test_world_waits_for_every_answer_and_every_state_is_seen(world: LiveWorld, arm: UrArm) -> None:
-    arm.rearm("test")
+    rearm(arm)
     q_rad = np.array(arm.state.q_rad)
     world.passing.set()
     targets = [q_rad]
@@ -146,13 +147,13 @@ def test_world_waits_for_every_answer_and_every_state_is_seen(world: LiveWorld, 
 
 def test_an_arm_that_was_stopped_is_armed_again_while_the_world_runs(world: LiveWorld, arm: UrArm) -> None:
     """The program takes the commands of arming in steps of the world, which waits for an answer in each."""
-    arm.rearm("test")
+    rearm(arm)
     world.passing.set()
     _each_state(arm, 5, lambda _: arm.idle())
     for _ in range(5):
         arm.stop("a hostile action")
         _each_state(arm, 5, lambda _: arm.idle())
-        arm.rearm("again")
+        rearm(arm, "again")
         held = np.array(arm.state.q_rad)
         arm.stream(held)
         _each_state(arm, 5, lambda _, held=held: arm.stream(held))
@@ -163,7 +164,7 @@ def test_an_arm_that_was_stopped_is_armed_again_while_the_world_waits_for_a_verd
     world: LiveWorld, arm: UrArm
 ) -> None:
     """The commands of arming are answered by the controller's program, however long the gate takes."""
-    arm.rearm("test")
+    rearm(arm)
     q_rad = np.array(arm.state.q_rad)
     world.passing.set()
     _each_state(arm, 20, lambda number: arm.stream(q_rad + 0.002 * number))
@@ -171,7 +172,7 @@ def test_an_arm_that_was_stopped_is_armed_again_while_the_world_waits_for_a_verd
     _each_state(arm, 60, lambda _: arm.idle())
     world.judging.set()
     before_ns = world.world.time_ns
-    arm.rearm("again")
+    rearm(arm, "again")
     assert arm.is_armed
     assert abs(world.world.time_ns - before_ns) <= TICK_NS, "one step may have been under way"
     world.judging.clear()
@@ -195,7 +196,7 @@ def test_state_of_a_moving_gripper_is_that_of_the_same_step(world: LiveWorld) ->
     arm = UrArm(options, tool_along_z(0.2), simulated_time=True, gripper=gripper)
     arm.connect()
     try:
-        arm.rearm("test")
+        rearm(arm)
         arm.idle()
         world.passing.set()
         _each_state(arm, 5, lambda _: arm.idle())
@@ -243,7 +244,7 @@ def test_another_arm_of_the_cell_is_driven_through_its_own_controller(model: Arm
             arms[1].connect()
         arm = arms[0]
         arm.connect()
-        arm.rearm("test")
+        rearm(arm)
         q_rad, start = np.array(arm.state.q_rad), arm.T_base_tool
         np.testing.assert_allclose(q_rad, cell_home_q_rad(model), atol=1e-4)
         np.testing.assert_allclose(start, cell_kinematics(model).forward(q_rad), atol=1e-4)
