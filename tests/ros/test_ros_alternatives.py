@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -30,7 +31,7 @@ from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation, close_subject
 from policy_bench import T_TOOL, TASK
 from ros_graph import RosGraph
 from runtime_tape import SNAPSHOT
@@ -58,6 +59,13 @@ def served(view: View, *, refuses: bool = False) -> ServedSubject:
         lambda questions: [answer(view, question, refuses=refuses) for question in questions],
         batches=False,
     )
+
+
+def opened(held: ExitStack, reference: str) -> Vla:
+    """Make a policy, which the stack closes."""
+    vla = make_vla(parse_vla(reference))
+    held.callback(close_subject, vla)
+    return vla
 
 
 def _none(name: str) -> NoReturn:
@@ -91,8 +99,12 @@ def headless(vla: Vla, held: ChunkRecord, again_ns: int, *, refuses: bool) -> li
 
 @pytest.mark.parametrize("refuses", [False, True], ids=["held", "refused"])
 def test_the_policy_of_the_other_camera_decides(refuses: bool, ros_domain: int, tmp_path: Path) -> None:
-    with serving(served(VIEWS[0], refuses=refuses)) as first, serving(served(VIEWS[1])) as second:
-        reference = f"openpi://127.0.0.1:{first} or openpi://127.0.0.1:{second}"
+    with ExitStack() as held_open:
+        ports = [
+            held_open.enter_context(serving(served(VIEWS[0], refuses=refuses))),
+            held_open.enter_context(serving(served(VIEWS[1]))),
+        ]
+        reference = " or ".join(f"openpi://127.0.0.1:{port}" for port in ports)
         with RosGraph(ros_domain, tmp_path / "graph", ["vla_node"], {"vla_node.subject": reference}) as graph:
             graph.activate("vla_node")
             bench, status = NoisyBench(graph, VIEWS), graph.publisher(ArmStatus, "/arm/status", EVENT)
@@ -107,7 +119,7 @@ def test_the_policy_of_the_other_camera_decides(refuses: bool, ros_domain: int, 
             message.header.stamp = time_of(bench.stamp_ns)
             status.publish(message)
             again = bench.decision(bench.stamp_ns - AGAIN_NS)
-        vla = make_vla(parse_vla(reference))
+        vla = opened(held_open, reference)
         stamps_ns = [ns_of(pair[0].header.stamp) for pair in (held, again)]
         paths = [
             tape_of(tmp_path / f"{stamp_ns}.mcap", stamp_ns, *zip(topics, pair, strict=True))
@@ -115,7 +127,7 @@ def test_the_policy_of_the_other_camera_decides(refuses: bool, ros_domain: int, 
             for topics in [("/vla/actions", "/vla/reference_actions")]
         ]
         live = [chunk for path in paths for chunk in read_trial(path).runs[0].chunks]
-        subjects = Subjects(_none, lambda name: make_vla(parse_vla(name)), StatisticsJudge(()), GateOptions())
+        subjects = Subjects(_none, lambda name: opened(held_open, name), StatisticsJudge(()), GateOptions())
         rescored = [chunk for path in paths for chunk in Rescorer(path, subjects).record().runs[0].chunks]
         offline = headless(vla, live[0], stamps_ns[1], refuses=refuses)
     assert [chunk.view for chunk in live] == [VIEWS[0]] * 2 + [VIEWS[1]] * 2

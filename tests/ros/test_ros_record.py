@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,8 @@ def test_ctrl_c_leaves_a_whole_file_with_the_pose_of_an_arm_that_was_only_read(t
     assert len(frames) >= 3
     assert all(frame.view == "wrist" and np.array_equal(frame.rgb, RGB) for frame in frames)
     T_base_flange = flange_pose(MODEL.geometry, before)
-    seen = BagCamera(plan.path, View.WRIST, BagCameraOptions(geometry_optional=True)).read(0.0)
+    with closing(BagCamera(plan.path, View.WRIST, BagCameraOptions(geometry_optional=True))) as camera:
+        seen = camera.read(0.0)
     assert seen is not None
     assert np.allclose(seen.needed_pose(), T_base_flange @ T_FLANGE_CAMERA, atol=1e-9)
 

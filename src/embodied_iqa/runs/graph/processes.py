@@ -113,7 +113,7 @@ class ProcessGroup:
         return "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:]) or "  (empty)"
 
     def stop(self) -> None:
-        """Stop every process; may be called twice."""
+        """Stop every process; may be called again, as for one that is not gone some time after SIGKILL."""
         try:
             for request in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
                 self._signal_all(request)
@@ -122,7 +122,7 @@ class ProcessGroup:
         except BaseException:  # such as a second Ctrl-C: no process is left behind
             self._signal_all(signal.SIGKILL)
             raise
-        self._running.clear()
+        self._running = {name: process for name, process in self._running.items() if process.poll() is None}
 
     def _signal_all(self, request: signal.Signals) -> None:
         for process in self._running.values():

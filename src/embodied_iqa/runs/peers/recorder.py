@@ -98,7 +98,9 @@ class SignalRecorder:
         return read_signals(path)
 
     def _recorded(self, key: RunKey, runner: HeadlessRunner) -> Signals:
-        vla = self._policies.setdefault(key.subject.text, make_vla(key.subject, options=self._vla_options))
+        vla = self._policies.get(key.subject.text)
+        if vla is None:
+            vla = self._policies[key.subject.text] = make_vla(key.subject, options=self._vla_options)
         (view, *more) = vla.info.views
         if more or not isinstance(vla, FeatureSubject):
             raise UsageError(

@@ -124,6 +124,8 @@ def test_the_stubborn_are_ended_in_time(tmp_path: Path) -> None:
             began_s = clock.now_s()
         assert clock.now_s() - began_s < 3 * DEADLINE_S + 1.0
         assert all(select.select([handle], [], [], PATIENCE_S)[0] for handle in ends)
+    stubborn.stop()
+    assert stubborn._running == {}, "what ended later is waited for"
 
 
 def test_a_frozen_process_is_ended_too(tmp_path: Path) -> None:
@@ -134,6 +136,7 @@ def test_a_frozen_process_is_ended_too(tmp_path: Path) -> None:
             handle = handles.enter_context(pid_handle(running.pid("frozen")))
             os.kill(running.pid("frozen"), signal.SIGSTOP)
         assert select.select([handle], [], [], PATIENCE_S)[0]
+    frozen.stop()
 
 
 def test_an_error_inside_ends_them_all(tmp_path: Path) -> None:
