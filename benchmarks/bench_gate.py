@@ -43,6 +43,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.fitted_judge import FittedJudge
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.image_statistics import Statistic, measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice
@@ -205,6 +206,7 @@ def main() -> None:
     cv2.setNumThreads(1)
     if not arguments.fresh_memory:
         reuse_large_blocks()
+    compile_for(width * height for width, height in SIZES)
     results: dict[str, Any] = {"machine": machine_state()}
     results |= {"speed": speed(arguments.repeats), "judge": judge_speed(arguments.repeats)}
     _show("Statistics of an image", results["speed"], ".2f")

@@ -1,4 +1,4 @@
-"""Compiles what numba compiles for a trial, once, into its cache.
+"""Compiles what numba compiles for a trial and for the gate, once, into its cache.
 
 In a new checkout the arm, the emulated controller and the cameras would each compile these functions
 during the first trial, for some seconds, and two of them the same ones. The environment's Python runs this
@@ -15,6 +15,7 @@ from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.base.kinematics import HOME_Q_RAD, Kinematics
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.world.simulation.camera import kernels
 from embodied_iqa.world.simulation.camera.development import image_of
@@ -23,6 +24,7 @@ from embodied_iqa.world.simulation.camera.exposure import exposure_of, settled
 __all__ = ["compile_kernels"]
 
 _WIDTH_PX, _HEIGHT_PX = 64, 48
+_HD_PX = 1280 * 720
 
 
 def compile_kernels() -> None:
@@ -36,6 +38,7 @@ def compile_kernels() -> None:
     image_of(dark, View.TOP, exposure_of(settled(np.ones(3), 0)), (0, 0, 0))
     blocks = (_HEIGHT_PX // kernels.BLOCK_PX, _WIDTH_PX // kernels.BLOCK_PX, 2)
     kernels.smear(dark, np.zeros(blocks, np.float32))
+    compile_for([_HD_PX])
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ _KERNELS = (
     "scripts/workspace/kernels.py",
     "src/embodied_iqa/arm/robot/joining_kernels.py",
     "src/embodied_iqa/base/kinematics",
+    "src/embodied_iqa/quality/gate/image_kernels.py",
     "src/embodied_iqa/world/simulation/camera/kernels.py",
 )
 

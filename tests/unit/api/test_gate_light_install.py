@@ -16,7 +16,7 @@ import pytest
 from embodied_iqa.base.lazy import OF_ALL
 from embodied_iqa.base.pins import read_pins
 from embodied_iqa.base.resources import source_checkout
-from embodied_iqa.quality.gate import image_statistics, portable_opencv
+from embodied_iqa.quality.gate import image_filters, image_statistics, portable_opencv
 
 ONLY = """
 import importlib.abc, sys
@@ -141,7 +141,8 @@ def test_statistics_without_opencv_are_those_with_it(
     for image in _images(*size):
         expected = dataclasses.asdict(image_statistics.measure(image))
         with monkeypatch.context() as patch:
-            patch.setattr(image_statistics, "cv2", portable_opencv)
+            for module in (image_statistics, image_filters):
+                patch.setattr(module, "cv2", portable_opencv)
             assert dataclasses.asdict(image_statistics.measure(image)) == pytest.approx(expected, rel=1e-12)
 
 

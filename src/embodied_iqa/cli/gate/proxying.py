@@ -23,6 +23,7 @@ from embodied_iqa.models.subjects.wire.policy_client import WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.models.subjects.wire.tokens import token_from
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
+from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.quality.gate.proxy.gated_policy import Answered, ProxyOptions, observation_rules
@@ -47,6 +48,7 @@ def proxy(arguments: argparse.Namespace) -> int:
     place = _place(arguments)
     file = load_gate_file(arguments.calibration)
     setting = _setting(arguments, file)
+    compile_for(one.width_px * one.height_px for one in file.cameras)
     metadata = place.metadata()
     cameras = {camera.key: _camera_words(camera, file) for camera in setting.options.cameras}
 

@@ -26,6 +26,7 @@ from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.judges import make_judge
@@ -98,6 +99,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         """Read the calibration, and the networks of a learned judge."""
         self._file = self.config.file()
         self._judge = make_judge(self._options.kind, self._file)
+        compile_for(one.width_px * one.height_px for one in self._file.cameras)
         self._gatekeeper = Gatekeeper(self._judge, self._options, perf_counter_ns)
         self._is_loaded = True
         self._verdicts = GateReport.of(self._file, self._options.kind)

@@ -17,6 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.quality.gate.image_filters import (
+    green_histogram,
+    histogram,
+    laplacian_energy,
+    noise_response,
+)
 
 try:
     import cv2
@@ -137,6 +143,8 @@ def measure_halving(rgb: NDArray[np.uint8]) -> tuple[ImageStatistics, NDArray[np
     half = _half(rgb)
     sums = _Sums.of(gray)
     sharpness = sums.energy / gray.size
+    coarse_gray = _half(gray)
+    coarse = laplacian_energy(coarse_gray, slice(0, len(coarse_gray))) / coarse_gray.size
     chroma, chroma_detail, vividness = _chroma(half)
     exposure, contrast = _mean_and_deviation(gray)
     statistics = ImageStatistics(
@@ -149,7 +157,7 @@ def measure_halving(rgb: NDArray[np.uint8]) -> tuple[ImageStatistics, NDArray[np
         contrast=contrast,
         noise=_noise(sums.response),
         blockiness=_blockiness(sums.columns, sums.rows, gray.shape),
-        detail=(sharpness + _SMALL) / (_laplacian_energy(_half(gray)) + _SMALL),
+        detail=(sharpness + _SMALL) / (coarse + _SMALL),
         specks=sums.specks / gray.size,
         tones=_tones(green),
         repeated=_repeated(sums.columns, sums.rows),
@@ -180,7 +188,7 @@ def _luminance_and_green(rgb: NDArray[np.uint8]) -> tuple[Gray, NDArray[np.int64
     green = np.zeros(256, np.int64)
     for top, end in _bands(rgb.shape[1], rgb.shape[0]):
         gray[top:end] = cv2.cvtColor(rgb[top:end], cv2.COLOR_RGB2GRAY)
-        green += _histogram(rgb[top:end], 1)
+        green += green_histogram(rgb[top:end])
     return gray, green
 
 
@@ -222,8 +230,8 @@ class _Sums:
         for (top, end), band, own in _overlapping(gray):
             sums.dark += int(np.count_nonzero(band[own] <= _BLACK))
             sums.bright += int(np.count_nonzero(band[own] >= _WHITE))
-            sums.energy += _energy(cv2.Laplacian(band, cv2.CV_16S)[own])
-            sums.response[top:end] = cv2.convertScaleAbs(cv2.Sobel(band, cv2.CV_16S, 2, 2, ksize=3)[own])
+            sums.energy += laplacian_energy(band, own)
+            noise_response(band, own, sums.response[top:end])
             far = cv2.absdiff(band, cv2.medianBlur(band, 3))[own] > _SPECK_GRAY
             sums.specks += int(np.count_nonzero(far))
             steps_x: Gray = cv2.absdiff(band[own, 1:], band[own, :-1])
@@ -245,11 +253,6 @@ def _check(rgb: NDArray[np.uint8]) -> None:
         )
 
 
-def _histogram(image: Gray, channel: int) -> NDArray[np.int64]:
-    counts: NDArray[np.float32] = cv2.calcHist([image], [channel], None, [256], [0, 256])
-    return counts.ravel().astype(np.int64)
-
-
 def _mean_and_deviation(gray: Gray) -> tuple[float, float]:
     total, squares = int(cv2.sumElems(gray)[0]), round(cv2.norm(gray, cv2.NORM_L2SQR))  # both exact
     variance = (squares * gray.size - total * total) / (gray.size * gray.size)
@@ -261,21 +264,13 @@ def _sums(steps: Gray, *, axis: int) -> NDArray[np.int32]:
     return sums.ravel()
 
 
-def _energy(plane: NDArray[np.int16]) -> int:
-    return round(cv2.norm(plane, cv2.NORM_L2SQR))
-
-
-def _laplacian_energy(image: Gray) -> float:
-    return _energy(cv2.Laplacian(image, cv2.CV_16S)) / image.size
-
-
 def _noise(response: Gray) -> float:
     """The sum of the smaller half of the responses is the highest of these, over all limits.
 
     It is so at the median, which a few rows nearly give; above and below it these are less.
     """
     half = (response.size + 1) // 2
-    counts = np.cumsum(_histogram(response[::_GRID_PX], 0))
+    counts = np.cumsum(histogram(response[::_GRID_PX]))
     limit = int(np.searchsorted(counts, counts[-1] / 2))
 
     def calm(limit: int) -> int:
@@ -331,11 +326,11 @@ def _chroma(half: NDArray[np.uint8]) -> tuple[float, float, float]:
     for _, band, own in _overlapping(half):
         planes = cv2.split(cv2.cvtColor(band, cv2.COLOR_RGB2YCrCb))
         for channel, plane in enumerate(planes):
-            energies[channel] += _energy(cv2.Laplacian(plane, cv2.CV_16S)[own])
+            energies[channel] += laplacian_energy(plane, own)
         neutral = np.full_like(planes[0][own], 128)
         distances = [cv2.absdiff(plane[own], neutral) for plane in planes[1:]]
         total += sum(int(cv2.sumElems(distance)[0]) for distance in distances)
-        counts += _histogram(cv2.add(*distances), 0)
+        counts += histogram(cv2.add(*distances))
     size = half.shape[0] * half.shape[1]
     above = np.cumsum(counts[::-1])[::-1]  # pixels at a level or above it
     vividness = int(np.count_nonzero(above * _VIVID_IS_ONE_IN > size)) - 1

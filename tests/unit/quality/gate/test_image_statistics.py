@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import cv2
 import numpy as np
@@ -15,6 +16,8 @@ from scipy import ndimage
 from skimage import data
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.quality.gate import image_filters
+from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure
 
 Image = NDArray[np.uint8]
@@ -205,6 +208,37 @@ def test_statistics_are_finite_and_in_range(image: Image) -> None:
     for share in ("exposure", "clipped_dark", "clipped_bright", "specks", "repeated", "flat", "tones"):
         assert 0 <= getattr(statistics, share) <= 1
     assert 0 <= statistics.contrast <= 0.5 + 1e-12
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the compiled code, in use until the end of the test."""
+    monkeypatch.setattr(image_filters, "_kernels", None)
+    compile_for([640 * 480, 1280 * 720])
+    return image_filters._kernels
+
+
+@pytest.mark.parametrize("size", [(16, 16), (17, 33), (33, 1026), (40, 2077), (225, 319)])
+def test_compiled_statistics_are_those_of_opencv_bit_by_bit(
+    size: tuple[int, int], compiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(39)
+    noise = random.integers(0, 256, (*size, 3), np.uint8)
+    for image in (noise, noise // 128 * 255, cv2.resize(data.astronaut(), size[::-1])):
+        monkeypatch.setattr(image_filters, "_kernels", compiled)
+        found = measure(image)
+        monkeypatch.setattr(image_filters, "_kernels", None)
+        assert found == measure(image)
+
+
+def test_code_is_compiled_for_large_images_where_numba_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_filters, "_kernels", None)
+    compile_for([640 * 480])
+    assert image_filters._kernels is None
+    with monkeypatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", {"numba": None}.get)
+        compile_for([1280 * 720])
+    assert image_filters._kernels is None
 
 
 @pytest.fixture
