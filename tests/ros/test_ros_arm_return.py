@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 
@@ -17,7 +17,8 @@ from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
 from embodied_iqa.live.ros.trial_commands import TrialCommands
-from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
+from embodied_iqa.live.ros.ur_robot import GIVEN_UP
+from embodied_iqa.runs.trial.protocol import CheckArm, Command, Rearm, Reply, SetDistortion, StopArm
 
 GONE = "the client of the trial has gone"
 LIMIT_S = 60.0
@@ -181,6 +182,21 @@ def test_why_the_pose_is_not_known(level: bytes, name: str, said: str) -> None:
     bench = Bench(passes=True, leaves=lambda _wires: True, at_m=None)
     bench.report(DiagnosticStatus(name=name, level=level, message="its inputs are in use"))
     assert bench.arm.check(0) == said
+
+
+@pytest.mark.parametrize("values", [[], [KeyValue(key=GIVEN_UP, value="when configured")]])
+def test_an_arm_that_is_refused_is_said_to_be_before_a_run(values: list[KeyValue]) -> None:
+    """It is given up where it is not tried again; else a person may mend it."""
+    bench = Bench(passes=True, leaves=lambda _wires: True, at_m=None)
+    bench.report(
+        DiagnosticStatus(name="arm_node", level=DiagnosticStatus.ERROR, message="a UR10e", values=values)
+    )
+    commands = TrialCommands.__new__(TrialCommands)
+    commands._return = bench.arm
+    refused = Reply(CheckArm(), ok=not values, message="the arm's pose is not known: a UR10e")
+    assert commands._do(CheckArm()) == refused
+    bench.put(-0.5)
+    assert commands._do(CheckArm()) == Reply(CheckArm(), ok=True)
 
 
 def test_a_fault_that_has_passed_is_no_cause() -> None:

@@ -11,7 +11,7 @@ import pytest
 from embodied_iqa.arm.robot.ur.messages import Refusal
 from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.live.ros.ur_robot import UrRobot
+from embodied_iqa.live.ros.ur_robot import GIVEN_UP, UrRobot
 from manual_clock import ManualClock
 
 
@@ -99,6 +99,7 @@ def test_another_arm_is_refused_once_and_for_good(bench_of: Make) -> None:
 def test_a_refused_arm_is_connected_to_again_when_the_node_is_configured(bench_of: Make) -> None:
     bench = bench_of(lambda start: RefusedArmError(f"a UR5e, {start}", Refusal.ANOTHER_ARM))
     bench.pass_time(10.0)
+    assert GIVEN_UP in bench.robot.counts()
     bench.robot.retry()
     assert bench.pass_time(100.0) == 0
     assert (bench.arm.starts, bench.robot.problem) == (2, "a UR5e, 2")
@@ -119,6 +120,7 @@ def test_a_refusal_that_may_pass_is_retried_with_growing_pauses(bench_of: Make) 
     assert [bench.pass_time(pause) for pause in pauses] == [1] * len(pauses)
     assert bench.robot.problem == f"not powered, {bench.arm.starts}", "diagnostics show the present refusal"
     assert bench.logged == ["not powered, 1"]
+    assert bench.robot.counts() == {}
 
 
 def test_a_refusal_for_another_reason_is_reported(bench_of: Make) -> None:

@@ -19,6 +19,7 @@ from embodied_iqa.live.ros.conversion import chunk_to_msg
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
 from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.ur_robot import GIVEN_UP
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import ChunkStatus
@@ -41,6 +42,9 @@ class ArmReturn:
         limit_s: Maximum duration of a return, real time.
         do: Executes a command of the trial and returns its reply.
         unwanted: Returns why nobody wants the trial any more, empty if somebody does; called while waiting.
+
+    Attributes:
+        is_given_up: The arm is refused, and not tried again before its node is configured again.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class ArmReturn:
         self._sequence = 0
         self._interrupted = False
         self._fault = ""
+        self.is_given_up = False
         self._node = node
         self._publisher = node.create_publisher(ActionChunk, "vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
@@ -73,16 +78,20 @@ class ArmReturn:
             DiagnosticArray, DIAGNOSTICS, self._take_health, _DIAGNOSTICS, callback_group=group
         )
 
-    def check(self, run_index: int) -> str:
-        """Store the start before the first run; later return the distance in words, empty where near.
+    def problem(self) -> str:
+        """Return why the pose of the arm is not known, empty where it is.
 
         A driver that has just been started sends its first pose within seconds.
         """
         self._interrupted = False
         self._wait(lambda: self._T_base_tool is not None, time.monotonic() + _POSE_S)
-        if self._T_base_tool is None:
-            return self._unknown()
-        if run_index == 0:
+        return self._unknown() if self._T_base_tool is None else ""
+
+    def check(self, run_index: int) -> str:
+        """Store the start before the first run; later return the distance in words, empty where near."""
+        if problem := self.problem():
+            return problem
+        if run_index == 0 and self._T_base_tool is not None:
             self._start = StartPose(self._T_base_tool, self._gripper)
         return self._distance()
 
@@ -201,3 +210,4 @@ class ArmReturn:
         for status in message.status:
             if local_name(self._node, status.name) == _ARM_NODE:
                 self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""
+                self.is_given_up = GIVEN_UP in {value.key for value in status.values}

@@ -26,6 +26,7 @@ from embodied_iqa.runs.trial.protocol import (
     Answered,
     AskPerson,
     AskVlm,
+    CheckArm,
     CheckStart,
     CloseRecording,
     Command,
@@ -156,7 +157,7 @@ class TrialCommands:
                 reply = self._set_distortion(command)
             case Rearm(from_ns):
                 reply = self._rearm_from(command, from_ns)
-            case CheckStart() | ReturnToStart():
+            case CheckArm() | CheckStart() | ReturnToStart():
                 reply = self._place(command)
             case StopArm(reason):
                 reply = self._send(command, self._stop, srv.StopArm.Request(reason=reason))
@@ -177,10 +178,13 @@ class TrialCommands:
         problem = vla_problem(self._set_task, task, self._deadline_s)
         return problem and f"VLA: {problem}"
 
-    def _place(self, command: CheckStart | ReturnToStart) -> Reply:
-        """Check the pose of a real arm before a run, or return it to the start after one."""
+    def _place(self, command: CheckArm | CheckStart | ReturnToStart) -> Reply:
+        """Check a real arm or its pose before a run, or return it to the start after one."""
         if self._return is None:
             return Reply(command, ok=False, message="no real arm is connected")
+        if isinstance(command, CheckArm):
+            problem = self._return.problem()
+            return Reply(command, ok=not (problem and self._return.is_given_up), message=problem)
         if isinstance(command, CheckStart):
             problem = self._return.check(command.run_index)
         else:

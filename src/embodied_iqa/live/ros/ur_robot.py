@@ -21,6 +21,8 @@ from embodied_iqa.base.kinematics.models import ArmModel
 _SILENCE_S = 0.02
 _RETRY_S = 1.0
 _LONGEST_RETRY_S = 60.0
+GIVEN_UP = "tried again"
+"""On /diagnostics, of an arm that is refused for a reason that cannot pass: when it is tried again."""
 
 
 class UrRobot:
@@ -83,7 +85,8 @@ class UrRobot:
         """Return how close the driver came to the robot's watchdog, and how many states it has missed."""
         state = self._arm.state
         if state is None:
-            return {}
+            given_up = self._is_refused and self._retry_at_s is None
+            return {GIVEN_UP: "when arm_node is configured again"} if given_up else {}
         return {
             "longest silence [ms]": round(1e3 * state.silence_s),
             "near misses": state.near_misses,

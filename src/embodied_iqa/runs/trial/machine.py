@@ -16,6 +16,7 @@ from embodied_iqa.runs.trial.protocol import (
     ArmSeen,
     AskPerson,
     AskVlm,
+    CheckArm,
     CheckStart,
     ChunkSeen,
     CloseRecording,
@@ -57,7 +58,8 @@ def start(plan: TrialPlan, first_run: int = 0) -> Step:
         plan: The trial.
         first_run: Earlier runs are skipped; their results are known.
     """
-    return _enter(TrialState(plan, run_index=first_run), Stage.OPEN, OpenRecording())
+    checks = (CheckArm(),) if plan.attended else ()
+    return _enter(TrialState(plan, run_index=first_run), Stage.OPEN, OpenRecording(), *checks)
 
 
 def cancel(state: TrialState, reason: str) -> Step:
@@ -151,7 +153,7 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
     plan, index = state.plan, state.run_index
     match state.stage:
         case Stage.OPEN:
-            return _begin_run(state)
+            return _begin_run(state, reply.message)
         case Stage.RESET:
             # where time does not stop, images of later stamps may have passed already
             change = SetDistortion(plan.distortion(index), state.start_ns, or_later=not plan.stops_time)

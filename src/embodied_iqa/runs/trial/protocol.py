@@ -224,6 +224,15 @@ class AskPerson:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckArm:
+    """Check that a real arm is there before a person prepares it for the first run.
+
+    Expects a reply; its message is a problem to be solved first, and it is refused where nobody beside the
+    arm can solve it.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class ReturnToStart:
     """Move a real arm and its gripper back to the start of the first run. Expects a reply."""
 
@@ -319,6 +328,7 @@ Command: TypeAlias = (
     OpenRecording
     | ResetWorld
     | AskPerson
+    | CheckArm
     | ReturnToStart
     | CheckStart
     | SetDistortion

@@ -13,6 +13,7 @@ from embodied_iqa.runs.trial.attendance import Question, question_text
 from embodied_iqa.runs.trial.protocol import (
     ArmSeen,
     AskPerson,
+    CheckArm,
     CheckStart,
     ChunkSeen,
     Command,
@@ -36,17 +37,21 @@ class AttendedWorld(FakeWorld):
     Attributes:
         answer: What the person says to a question; None: nobody answers.
         place: What is said of the arm's place, by command.
+        arm: The reply to the question whether the arm is there.
     """
 
     plan: object = ATTENDED
     answer: Callable[[AskPerson], Reply | None] = lambda asked: Reply(asked, ok=True, yes=True)
     place: Callable[[Command], str] = lambda _command: ""
+    arm: Reply = field(default_factory=lambda: Reply(CheckArm(), ok=True))
     asked: list[AskPerson] = field(default_factory=list)
 
     def reply(self, command: Command) -> Reply:
         if isinstance(command, AskPerson):
             self.asked.append(command)
             return self.answer(command) or Reply(None, ok=True)
+        if isinstance(command, CheckArm):
+            return replace(self.arm, to=command)
         if isinstance(command, CheckStart | ReturnToStart):
             problem = self.place(command)
             return Reply(command, ok=not problem, message=problem)
@@ -177,7 +182,20 @@ def test_nothing_moves_while_a_person_is_asked() -> None:
     world = AttendedWorld(on_tick=moves, answer=lambda _asked: None)
     for _ in range(200):
         world.tick()
-    assert world.kinds() == ["OpenRecording", "AskPerson"]
+    assert world.kinds() == ["OpenRecording", "CheckArm", "AskPerson"]
+
+
+def test_why_the_arm_is_not_there_is_known_before_a_person_prepares_it() -> None:
+    world = AttendedWorld(on_tick=done_after(1.0), arm=Reply(None, ok=True, message="it has no power")).play()
+    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
+    assert prepared == ["it has no power", *[""] * (RUNS - 1)]
+
+
+def test_nobody_is_asked_to_prepare_an_arm_that_is_not_tried_again() -> None:
+    world = AttendedWorld(arm=Reply(None, ok=False, message="it is a UR10e")).play()
+    assert world.asked == []
+    assert world.finish is not None
+    assert (world.finish.ok, world.finish.message) == (False, "CheckArm failed: it is a UR10e")
 
 
 def test_not_yet_is_asked_again() -> None:

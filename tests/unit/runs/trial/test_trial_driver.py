@@ -77,7 +77,8 @@ def test_a_command_may_take_longer_than_the_world_may_be_silent() -> None:
 def test_a_person_may_take_their_time() -> None:
     node = Node(replace(PLAN, attended=True, stops_time=False))
     (opened,) = node.waiting
-    assert kinds(node.driver.handle(Reply(opened, ok=True), 1.0)) == [AskPerson]
+    (arm,) = node.driver.handle(Reply(opened, ok=True), 1.0)
+    assert kinds(node.driver.handle(Reply(arm, ok=True), 1.0)) == [AskPerson]
     assert node.driver.handle(None, 1000.0) == []
     assert not node.driver.gave_up
 
