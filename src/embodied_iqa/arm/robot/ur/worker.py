@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import os
+import signal
 import socket
 import sys
 import threading
@@ -165,8 +166,13 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
-    """Check which arm it is, and only then open the connections through which it can be armed."""
+    """Check which arm it is, and only then open the connections through which it can be armed.
+
+    The kernel ends a worker that is not connected in time. Its driver would, unless it was killed: such a
+    worker would go on to connect, and keep the next one from the inputs of the controller meanwhile.
+    """
     arm = options.arm
+    signal.setitimer(signal.ITIMER_REAL, arm.connect_s)
     limit_s = _PART * arm.connect_s
     seen = await_snapshot(arm.ip, limit_s) if options.lockstep else read_snapshot(arm.ip, arm.connect_s)
     note = check_model(seen, options.tool_pose, options.model)
@@ -175,7 +181,9 @@ def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
         note += f"; {check_model_number(read_model_number(seen.address, limit_s), options.model)}"
     _send_text(driver, NOTE, note)
     # the client library looks a name up again, which may lead to another controller than the checked one
-    return UrSession(replace(options, arm=replace(arm, ip=seen.address)))
+    session = UrSession(replace(options, arm=replace(arm, ip=seen.address)))
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    return session
 
 
 def _leave_after(seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -43,6 +44,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setattr(ur_worker, name, lambda *_: seen)
     monkeypatch.setattr(ur_worker, "read_model_number", ask)
     monkeypatch.setattr(ur_worker, "UrSession", lambda options: options)
+    monkeypatch.setattr(
+        signal, "setitimer", lambda _which, _seconds: None
+    )  # it is that of this test's time-out
     return addresses
 
 
@@ -58,6 +62,20 @@ def test_the_checked_controller_is_the_one_that_is_armed(asked: list[str], simul
     assert asked == ([] if simulated else [CHECKED])
     assert note.startswith(NOTE)
     assert note.endswith(b"by 0.0 mm and 0.00 degrees" if simulated else b"; its dashboard says UR5")
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_worker_ends_though_its_library_hangs_and_its_driver_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(signal, "setitimer", lambda which, seconds: done.append((which, seconds)))
+    monkeypatch.setattr(ur_worker, "UrSession", done.append)
+    driver, worker = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with driver, worker:
+        ur_worker._connect(worker, SessionOptions(UrOptions(ip="ur5.lab", connect_s=3.0)))
+    assert (done[0], done[2]) == ((signal.ITIMER_REAL, 3.0), (signal.ITIMER_REAL, 0.0))
+    assert isinstance(done[1], SessionOptions), "connected within the time"
 
 
 @pytest.mark.parametrize(("starts_s", "is_found"), [(0.0, True), (7.0, True), (8.0, False)])
