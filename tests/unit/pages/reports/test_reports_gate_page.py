@@ -56,9 +56,9 @@ def test_the_page_states_misses_and_every_measure_of_every_gate(tmp_path: Path) 
     text = markdown(stored_gates(), tmp_path)
     words = " ".join(text.split())
     assert "## Against the goals Missed: 10 scenes, goal at least 100. Missed by `learned`: wrong" in words
-    assert "| wrong motions a run | off | 10 | 10 | 0.800 |" in text
-    assert "| learned | 0.200 (" in text, "risk beside availability"
     files = "\n".join(file.read_text(encoding="utf-8") for file in (tmp_path / "tables").glob("*.csv"))
+    assert "\nlearned,0.200 (" in files, "risk beside availability"
+    assert "\nwrong motions a run,off,10,10,0.8," in files
     for measure in Measure:
         assert re.search(rf"^\"?04[^|\n]*,{re.escape(TITLES[measure])},oracle,", files, re.MULTILINE), measure
     assert "embodied-iqa experiment --subjects panel-vla-query --first-tasks 2" in text
@@ -91,8 +91,9 @@ def test_report_page_and_terminal_have_the_detectors(
     )  # fmt: skip
     compared = ComparedDetectors(0.05, 10, (result,))
     text = markdown(stored_gates(), tmp_path, compared)
-    assert "**20 runs in 10 scenes, 8 with a wrong motion.** AUC:" in text
-    assert "| SAFE-like | 0.910 | 0.800 to 0.970 | 0.700 | 0.880 | \N{EM DASH} | 0.05 |" in text
+    assert "- [20 runs in 10 scenes, 8 with a wrong motion](tables/page-gates-detectors.csv)" in text
+    rows = (tmp_path / "tables/page-gates-detectors.csv").read_text(encoding="utf-8")
+    assert "\nSAFE-like,0.91,0.800 to 0.970,0.7,0.88,,0.05," in rows
     comparison = compare_arms(gate_runs(), GATES.split(","), draws=20)
     written = write_experiment_report(stored_gates(), comparison, tmp_path, compared)
     assert "SAFE-like" in written.read_text(encoding="utf-8")

@@ -119,30 +119,33 @@ def test_pages_of_the_guide_find_their_images() -> None:
     assert found == {IMAGES}
 
 
-def test_long_tables_and_those_beyond_the_rows_of_a_chapter_are_files(tmp_path: Path) -> None:
-    rows = tuple((f"own {index}", float(index)) for index in range(25))
-    long, folded = replace(TABLE, name="long", rows=rows), replace(TABLE, name="folded", folded=True)
-    first = replace(TABLE, name="first", rows=rows[:21])
-    second = replace(TABLE, name="second, cls", title="Again", rows=rows[:4])
-    part = Part("All", (long, folded, first, second))
+def test_from_the_first_table_beyond_the_rows_of_a_section_tables_are_files(tmp_path: Path) -> None:
+    rows = tuple((f"own {index}", float(index)) for index in range(17))
+    first, folded = replace(TABLE, name="first", rows=rows), replace(TABLE, name="folded", folded=True)
+    fitting = replace(TABLE, name="fitting", rows=rows[:2])
+    beyond, small = replace(TABLE, name="beyond, cls", rows=rows[:4]), replace(TABLE, name="small")
+    chapters = tuple(
+        replace(PAGE.chapters[0], parts=(Part("All", tables),))
+        for tables in ((folded, first, fitting), (beyond, small))
+    )
     file = tmp_path / "page.md"
-    write_section(file, "one", replace(PAGE, chapters=(replace(PAGE.chapters[0], parts=(part,)),)))
+    write_section(file, "one", replace(PAGE, chapters=chapters))
     text = file.read_text(encoding="utf-8")
-    assert text.count("| Subject |") == text.count("| own 20 | 20.0 |") == 1
+    assert (text.count("| Subject |"), text.count("| own ")) == (2, 19)
     links = re.findall(r"^- \[All: [^\]]+\]\((tables/[\w-]+\.csv)\) \(CSV\)$", text, re.MULTILINE)
-    assert links == [f"tables/page-one-{name}.csv" for name in ("long", "folded", "second-cls")]
-    assert (tmp_path / links[0]).read_text(encoding="utf-8").splitlines()[25] == "own 24,24.0"
+    assert links == [f"tables/page-one-{name}.csv" for name in ("folded", "beyond-cls", "small")]
+    assert (tmp_path / links[1]).read_text(encoding="utf-8").splitlines()[4] == "own 3,3.0"
 
 
 def test_a_long_table_leaves_published_rows_to_its_file(tmp_path: Path) -> None:
-    rows = (*((f"own {index}", float(index)) for index in range(22)), *(("paper", 1.0),) * 4)
+    rows = (*((f"own {index}", float(index)) for index in range(18)), *(("paper", 1.0),) * 4)
     table = replace(TABLE, rows=rows, quoted=4)
     file = tmp_path / "page.md"
     write_section(
         file, "one", replace(PAGE, chapters=(replace(PAGE.chapters[0], parts=(Part("", (table,)),)),))
     )
     text = file.read_text(encoding="utf-8")
-    assert (text.count("| own"), text.count("| paper")) == (22, 0)
+    assert (text.count("| own"), text.count("| paper")) == (18, 0)
     assert (tmp_path / "tables/page-one-hits.csv").read_text(encoding="utf-8").count("paper") == 4
 
 

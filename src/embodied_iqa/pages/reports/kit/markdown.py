@@ -19,8 +19,8 @@ IMAGES: Final = "images"
 """Folder beside a Markdown page: ``<section>-<anchor>.webp`` stands above the table of that chapter."""
 TABLES: Final = "tables"
 """Folder beside a Markdown page: ``<page>-<section>-<table>.csv``."""
-_MOST_ROWS: Final = 24
-"""Of the tables of a chapter together; those after them, and longer ones, are CSV files only."""
+_MOST_ROWS: Final = 20
+"""Of the tables of a section together; from the first that does not fit on, tables are CSV files only."""
 _LONG: Final = 12
 """Tables with more rows leave those that quote a paper to their CSV file."""
 _WIDTH: Final = 100
@@ -46,7 +46,7 @@ def titled_table(table: Table) -> str:
 def write_section(file: Path, name: str, page: ChapterPage) -> None:
     """Write the tables of a page between the marks of a section; everything else in the file stays.
 
-    The page has short tables, up to some rows a chapter; the others are CSV files in
+    The page has its first tables, as many as fit into some rows; the others are CSV files in
     the folder `TABLES` beside it, with links. Chapters get headings one level below the last one above the
     section. A file that does not exist is written with a heading and the section.
 
@@ -97,17 +97,18 @@ def _parts(page: ChapterPage, heading: str, file: Path, name: str) -> Iterator[s
         words = textwrap.wrap(page.command, _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
         yield "```\n" + " \\\n    ".join(words) + "\n```"
     yield "\n".join(prose(f"- {remark}", indent="  ") for remark in page.remarks)
+    left = _MOST_ROWS
     for chapter in page.chapters:
         if tables := [(part, table) for part in chapter.parts for table in part.tables if not table.detail]:
             yield from _chapter(chapter, heading, file.parent / IMAGES / f"{name}-{chapter.anchor}.webp")
             links: list[str] = []
-            left = _MOST_ROWS
             for part, table in tables:
                 shown = _without_quoted(table)
-                if is_short := len(shown.rows) <= left and not table.folded:
-                    left -= len(shown.rows)
+                if is_shown := not table.folded and len(shown.rows) <= left:
                     yield titled_table(shown)
-                if not is_short or shown is not table:
+                if not table.folded:
+                    left -= len(shown.rows)
+                if not is_shown or shown is not table:
                     links.append(_link(part.title, table, file.parent / TABLES, f"{file.stem}-{name}"))
             yield "\n".join(links)
 
