@@ -21,6 +21,9 @@ except ModuleNotFoundError:  # the light install
 _COMPILED_FROM_PX: Final = 1 << 19
 """Images of so many pixels are worth the half second that a process takes to load compiled code."""
 
+CELL_PX: Final = 16
+"""Side of the cells in which steps are looked for."""
+
 Gray = NDArray[np.uint8]
 Counts = NDArray[np.int64]
 _kernels: ModuleType | None = None
@@ -42,6 +45,7 @@ def compile_for(sizes_px: Iterable[int]) -> None:
     gray = np.ascontiguousarray(image[..., 1])
     kernels.laplacian_energy(gray, 0, 4)
     kernels.noise_response(gray, 0, 4, gray.copy())
+    kernels.step_sums(gray, 0, 4, np.zeros(3, np.int32), np.zeros(4, np.int32))
     kernels.histogram(image[..., 1])
     image.flags.writeable = False  # another type for the compiler: that of a received message
     kernels.histogram(image[..., 1])
@@ -79,3 +83,37 @@ def green_histogram(rgb: NDArray[np.uint8]) -> Counts:
 def _channel_histogram(image: NDArray[np.uint8], channel: int) -> Counts:
     counts: NDArray[np.float32] = cv2.calcHist([image], [channel], None, [256], [0, 256])
     return counts.ravel().astype(np.int64)
+
+
+def step_sums(plane: Gray, own: slice, columns: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+    """Add the steps from column to column over some rows of ``(H, W)`` to ``columns``.
+
+    Returns:
+        The steps from each of these rows to the next that there is, and the number of cells in them within
+        which luminance changes.
+    """
+    if _kernels is not None:
+        rows = np.zeros(min(own.stop, len(plane) - 1) - own.start, np.int32)
+        return rows, int(_kernels.step_sums(plane, own.start, own.stop, columns, rows))
+    steps_x: Gray = cv2.absdiff(plane[own, 1:], plane[own, :-1])
+    steps_y: Gray = cv2.absdiff(plane[own.start + 1 :], plane[own.start : -1])
+    columns += _sums(steps_x, axis=0)
+    return _sums(steps_y, axis=1), _moving(steps_x, steps_y)
+
+
+def _sums(steps: Gray, *, axis: int) -> NDArray[np.int32]:
+    sums: NDArray[np.int32] = cv2.reduce(steps, axis, cv2.REDUCE_SUM, dtype=cv2.CV_32S)
+    return sums.ravel()
+
+
+def _moving(steps_x: Gray, steps_y: Gray) -> int:
+    """Return the number of cells within which a step between two pixels differs from 0."""
+    height, width = steps_x.shape[0] // CELL_PX, (steps_x.shape[1] + 1) // CELL_PX
+    moving: Gray = np.zeros((height, width * CELL_PX), np.uint8)
+    inside_x = steps_x[: height * CELL_PX, : width * CELL_PX - 1]
+    np.bitwise_or.reduce(inside_x.reshape(height, CELL_PX, width * CELL_PX - 1), axis=1, out=moving[:, :-1])
+    moving[:, CELL_PX - 1 :: CELL_PX] = 0  # across the cell's border
+    for row in range(CELL_PX - 1):
+        moving |= steps_y[row : height * CELL_PX : CELL_PX, : width * CELL_PX]
+    words = moving.reshape(-1, CELL_PX).view(np.uint64)
+    return int(np.count_nonzero(words[:, 0] | words[:, 1]))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.kinematics.kernels import compiled
 
 Gray = NDArray[np.uint8]
+_CELL_PX: Final = 16
 _RUN_PX: Final = 1024
 """Pixels whose squared Laplacians, at most 1020 each before they are squared, add up in 32 bits."""
 
@@ -87,3 +88,51 @@ def histogram(plane: Gray) -> Any:
     for value in range(256):
         counts[value] = np.int64(first[value]) + second[value] + third[value] + fourth[value]
     return counts
+
+
+@compiled
+def _moving_cells(fine: Gray, coarse: Gray) -> Any:
+    """Return in how many cells of a row of them any step to the right or down differs from 0."""
+    count = 0
+    for begin in range(0, len(fine) - _CELL_PX + 1, _CELL_PX):
+        found = np.uint8(0)
+        for x in range(begin, begin + _CELL_PX - 1):  # the last step to the right leads to the next cell
+            found |= fine[x]
+        for x in range(begin, begin + _CELL_PX):
+            found |= coarse[x]
+        count += found != 0
+    return count
+
+
+@compiled
+def step_sums(plane: Gray, top: int, end: int, columns: NDArray[np.int32], rows: NDArray[np.int32]) -> Any:
+    """Add the steps from column to column, write those from row to row, and count cells that have any.
+
+    Rows are ``top`` to ``end`` of ``(H, W)``, the next one is that below; cells have 16 rows and columns.
+    """
+    width = plane.shape[1]
+    sums, fine, coarse = np.zeros(width, np.uint16), np.zeros(width, np.uint8), np.zeros(width, np.uint8)
+    moving = 0
+    for y in range(top, end):
+        row, place = plane[y], (y - top) % _CELL_PX
+        left, right = row[: width - 1], row[1:]
+        for x in range(width - 1):
+            step = np.uint8(max(left[x], right[x]) - min(left[x], right[x]))
+            sums[x] = np.uint16(sums[x] + step)
+            fine[x] = np.uint8(fine[x] | step)
+        if y + 1 < len(plane):
+            below, total = plane[y + 1], np.int32(0)
+            within = np.uint8(0) if place == _CELL_PX - 1 else np.uint8(255)
+            for x in range(width):
+                step = np.uint8(max(row[x], below[x]) - min(row[x], below[x]))
+                total = np.int32(total + np.int32(step))
+                coarse[x] = np.uint8(coarse[x] | np.uint8(step & within))
+            rows[y - top] = total
+        if place == _CELL_PX - 1 or y == end - 1:
+            for x in range(width - 1):
+                columns[x] += np.int32(sums[x])
+            if place == _CELL_PX - 1:
+                moving += _moving_cells(fine, coarse)
+            sums[:] = np.uint16(0)
+            fine[:] = coarse[:] = np.uint8(0)
+    return moving

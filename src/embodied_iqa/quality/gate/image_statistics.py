@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.gate.image_filters import (
+    CELL_PX,
     green_histogram,
     histogram,
     laplacian_energy,
     noise_response,
+    step_sums,
 )
 
 try:
@@ -35,7 +37,6 @@ STATISTICS_VERSION: Final = "2"
 MIN_SIDE_PX: Final = 16
 _BLACK, _WHITE = 1, 254
 _GRID_PX: Final = 8
-_CELL_PX: Final = 16
 _SPECK_GRAY: Final = 24
 _BAND_PX: Final = 1 << 17
 """Pixels of a band, which with its filters' answers fits into the second cache of a core."""
@@ -171,8 +172,8 @@ def measure_halving(rgb: NDArray[np.uint8]) -> tuple[ImageStatistics, NDArray[np
 
 def _bands(width_px: int, height_px: int) -> list[tuple[int, int]]:
     """Return the rows of parts of an image that stay in a processor's cache while they are measured."""
-    rows = max(_CELL_PX, _BAND_PX // width_px // _CELL_PX * _CELL_PX)
-    tops = [*range(0, max(1, height_px - _CELL_PX + 1), rows), height_px]
+    rows = max(CELL_PX, _BAND_PX // width_px // CELL_PX * CELL_PX)
+    tops = [*range(0, max(1, height_px - CELL_PX + 1), rows), height_px]
     return list(pairwise(tops))
 
 
@@ -234,13 +235,11 @@ class _Sums:
             noise_response(band, own, sums.response[top:end])
             far = cv2.absdiff(band, cv2.medianBlur(band, 3))[own] > _SPECK_GRAY
             sums.specks += int(np.count_nonzero(far))
-            steps_x: Gray = cv2.absdiff(band[own, 1:], band[own, :-1])
-            steps_y: Gray = cv2.absdiff(band[own.start + 1 :], band[own.start : -1])
-            sums.columns += _sums(steps_x, axis=0)
-            rows.append(_sums(steps_y, axis=1))
-            moving += _moving(steps_x, steps_y)
+            steps, cells = step_sums(band, own, sums.columns)
+            rows.append(steps)
+            moving += cells
         sums.rows = np.concatenate(rows)
-        sums.flat = 1.0 - moving / ((height // _CELL_PX) * (width // _CELL_PX))
+        sums.flat = 1.0 - moving / ((height // CELL_PX) * (width // CELL_PX))
         return sums
 
 
@@ -257,11 +256,6 @@ def _mean_and_deviation(gray: Gray) -> tuple[float, float]:
     total, squares = int(cv2.sumElems(gray)[0]), round(cv2.norm(gray, cv2.NORM_L2SQR))  # both exact
     variance = (squares * gray.size - total * total) / (gray.size * gray.size)
     return total / gray.size / 255, float(np.sqrt(variance)) / 255
-
-
-def _sums(steps: Gray, *, axis: int) -> NDArray[np.int32]:
-    sums: NDArray[np.int32] = cv2.reduce(steps, axis, cv2.REDUCE_SUM, dtype=cv2.CV_32S)
-    return sums.ravel()
 
 
 def _noise(response: Gray) -> float:
@@ -306,19 +300,6 @@ def _tones(green: NDArray[np.int64]) -> float:
     """Green, since the weighted sum of three planes fills the gaps that a bent tone curve leaves in each."""
     roughness = int(np.abs(2 * green[1:-1] - green[:-2] - green[2:]).sum())
     return 1.0 - roughness / (4 * int(green.sum()))
-
-
-def _moving(steps_x: Gray, steps_y: Gray) -> int:
-    """Return the number of cells within which a step between two pixels differs from 0."""
-    height, width = steps_x.shape[0] // _CELL_PX, (steps_x.shape[1] + 1) // _CELL_PX
-    moving: Gray = np.zeros((height, width * _CELL_PX), np.uint8)
-    inside_x = steps_x[: height * _CELL_PX, : width * _CELL_PX - 1]
-    np.bitwise_or.reduce(inside_x.reshape(height, _CELL_PX, width * _CELL_PX - 1), axis=1, out=moving[:, :-1])
-    moving[:, _CELL_PX - 1 :: _CELL_PX] = 0  # across the cell's border
-    for row in range(_CELL_PX - 1):
-        moving |= steps_y[row : height * _CELL_PX : _CELL_PX, : width * _CELL_PX]
-    words = moving.reshape(-1, _CELL_PX).view(np.uint64)
-    return int(np.count_nonzero(words[:, 0] | words[:, 1]))
 
 
 def _chroma(half: NDArray[np.uint8]) -> tuple[float, float, float]:
