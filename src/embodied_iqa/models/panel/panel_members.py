@@ -19,6 +19,9 @@ from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 
 _SUFFIXES: Final = (".onnx", ".json")
 _HELD_OUT_OFFSET: Final = 1_000_003
+LAST_ROUND: Final = 4
+"""The last round of a policy that looks while it acts is so many times as long as the others."""
+_SHARE: Final = 7
 PART_SCENES: Final = 250
 """Scenes of a file of samples."""
 _WHOLE_TABLE: Final = (View.TOP, View.SIDE)
@@ -92,23 +95,28 @@ class ReactiveRecipe(Recipe):
 
     Attributes:
         start: Member whose shipped weights its training starts from.
-        rounds: Rounds after the first one, in which the member acts itself; all of them together have as many
-            new scenes as the first.
+        rounds: Rounds after the first one, in which the member acts itself, each on a seventh as many new
+            scenes as the first. The last one, with all states, takes `LAST_ROUND` times as many epochs.
     """
 
     start: str = ""
-    rounds: int = 7
+    rounds: int = 6
 
     @property
     def all_epochs(self) -> int:
         """Epochs of all rounds."""
-        return self.epochs * (1 + self.rounds)
+        return self.epochs * (self.rounds + LAST_ROUND)
+
+    def round_of(self, epoch: int) -> tuple[int, int, int]:
+        """Return the round of an epoch from 0, its epochs before this one, and how many it has."""
+        turn = min(epoch // self.epochs, self.rounds)
+        return turn, epoch - turn * self.epochs, self.epochs * (LAST_ROUND if turn == self.rounds else 1)
 
     def scenes_of(self, turn: int) -> range:
         """Return the numbers of the new scenes of a round."""
         if turn == 0:
             return range(self.scenes)
-        more = math.ceil(self.scenes / self.rounds)
+        more = math.ceil(self.scenes / _SHARE)
         return range(self.scenes + (turn - 1) * more, self.scenes + turn * more)
 
 
@@ -184,14 +192,14 @@ REACTIVE: Final[dict[str, ReactiveRecipe]] = {
             "panel-vla-reactive-top",
             "Looks every 0.4 s and takes the next steps; always acts; top view.",
             "residual", "mixed", True, "gated", LARGE_WHOLE, (_TOP,), None, _NONE,
-            scenes=280, epochs=30, ranked_epochs=0, tasks=1, batch=128, rate=1e-3, seed=31,
+            scenes=700, epochs=8, ranked_epochs=0, tasks=1, batch=128, rate=1e-3, seed=31,
             start="panel-vla-query",
         ),
         ReactiveRecipe(
             "panel-vla-reactive-side",
             "Looks every 0.4 s and takes the next steps; always acts; from the side.",
             "mixer", "fine", True, "gated", SMALL_CLOSE, (_SIDE,), None, _NONE,
-            scenes=280, epochs=30, ranked_epochs=0, tasks=1, batch=128, rate=1e-3, seed=32,
+            scenes=700, epochs=8, ranked_epochs=0, tasks=1, batch=128, rate=1e-3, seed=32,
             start="panel-vla-side",
         ),
     )
@@ -279,6 +287,8 @@ class PanelPlan:
     def command(self) -> str:
         """Command line of this training."""
         words = ["embodied-iqa train panel"]
+        if any(name in REACTIVE for name in self.members):  # trained only where they are named
+            words += [f"--members {','.join(self.members)}"]
         words += ["--quick"] if self.quick else []
         words += [f"--scenes {self.scenes}"] if self.scenes else []
         words += [f"--epochs {self.epochs}"] if self.epochs else []

@@ -177,7 +177,7 @@ def test_the_weights_of_another_network_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, ModelCard]]:
-    """A member after two rounds of a step each, and its card; one held-out scene while tests use them."""
+    """A member after rounds of one and four steps, and its card; one held-out scene while tests use them."""
     out = tmp_path_factory.mktemp("reactive")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_HELD_OUT_ACTED", 1)
@@ -202,6 +202,7 @@ def test_a_training_gives_a_member_that_acts_again_and_again(trained: tuple[Path
     assert 0.0 <= float(card.results["right_waypoint"]) <= 1.0
     assert card.results["tasks"] == 1
     assert card.training["start"] == REACTIVE[NAME].start
+    assert str(card.training["command"]).split()[3:5] == ["--members", NAME]
     labels = load_states(sorted((out / "states" / NAME).glob("round-*/*.npz")))
     tools = labels.tool.astype(np.float64)
     observations = [observed(tool, step) for step, tool in enumerate(tools)]
@@ -250,6 +251,15 @@ def test_a_finished_training_is_not_repeated(
     monkeypatch.setattr(reactive_training, "act_out", None)  # nor are its scenes acted out again
     (again,) = train_panel(PanelPlan((NAME,), out, workers=1, scenes=1, epochs=1), ProgressBars())
     assert again == card
+
+
+def test_the_last_round_takes_as_long_as_several_others() -> None:
+    recipe = replace(REACTIVE[NAME], scenes=14, epochs=2, rounds=2)
+    rounds = [recipe.round_of(epoch) for epoch in range(recipe.all_epochs)]
+    assert [turn for turn, _, _ in rounds] == [0, 0, 1, 1, *[2] * 8]
+    assert [before for _, before, _ in rounds] == [0, 1, 0, 1, *range(8)]
+    assert [epochs for _, _, epochs in rounds] == [2, 2, 2, 2, *[8] * 8]
+    assert [recipe.scenes_of(turn) for turn in range(3)] == [range(14), range(14, 16), range(16, 18)]
 
 
 def test_they_are_trained_only_where_they_are_named() -> None:

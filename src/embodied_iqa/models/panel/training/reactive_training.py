@@ -164,12 +164,11 @@ class _Training:
 
     def _rate(self, epoch: int, step: int, steps: int) -> float:
         """Return the learning rate, which rises and falls in each round."""
-        return self._recipe.rate * rate_share(
-            (epoch % self._recipe.epochs + step / steps) / self._recipe.epochs
-        )
+        _, before, epochs = self._recipe.round_of(epoch)
+        return self._recipe.rate * rate_share((before + step / steps) / epochs)
 
     def _epoch(self, epoch: int) -> EpochResult:
-        states = self._states_of(epoch // self._recipe.epochs)
+        states = self._states_of(self._recipe.round_of(epoch)[0])
         rng = np.random.default_rng([self._recipe.seed, epoch])
         torch.manual_seed(int(rng.integers(2**31)))
         order = rng.choice(len(states), len(states), p=_shares(states))
