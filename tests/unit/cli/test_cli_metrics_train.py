@@ -91,3 +91,17 @@ def test_what_is_wrong_is_one_line(
     assert line in error
     assert len(error.strip().splitlines()) == 1
     assert not (tmp_path / "metric").exists()
+
+
+def test_without_a_scale_of_any_subject_the_cause_is_named(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "embodied_iqa.cli.metrics.training.target_labels", lambda grid, _: np.full(len(grid.pairs), np.nan)
+    )
+    words = ["metrics", "train", "embodied-nr", str(database), "--target", "rotation"]
+    assert main([*words, "--out", str(tmp_path / "metric")]) == 1
+    said = capsys.readouterr().err
+    assert "has a label: the answers of " in said
+    assert "have no scale; expected two references or more" in said
+    assert not (tmp_path / "metric").exists()

@@ -21,7 +21,7 @@ _ACTIONS: Final = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
-    calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
+    calibrate = actions.add_parser("calibrate", help="calibrate cameras from 20 clean frames or more")
     calibrate.module = f"{__name__}.live_source"
     check = actions.add_parser("check", help="judge the images of a folder or recording")
     check.add_argument(

@@ -8,11 +8,15 @@ import shlex
 import sys
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.analysis.loading import load_grid
-from embodied_iqa.data.database.store import open_database
+from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
 from embodied_iqa.quality.metrics.learned.card import load_metric_card, save_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind
@@ -40,6 +44,7 @@ def train(arguments: argparse.Namespace) -> int:
         labels = metric_labels(images, grid.pairs.pair_ids.tolist(), target.removeprefix(METRIC_TARGET))
     else:
         labels = target_labels(grid, target)
+        _refuse_unscaled(store, labels)
     from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 
     samples = split_samples(images, grid.pairs, labels, arguments.split)
@@ -58,3 +63,13 @@ def train(arguments: argparse.Namespace) -> int:
         reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
         next_command("metrics", "score", f"trained:{arguments.out}", "IMAGES", *reference)
     return 0
+
+
+def _refuse_unscaled(store: DatabaseStore, labels: NDArray[np.float64]) -> None:
+    """Name the subjects whose answers have no scale, where that leaves no label."""
+    unscaled = [name for name in store.subjects() if not store.constants_file(name).is_file()]
+    if unscaled and not np.isfinite(labels).any():
+        raise InputError(
+            f"no pair of {store.path} has a label: the answers of {', '.join(unscaled)} have no scale",
+            expected="two references or more on which a subject acts differently (`build` says why)",
+        )

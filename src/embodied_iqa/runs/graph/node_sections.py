@@ -10,7 +10,7 @@ from typing import Final
 
 from embodied_iqa.base.config import Parameter, named
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.runs.graph.parameter_files import Section, read_sections, refuse_conflict
+from embodied_iqa.runs.graph.parameter_files import ROS_KEY, Section, read_sections, refuse_conflict
 from embodied_iqa.runs.graph.qos_overrides import PREFIX, is_qos_override
 
 OF_ROS: Final = ("use_sim_time", PREFIX, "start_type_description_service")
@@ -34,10 +34,13 @@ def values_by_node(
         namespace: Of the graph, such as ``/cell1``.
 
     Raises:
-        UsageError: A section or a parameter is nearly one of ours, or for our node in another namespace.
+        UsageError: The file is empty, or a section or a parameter is nearly one of ours, or for our node in
+            another namespace.
         InputError: The file cannot be read, or sets a parameter of a node twice.
     """
     sections = read_sections(path)
+    if not sections and not path.stat().st_size:  # a copy that failed, rather than one with comments alone
+        raise UsageError(f"{path} is empty", expected=f"a node with {ROS_KEY}")
     for section in sections:
         _refuse_slip(section, nodes)
     refuse_lost(sections, nodes, namespace)

@@ -108,6 +108,12 @@ def test_a_graph_in_a_namespace_reads_the_file_that_was_written_for_it(path: Pat
     assert command[-8:] == [word for rule in rules for word in ("-r", rule)]
 
 
+def test_an_empty_file_is_refused(path: Path):
+    path.touch()
+    with pytest.raises(UsageError, match="is empty; expected a node with ros__parameters"):
+        resolve((path,))
+
+
 @pytest.mark.parametrize(
     ("text", "namespace"), [("", ""), ("/", ""), ("cell1", "/cell1"), ("/site/cell_1/", "/site/cell_1")]
 )

@@ -150,7 +150,7 @@ def test_a_section_that_is_for_no_node_is_refused(path: Path, text: str, words: 
         resolve((path,))
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "~\n", "arm_node:\n  ros__parameters:\n"])
+@pytest.mark.parametrize("text", ["# nothing\n", "---\n", "~\n", "arm_node:\n  ros__parameters:\n"])
 def test_a_file_may_set_nothing(path: Path, text: str) -> None:
     path.write_text(text)
     assert resolve((path,)) == resolve()
