@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +151,9 @@ def test_the_page_names_weak_verbs_and_links_its_images(tmp_path: Path) -> None:
     write_report(evaluation, page, tmp_path / "docs" / "images")
     text = page.read_text(encoding="utf-8")
     assert "`panel-vla-object` cover (0%)" in text
+    links = re.findall(r"^- \[[^\]]+\]\((tables/panel-[a-z-]+\.csv)\) \(CSV\)$", text, re.MULTILINE)
+    assert len(links) == 4, "three properties of tasks, and examples"
+    assert all((page.parent / link).read_text(encoding="utf-8").count("\n") > 1 for link in links)
     assert "1 of 1 types" in text
     minutes = 2.5 * len([*VLAS, *VLMS])
     said = f"`embodied-iqa train panel --seed 1 --out DIR`. The epochs took {minutes:.0f} minutes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -21,6 +21,7 @@ from embodied_iqa.models.scoring.proportions import Share
 from embodied_iqa.models.subjects.backends.panel.shipped_members import card_of
 from embodied_iqa.models.subjects.model_card import ModelCard
 from embodied_iqa.pages.reports.kit.heat_map import heat_map
+from embodied_iqa.pages.reports.kit.markdown import TABLES
 from embodied_iqa.pages.reports.kit.render import render
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 from embodied_iqa.pages.reports.panel.summary import (
@@ -37,7 +38,7 @@ from embodied_iqa.pages.reports.panel.summary import (
 
 _LINE: Final = 100
 """Characters."""
-_NO_PROSE: Final = ("#", "|", "![", "```")
+_NO_PROSE: Final = ("#", "|", "![", "```", "- ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ def write_report(evaluation: PanelEvaluation, page: Path, images: Path) -> None:
     plan = evaluation.plan
     cards = [card_of(name, plan.models) for name in (*plan.vlas, *plan.vlms)]
     commands = sorted({str(card.training["command"]) for card in cards})
+    acted = _actions(evaluation) if evaluation.acted else None
+    examples = _examples(evaluation)
     text = render(
         "panel.md.j2",
         plan=plan,
@@ -75,13 +78,23 @@ def write_report(evaluation: PanelEvaluation, page: Path, images: Path) -> None:
         members=_members(cards),
         commands=", ".join(f"`{command}`" for command in commands),
         minutes=f"{sum(float(card.training['minutes']) for card in cards):.0f}",
-        acted=_actions(evaluation) if evaluation.acted else None,
+        acted=acted,
         answers=_answers(evaluation),
-        examples=_examples(evaluation),
+        by_files=[_file(table, page) for table in (acted.by[1:] if acted else ())],
+        examples_file=_file(examples, page) if examples.rows else "",
         ranks=_ranks(evaluation),
         distorted=_distorted(evaluation, images) if evaluation.distorted else None,
     )
     write_text_whole(page, wrapped(text) + "\n")
+
+
+def _file(table: Table, page: Path) -> str:
+    """Write a table as a CSV file beside the page; return the link to it."""
+    named = replace(table, name=f"{page.stem}-{table.title.lower().replace(' ', '-')}")
+    folder = page.parent / TABLES
+    folder.mkdir(parents=True, exist_ok=True)
+    named.write_csv(folder)
+    return f"[{table.title}]({TABLES}/{named.name}.csv) (CSV)"
 
 
 def wrapped(page: str) -> str:
@@ -148,7 +161,7 @@ def _by(evaluation: PanelEvaluation, title: str, name: str, key: Callable[[Acted
     shares = [success_by(evaluation.acted, key, member=member) for member in evaluation.plan.vlas]
     values = sorted({value for share in shares for value in share})
     rows: list[Row] = [(value, *(str(share.get(value, "-")) for share in shares)) for value in values]
-    columns = [Column(name), *(Column(f"`{member}`") for member in evaluation.plan.vlas)]
+    columns = [Column(name), *(Column(f"`{member}`", name=member) for member in evaluation.plan.vlas)]
     return Table("", title, columns, rows)
 
 
@@ -186,7 +199,7 @@ def _examples(evaluation: PanelEvaluation) -> Table:
         "Examples",
         evaluation.answered[: 2 * len(evaluation.plan.vlms)],
         {
-            Column("member"): lambda task: f"`{task.member}`",
+            Column("member"): lambda task: task.member,
             Column("answer"): lambda task: task.answer,
             Column("truth"): lambda task: task.truth,
         },
