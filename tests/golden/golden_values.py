@@ -61,6 +61,8 @@ from embodied_iqa.world.simulation.world import World
 Values = dict[str, Any]
 
 TASK, SCENE_SEED = "pick the red cube", 7
+SMALL = {"camera_node.width_px": 320, "camera_node.height_px": 240}
+"""Most trials: half their processor time goes into images, whose native size the others have."""
 WORDING = {"reason", "error", "latency_ms"}
 """Sentences may be rephrased; latencies differ from run to run."""
 OF_GATES = {"arm", *(field.name for field in fields(GateEffects))}
@@ -244,6 +246,7 @@ def _command(*arguments: str) -> None:
 
 def _experiment() -> Values:
     fixed = ["--task", TASK, "--scene-seed", str(SCENE_SEED), "--distortions", "12,19", "--levels", "3"]
+    fixed += [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
     with tempfile.TemporaryDirectory() as folder:
         _command("experiment", *fixed, "--subjects", "embedded", "--vlm", "panel-vlm-plain",
                  "--out", f"{folder}/out")  # fmt: skip
@@ -256,14 +259,14 @@ def _experiment() -> Values:
 
 
 def _trial_scores() -> Values:
-    """What scores.json holds of a reference run and two distorted ones; the second pair has one camera."""
+    """As scores.json has a reference run and two distorted ones; the second pair has one small camera."""
     task = ExperimentTask(TASK, SCENE_SEED)
     found: Values = {}
-    for vlm, vla, views in (
-        ("classical-vlm", "classical-vla", [View.TOP, View.WRIST]),
-        ("panel-vlm-fine", "panel-vla-query", [View.TOP]),
+    for vlm, vla, cameras in (
+        ("classical-vlm", "classical-vla", {"camera_node.views": [View.TOP, View.WRIST]}),
+        ("panel-vlm-fine", "panel-vla-query", {"camera_node.views": [View.TOP], **SMALL}),
     ):
-        watched = {"camera_node.views": views, "gate_node.judge.mode": "shadow"}
+        watched = {**cameras, "gate_node.judge.mode": "shadow"}
         nodes = resolve((), {"vla_node.subject": vla, **watched})
         specs = (None, DistortionSpec("12", 3), DistortionSpec("19", 5))
         with HeadlessRunner(HeadlessOptions(nodes), parse_vlm(vlm)) as runner:
