@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
+from embodied_iqa.live.nodes.vla_node import VlaNode
 from embodied_iqa.live.ros.conversion import camera_info_of, increments_of, ns_of, pose_of, time_of
 from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
@@ -197,3 +199,15 @@ def _expected(feed: Feed, source: Source, chunk: ActionChunk):
     vla, stamp_ns = make_vla(parse_vla("classical-vla")), ns_of(chunk.header.stamp)
     frames = {view: feed.frame(view, source, stamp_ns) for view in vla.info.views}
     return vla.act(VlaObservation(frames, TASK, matrix_from_pose(chunk.tool_pose), chunk.gripper, 0))
+
+
+def test_a_policy_that_waits_for_a_camera_of_another_cell_names_its_cameras() -> None:
+    node = VlaNode.__new__(VlaNode)
+    info = SimpleNamespace(views=(View.TOP, View.WRIST))
+    node.active, node._subject = True, SimpleNamespace(info=info)  # type: ignore[assignment]
+    node._whole_stamps = list  # type: ignore[method-assign]
+    said = node._set_task(SetTask.Request(task="pick the red cube"), SetTask.Response())
+    assert (said.success, said.message) == (
+        False,
+        "the policy waits for images of top and wrist with one stamp",
+    )

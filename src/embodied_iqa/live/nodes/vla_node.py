@@ -181,7 +181,8 @@ class VlaNode(ManagedNode[VlaParameters]):
             response.message = "vla_node is not active"
             return response
         if request.task and not self._whole_stamps():
-            response.message = "no complete frame of every view has arrived yet"
+            views = () if self._subject is None else self._subject.info.views
+            response.message = f"the policy waits for images of {' and '.join(views)} with one stamp"
             return response
         try:
             if request.task:
