@@ -141,7 +141,7 @@ class _Checker:
             self.report(value.line, "a path leaves the folder of the task file", got=value.text)
             return None
         if self._files_exist and not (self._folder / path).exists():
-            self.report(value.line, "no such image or recording", got=value.text)
+            self.report(value.line, "no such image or recording in the folder of the file", got=value.text)
             return None
         return path
 
