@@ -132,6 +132,7 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print what is there, start nothing")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the busy process and the session end, too
     starts = read(arguments.out)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     missing = [] if arguments.show else range(len(starts), arguments.count)

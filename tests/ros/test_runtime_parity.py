@@ -48,7 +48,7 @@ from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
 from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.deciding import answer
-from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation, Vlm
+from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation, Vlm, close_subject
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from gate_files import write_gate, write_metric_gate
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
@@ -295,7 +295,9 @@ def asked(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         overrides = {"vla_node.subject": reference, "vlm_node.subject": fragile_vlm.NAME}
         with RosGraph(ros_domain, folder, nodes, overrides) as graph:
             graph.activate(*nodes)
-            yield Asked(NoisyBench(graph, VIEWS), policy, make_vla(parse_vla(reference)), broken)
+            vla = make_vla(parse_vla(reference))
+            yield Asked(NoisyBench(graph, VIEWS), policy, vla, broken)
+            close_subject(vla)
 
 
 def headless_cameras() -> HeadlessCameras:

@@ -201,6 +201,7 @@ def script(ros_domain: int, tmp_path: Path) -> Iterator[Script]:
             graph.activate("vla_node")
             vla = make_vla(parse_vla(reference))
             yield Script(MovingBench(graph, VIEWS), vla, Tape(tmp_path / "trial.mcap"))
+            close_subject(vla)
 
 
 @pytest.fixture

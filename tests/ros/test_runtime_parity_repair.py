@@ -35,7 +35,7 @@ from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
 from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
-from embodied_iqa.world.protocols import Vla
+from embodied_iqa.world.protocols import Vla, close_subject
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
 from ros_graph import EVERY, RosGraph
@@ -141,6 +141,7 @@ def test_verdicts_and_decisions_are_the_same(
         tape.write("/vla/reference_actions", raw)
         path = tape.end(stamp_ns)
         again = Rescorer(path, Subjects(_none, lambda _name: vla, judge, options)).record().runs[0]
+        close_subject(vla)
     words = "repaired (exposure): exposure" if repairs else "exposure"
     assert all(reason.startswith(words) for _, reason in live_verdicts.values())
     assert {verdict for verdict, _ in live_verdicts.values()} == {Verdict.PASS if repairs else Verdict.HOLD}

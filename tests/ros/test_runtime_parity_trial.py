@@ -153,8 +153,12 @@ def off_path_rad(targets: Targets, path: Targets) -> float:
 def test_verdicts_of_the_live_trial_are_those_of_its_rescoring(
     session: Session, rescored: tuple[RunRecord, ...]
 ) -> None:
+    """A gate that a busy machine keeps waiting loses images, which the run counts; the rest is the same."""
     for run, again in zip(read_trial(session.recording).runs, rescored, strict=True):
-        assert run.verdicts == again.verdicts
+        judged = {(verdict.stamp_ns, verdict.view) for verdict in run.verdicts}
+        lost = [verdict for verdict in again.verdicts if (verdict.stamp_ns, verdict.view) not in judged]
+        assert run.verdicts == tuple(verdict for verdict in again.verdicts if verdict not in lost)
+        assert len(lost) <= run.frames_published - run.frames_received
         assert run.answers == again.answers
 
 
