@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 import rclpy
+from action_msgs.msg import GoalStatus, GoalStatusArray
 from embodied_iqa_msgs.action import RunTrial
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.action import ActionServer, GoalResponse
 from rclpy.context import Context
 from rclpy.node import Node
+from rclpy.qos import qos_profile_action_status_default
 from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.base.errors import UserError
@@ -267,17 +269,25 @@ def test_a_client_that_is_not_discovered_yet_has_ten_seconds() -> None:
 
 def test_a_trial_whose_client_has_gone_ends(ros_domain: int, tmp_path: Path) -> None:
     with RosGraph(ros_domain, tmp_path, ["trial_node"]) as graph:
-        opened = threading.Event()
-        context = graph.node.context
-        node = Node("gone_client", context=context)
+        begun = threading.Event()
+
+        def take(statuses: GoalStatusArray) -> None:
+            if any(status.status == GoalStatus.STATUS_EXECUTING for status in statuses.status_list):
+                begun.set()
+
+        node = Node("gone_client", context=graph.node.context)
+        # Not the first feedback: it is lost where the server has not discovered its subscriber yet.
+        node.create_subscription(
+            GoalStatusArray, "/trial/run/_action/status", take, qos_profile_action_status_default
+        )
         with spun(node) as spin:
             caller = ActionCaller(node, RunTrial, "/trial/run", spin)
             graph.wait(caller.server_is_ready, "trial_node")
-            goal = caller.goal(RunTrial.Goal(task="pick the red cube"), lambda _message: opened.set())
+            goal = caller.goal(RunTrial.Goal(task="pick the red cube"))
 
             def poll() -> None:
                 graph.processes.check()
-                if opened.is_set():
+                if begun.is_set():
                     raise KeyboardInterrupt
 
             with pytest.raises(KeyboardInterrupt):
