@@ -81,17 +81,24 @@ class UrProcess:
         except BlockingIOError:
             self.end("the arm's worker process accepts no more messages")
         except OSError as error:
+            self.receive()  # it may have said why
             self.end(f"the arm's worker process ended: {error.strerror}")
 
     def receive(self) -> list[bytes]:
         """Return all messages that have arrived, without waiting."""
         messages: list[bytes] = []
+        was_reset = False
         while not self.is_gone:
             try:
                 message = self._socket.recv(LONGEST_MESSAGE)
             except BlockingIOError:
                 break
             except OSError as error:
+                # A worker that ends with our messages unread resets the socket. The kernel reports that once,
+                # and only then returns what the worker sent before: its reason.
+                if isinstance(error, ConnectionResetError) and not was_reset:
+                    was_reset = True
+                    continue
                 self.end(f"the arm's worker process ended: {error.strerror}")
                 break
             if not message:
