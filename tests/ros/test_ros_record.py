@@ -23,14 +23,10 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.live.cell.clean_recording import (
-    CleanRecorder,
-    CleanRecordingPlan,
-    CleanRecordingProgress,
-    record_clean,
-)
+from embodied_iqa.live.cell.clean_recording import CleanRecorder, record_clean
 from embodied_iqa.live.ros.node import Health
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
+from embodied_iqa.runs.graph.clean_recording_plan import CleanRecordingPlan, CleanRecordingProgress
 from embodied_iqa.runs.graph.node_table import resolve
 from manual_clock import ManualClock
 from small_disk import small_disk

@@ -20,6 +20,8 @@ from typing import TypeVar
 
 from embodied_iqa.base.errors import InternalError, UsageError
 
+MAX_SEED: typing.Final = 2**63 - 1
+"""Greatest seed."""
 Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
 ConfigT = TypeVar("ConfigT")
 
@@ -84,8 +86,8 @@ def parsed(default: str, parse: Callable[[str], object]) -> typing.Any:
     return dataclasses.field(default_factory=lambda: parse(default), metadata={_PARSE: parse})
 
 
-def ranged(default: float, minimum: float, maximum: float) -> typing.Any:
-    """Return a dataclass field with a default and an inclusive range."""
+def ranged(default: float | None, minimum: float, maximum: float) -> typing.Any:
+    """Return a dataclass field with a default, which may be None, and an inclusive range."""
     return dataclasses.field(default=default, metadata={_RANGE: (minimum, maximum)})
 
 

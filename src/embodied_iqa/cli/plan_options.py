@@ -162,9 +162,9 @@ def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, An
         words = words_of(option, typing.get_args(kind)[0], may_be_empty=not default)
         return {"type": words, "default": ",".join(default or ()), "metavar": "NAMES"}
     if issubclass(kind, StrEnum):
-        known = {str(word): word for word in kind}
+        known, start = {str(word): word for word in kind}, default and str(default)
         # an unknown word is left to the choices, which list the known ones
-        return {"type": lambda text: known.get(text, text), "choices": list(known), "default": str(default)}
+        return {"type": lambda text: known.get(text, text), "choices": list(known), "default": start}
     limits = range_of(field)
     check = kind if limits is None else within(option, kind, *limits)
     return {"type": check, "default": default, "metavar": _METAVARS.get(kind, "PATH")}
@@ -183,7 +183,8 @@ def within(option: str, kind: type, low: float, high: float) -> Callable[[str], 
         low: Least number.
         high: Greatest number.
     """
-    expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {high:g}"
+    top = str(high) if kind is int else f"{high:g}"
+    expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {top}"
 
     def parse(text: str) -> Any:
         if not low <= (number := kind(text)) <= high:
@@ -196,7 +197,7 @@ def within(option: str, kind: type, low: float, high: float) -> Callable[[str], 
 
 def _help(text: str, hint: Any, default: object) -> str:
     """Return a description for argparse: with the known words and the default, without a full stop."""
-    word = next(iter(typing.get_args(hint)), None)
+    word = next(iter(typing.get_args(hint)), None) if typing.get_origin(hint) is tuple else None
     if isinstance(word, type) and issubclass(word, StrEnum):
         text = f"{text.removesuffix('.')}: some of {','.join(word)}"
     text = text.removesuffix(".").replace("%", "%%")

@@ -9,22 +9,21 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
+from embodied_iqa.runs.graph.clean_recording_plan import CleanRecordingPlan, CleanRecordingProgress
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.trial.run_folder import git_hash, make_run_folder, versions
-
-if TYPE_CHECKING:
-    from embodied_iqa.live.cell.clean_recording import CleanRecordingPlan, CleanRecordingProgress
 
 RECORDING_FILE: Final = "clean.mcap"
 
@@ -36,25 +35,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--minutes", type=float, metavar="MIN", help="how long to record")
     length.add_argument("--seconds", type=float, metavar="S", help="how long to record")
-    silence = "end with an error where a camera has no image for so long (default 10)"
-    add("--silence", type=float, default=10.0, metavar="S", help=silence)
+    add_plan_options(parser, CleanRecordingPlan, "silence_s as silence", silence_s="S")
     add_cell_options(parser)
     add_node_options(parser)
-    add("--namespace", default="", metavar="NAME", help="of the relative names of topics, such as cell1")
+    add_plan_options(parser, CleanRecordingPlan, "namespace")
     add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Record; return the exit code."""
     seconds = arguments.seconds if arguments.minutes is None else 60.0 * arguments.minutes
-    for name, value in (("--minutes or --seconds", seconds), ("--silence", arguments.silence)):
+    for name, value in (("--minutes or --seconds", seconds), ("--silence", arguments.silence_s)):
         if not 0.0 < value < math.inf:
             raise UsageError(name, expected="a time above 0", got=value)
+    namespace = parse_namespace(arguments.namespace)
     graph = check_cell(
         resolve(
             tuple(arguments.config),
             cell_overrides(arguments) | overrides_of(arguments.set),
-            namespace=(namespace := parse_namespace(arguments.namespace)),
+            namespace=namespace,
             only_reads=True,
         )
     )
@@ -62,10 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     environment.prepare_environment()
     environment.require_ros()
-    from embodied_iqa.live.cell.clean_recording import CleanRecordingPlan
 
     path = make_run_folder(arguments.out) / RECORDING_FILE
-    plan = CleanRecordingPlan(graph, path, seconds, arguments.silence, _metadata(graph), namespace)
+    given = {"graph": graph, "path": path, "seconds": seconds, "metadata": _metadata(graph)}
+    plan = read_plan(CleanRecordingPlan, arguments, namespace=namespace, **given)
     try:
         return _record(arguments, plan)
     finally:

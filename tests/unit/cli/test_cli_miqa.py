@@ -30,10 +30,10 @@ RUN_TINY = """
 import sys
 import torch
 from embodied_iqa.cli.main import main
-from embodied_iqa.cli.miqa import training
+from embodied_iqa.suites.miqa import training_rows
 from tiny_miqa import tiny
 torch.set_num_threads(1)
-training.recipe_by_name = tiny
+training_rows.recipe_by_name = tiny
 sys.exit(main())
 """
 
@@ -50,7 +50,7 @@ def words(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(
-        "embodied_iqa.cli.miqa.training.recipe_by_name",
+        "embodied_iqa.suites.miqa.training_rows.recipe_by_name",
         lambda name: replace(tiny(recipe_by_name(name).name), epochs=2),
     )
     region = encoder_file(tmp_path)
@@ -96,16 +96,16 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
 @pytest.mark.parametrize(
     ("change", "code", "line"),
     [
-        (["--vision-task", "depth"], 2, "wrong target"),
-        (["--label", "mos"], 2, "wrong target"),
+        (["--vision-task", "depth"], 2, "invalid choice"),
+        (["--label", "mos"], 2, "invalid choice"),
         (["--recipe", "nothing"], 2, "unknown"),
         (["--region-layer", "9"], 2, "wrong region layer; expected 1 to 2, last or none; got '9'"),
         (["--recipe", "resnet18", "--region-layer", "last"], 2, "resnet18 has no region token"),
         (["--recipe", "resnet18"], 2, "weights of a region encoder"),
-        (["--workers", "0"], 2, "argument --workers: expected 1 or more; got 0"),
-        (["--epochs", "0"], 2, "argument --epochs: expected 1 or more; got 0"),
-        (["--seed", "-1"], 2, "argument --seed: expected 0 to 2**63 - 1; got -1"),
-        (["--images-each", "-1"], 2, "argument --images-each: expected 0 or more; got -1"),
+        (["--workers", "0"], 2, "--workers is wrong; expected 1 or more; got 0"),
+        (["--epochs", "0"], 2, "--epochs is wrong; expected 1 or more; got 0"),
+        (["--seed", "-1"], 2, "--seed is wrong; expected 0 to 9223372036854775807; got -1"),
+        (["--images-each", "-1"], 2, "--images-each is wrong; expected 0 or more; got -1"),
         (["--vision-task", "det"], 1, "no finished labels of det"),
         (["--weights", "none.safetensors"], 1, "cannot read"),
     ],

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.parser import Parser, perform
-from embodied_iqa.cli.plan_options import add_workers, seed_number
 
 _ACTIONS: Final = {
     "list": "listing:list_metrics",
@@ -36,28 +35,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     camera = "name of the camera of the images, for metrics of policies and trained ones"
     add("--view", metavar="VIEW", help=camera)
     train = actions.add_parser("train", help="train a metric on the scores of a database")
-    _configure_train(train)
+    train.module = f"{__name__}.training"
     tune = actions.add_parser("fine-tune", help="train a metric of pyiqa on an export of a database")
     tune.module = f"{__name__}.fine_tuning"
-    for action in (listing, show, score, train):
+    for action in (listing, show, score):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def _configure_train(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    metric = "embodied-nr or embodied-fr [:SUBJECT+SUBJECT], cnniqa, resnet-18 or vit-small"
-    add("name", metavar="NAME", help=metric)
-    add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
-    add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a training to continue")
-    target = (
-        "decision, position, ..., cognition, metric:NAME, or miqa:TASK:LABEL of a database of `miqa build`"
-    )
-    add("--target", default="decision", metavar="NAME", help=f"{target} (default decision)")
-    add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default 0)")
-    add("--seed", type=seed_number, default=0, metavar="N", help="of everything random (default 0)")
-    add_workers(parser)
-    views = "also count scores for views that the subject is not made for"
-    add("--all-views", action="store_true", help=views)
 
 
 def run(arguments: argparse.Namespace) -> int:

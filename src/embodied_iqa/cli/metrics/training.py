@@ -7,13 +7,16 @@ import json
 import shlex
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.records import Plain
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import DatabaseStore, open_database
@@ -27,19 +30,31 @@ from embodied_iqa.quality.metrics.training.labels import (
     target_labels,
 )
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
+from embodied_iqa.quality.metrics.training.training_plan import TrainingPlan
 from embodied_iqa.suites.miqa.training_rows import TARGET
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    metric = "embodied-nr or embodied-fr [:SUBJECT+SUBJECT], cnniqa, resnet-18 or vit-small"
+    add("name", metavar="NAME", help=metric)
+    add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
+    options = ("out", "target", "split", "seed", "workers", "all_views")
+    add_plan_options(parser, TrainingPlan, *options, out="DIR")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def train(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
-    recipe = recipe_by_name(arguments.name)
+    recipe, plan = recipe_by_name(arguments.name), read_plan(TrainingPlan, arguments)
     require_torch()
-    target = arguments.target
-    if target.startswith(TARGET):
-        print_card(train_on_labels(recipe, target, arguments), arguments.out, as_json=arguments.json)
+    if plan.target.startswith(TARGET):
+        print_card(train_on_labels(recipe, plan), plan.out, as_json=arguments.json)
         return 0
-    store = open_database(arguments.database)
-    grid, images = load_grid(store, all_views=arguments.all_views), DatabaseImages(arguments.database)
+    store = open_database(plan.database)
+    grid, images = load_grid(store, all_views=plan.all_views), DatabaseImages(plan.database)
+    target = plan.target
     if target.startswith(METRIC_TARGET):
         labels = metric_labels(images, grid.pairs.pair_ids.tolist(), target.removeprefix(METRIC_TARGET))
     else:
@@ -47,21 +62,25 @@ def train(arguments: argparse.Namespace) -> int:
         _refuse_unscaled(store, labels)
     from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 
-    samples = split_samples(images, grid.pairs, labels, arguments.split)
+    samples = split_samples(images, grid.pairs, labels, plan.split)
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
-    training = RecipeTraining(recipe, arguments.workers, target, command)
-    training.train(samples.training, arguments.out, arguments.seed)
-    card = load_metric_card(arguments.out)
+    training = RecipeTraining(recipe, plan.workers, target, command)
+    training.train(samples.training, plan.out, plan.seed)
+    card = load_metric_card(plan.out)
     if not card.results:
         from embodied_iqa.quality.metrics.training.held_out import measure_held_out as measure
 
-        origin = {"name": images.name, "split": arguments.split, "plan": json.dumps(store.record().plan)}
-        save_metric_card(replace(card, database=origin), arguments.out)
-        card = measure(arguments.out, recipe, samples.held_out, workers=arguments.workers)
-    print_card(card, arguments.out, as_json=arguments.json)
+        origin: dict[str, Plain] = {
+            "name": images.name,
+            "split": plan.split,
+            "plan": json.dumps(store.record().plan),
+        }
+        save_metric_card(replace(card, database=origin), plan.out)
+        card = measure(plan.out, recipe, samples.held_out, workers=plan.workers)
+    print_card(card, plan.out, as_json=arguments.json)
     if not arguments.json:
         reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
-        next_command("metrics", "score", f"trained:{arguments.out}", "IMAGES", *reference)
+        next_command("metrics", "score", f"trained:{plan.out}", "IMAGES", *reference)
     return 0
 
 

@@ -5,27 +5,36 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import next_command, print_json, printable
+from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.data.lerobot.trials import TrialsPlan, export_trials
-from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.quality.gate.fitting.recordings import recording_files
 
 _MOST_FPS = 1000.0
 
 
-def export(arguments: argparse.Namespace) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("sources", type=Path, nargs="+", metavar="RUN|BAG", help="recordings of trials, or folders of them")
+    out = "new or empty folder for a LeRobot data set, version 3.0"
+    add("--lerobot", type=Path, required=True, metavar="DIR", help=out)
+    add_plan_options(parser, TrialsPlan, "fps", "codec as video", "successful", fps="HZ")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Write the data set; return the exit code: 1 if a recording or run that is wanted was left out."""
-    fps = arguments.fps
-    if fps is not None and not (math.isfinite(fps) and 0 < fps <= _MOST_FPS):
-        raise UsageError("--fps", expected=f"above 0 Hz, up to {_MOST_FPS:g} Hz", got=fps)
-    codec = None if arguments.video is None else VideoCodec(arguments.video)
+    plan = read_plan(TrialsPlan, arguments)
+    if plan.fps is not None and not (math.isfinite(plan.fps) and 0 < plan.fps <= _MOST_FPS):
+        raise UsageError("--fps", expected=f"above 0 Hz, up to {_MOST_FPS:g} Hz", got=plan.fps)
     files, out = recording_files(arguments.sources), arguments.lerobot
     with ProgressBars() as bars:
-        plan = TrialsPlan(fps, codec, arguments.successful)
         report = export_trials(files, out, plan, lambda done: bars.update("exporting", done, len(files)))
     if arguments.json:
         print_json({"out": str(out), **unstructure(report)})

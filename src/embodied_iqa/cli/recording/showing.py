@@ -27,7 +27,14 @@ _STEP: Final = 1000
 """So many messages are read between two lines of progress."""
 
 
-def info(arguments: argparse.Namespace) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    what = "a recording (MCAP, SQLite, a folder of `ros2 bag`), a LeRobot data set or a video"
+    parser.add_argument("recording", type=Path, metavar="FILE", help=what)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, times in ns")
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Print what a recording holds; return the exit code."""
     if is_lerobot(arguments.recording):
         dataset = _dataset(LeRobotDataset(arguments.recording))

@@ -9,8 +9,9 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.cli.plan_options import add_engine_options, engine_of, seed_number
-from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan
+from embodied_iqa.suites.static_benchmark.making.make_plan import MakePlan
+from embodied_iqa.world.simulation.camera import CameraModel
 
 _ITEMS, _TRAJECTORIES = 1000, 100
 
@@ -26,10 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--items", type=int, metavar="N", help=number)
     steps = "with --trajectories: also draw every step from every camera"
     add("--step-images", action="store_true", help=steps)
-    add("--seed", type=seed_number, default=0, metavar="N", help="of everything random (default 0)")
+    add_plan_options(parser, MakePlan, "seed")
     add("--size", default="480x360", metavar="WxH", help="of the images (default 480x360)")
-    models = [str(model) for model in CameraModel]
-    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated images")
+    add_plan_options(parser, MakePlan, "camera_model")
     add_engine_options(parser)
     add("--json", action="store_true", help="print the counts as JSON")
 
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Make the items; return the exit code."""
     from embodied_iqa.suites.static_benchmark.making.drafts import slots_of
-    from embodied_iqa.suites.static_benchmark.making.make_items import MakePlan, make_items
+    from embodied_iqa.suites.static_benchmark.making.make_items import make_items
 
     width, times, height = arguments.size.partition("x")
     if not (times and width.isdecimal() and height.isdecimal()):
@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.step_images:
         raise UsageError("--step-images needs --trajectories")
     items = _ITEMS if arguments.items is None else arguments.items
-    camera = CameraModel(arguments.camera_model)
-    plan = MakePlan(items, arguments.seed, int(width), int(height), camera, engine_of(arguments))
+    size = {"width_px": int(width), "height_px": int(height)}
+    plan = read_plan(MakePlan, arguments, items=items, engine=engine_of(arguments), **size)
     with ProgressBars(transient=False) as bars:
         record = make_items(
             arguments.out, plan, lambda done, total: bars.update("blocks of items", done, total)

@@ -40,8 +40,8 @@ class TrialsPlan:
     """What is written of trials.
 
     Attributes:
-        fps: Steps a second; None for the rate of the first camera in the first run.
-        codec: Of videos; None for images without loss.
+        fps: Steps a second (default: the rate of the first camera).
+        codec: Store videos instead of images without loss.
         successful: Only runs that succeeded.
     """
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Final
 
 import rclpy
@@ -35,56 +34,11 @@ from embodied_iqa.live.ros.node import Health
 from embodied_iqa.live.ros.recorded_topics import arm_topics, camera_topics
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
-from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.clean_recording_plan import CleanRecordingPlan, CleanRecordingProgress
 
 _LOOK_S: Final = 0.2
 _CLOSE_DEADLINE_S: Final = 30.0
 _JOINTS, _TOOL, _STATUS = (topic.name for topic in arm_topics())
-
-
-@dataclass(frozen=True, slots=True)
-class CleanRecordingPlan:
-    """What to record.
-
-    Attributes:
-        graph: The parameters of a trial in this cell.
-        path: The file; it must not exist.
-        seconds: From the moment on when every camera has an image.
-        silence_s: Longest time without an image of a camera [s].
-        metadata: Of the recording.
-        namespace: Of the graph, such as ``/cell1``, for relative names of topics.
-    """
-
-    graph: GraphParameters
-    path: Path
-    seconds: float
-    silence_s: float = 10.0
-    metadata: Mapping[str, str] | None = None
-    namespace: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CleanRecordingProgress:
-    """How far a recording has come.
-
-    Attributes:
-        seconds: Since its start.
-        images: Of each camera.
-        arm_states: Of the arm.
-        lost: Messages for which the disk was too slow.
-        earlier: Of the images, those before the start, while another camera had none yet.
-    """
-
-    seconds: float
-    images: Mapping[View, int]
-    arm_states: int = 0
-    lost: int = 0
-    earlier: Mapping[View, int] = field(default_factory=dict)
-
-    def rate_hz(self, view: View) -> float | None:
-        """Return the images of a camera per second since the start; None where no time has passed."""
-        count = self.images[view] - self.earlier.get(view, 0)
-        return count / self.seconds if self.seconds > 0.0 else None
 
 
 class CleanRecorder:

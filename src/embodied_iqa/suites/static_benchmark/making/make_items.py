@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -14,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InternalError
-from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, Job, run_jobs
+from embodied_iqa.base.jobs.engine import BlockReport, Job, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.kinematics import chain_increments, increments_between
 from embodied_iqa.suites.static_benchmark.benchmark import (
-    ITEMS_VERSION,
-    MADE,
     BenchmarkRecord,
     check_new,
     write_benchmark,
@@ -28,11 +25,11 @@ from embodied_iqa.suites.static_benchmark.benchmark import (
 from embodied_iqa.suites.static_benchmark.items import Item
 from embodied_iqa.suites.static_benchmark.making.draft import Cut, Draft
 from embodied_iqa.suites.static_benchmark.making.drafts import draw_draft, slots_of
+from embodied_iqa.suites.static_benchmark.making.make_plan import MakePlan
 from embodied_iqa.suites.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
 from embodied_iqa.suites.static_benchmark.tsv_images import encode_image
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.scenes.snapshot import WorldSnapshot
-from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.simulated_cameras import taken
 from embodied_iqa.world.simulation.expert import expert_chunk
 from embodied_iqa.world.simulation.kept_renderers import batch_renderer
@@ -45,34 +42,6 @@ _BLOCK: Final = 20
 """Items in a block: the work of one job, and the most that a kill loses."""
 _ATTEMPTS: Final = 50
 _WORK: Final = ".making"
-
-
-@dataclass(frozen=True, slots=True)
-class MakePlan:
-    """What is made.
-
-    Attributes:
-        items: Their number.
-        seed: Of scenes, questions and the order of options.
-        width_px: Of the images.
-        height_px: Of the images.
-        camera_model: What the cameras make of a rendered image.
-        engine: What runs the jobs; it does not change the items.
-    """
-
-    items: int
-    seed: int
-    width_px: int = 480
-    height_px: int = 360
-    camera_model: CameraModel = DEFAULT_MODEL
-    engine: EngineOptions = field(default_factory=EngineOptions)
-
-    @property
-    def description(self) -> str:
-        """Everything that the items depend on."""
-        size = f"{self.width_px}x{self.height_px}"
-        start = f"{MADE} {ITEMS_VERSION}, {self.items} items, seed {self.seed}"
-        return f"{start}, {size}, camera model {self.camera_model}"
 
 
 def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]) -> BenchmarkRecord:

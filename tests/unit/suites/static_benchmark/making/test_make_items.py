@@ -11,8 +11,10 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.suites.static_benchmark.benchmark import read_items, read_record
 from embodied_iqa.suites.static_benchmark.items import Dimension
 from embodied_iqa.suites.static_benchmark.making import make_items as making
+from embodied_iqa.suites.static_benchmark.making import make_plan
 from embodied_iqa.suites.static_benchmark.making.drafts import Slot, slots_of
-from embodied_iqa.suites.static_benchmark.making.make_items import MakePlan, make_items
+from embodied_iqa.suites.static_benchmark.making.make_items import make_items
+from embodied_iqa.suites.static_benchmark.making.make_plan import MakePlan
 from embodied_iqa.world.simulation.camera import CameraModel
 
 PLAN = MakePlan(3, 5, 96, 72, CameraModel.IDEAL)
@@ -69,7 +71,7 @@ def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
 def test_items_of_another_version_are_read_with_a_line_and_not_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(making, "ITEMS_VERSION", 2)
+    monkeypatch.setattr(make_plan, "ITEMS_VERSION", 2)
     one = MakePlan(1, 5, 96, 72, CameraModel.IDEAL)
     make_items(tmp_path / "old", one, lambda _done, _total: None)
 
