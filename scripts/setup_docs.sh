@@ -1,16 +1,7 @@
 #!/usr/bin/env bash
 # Makes .venv-docs, the environment of the documentation site: Zensical and mkdocstrings, no part of .venv.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-locked=requirements/docs/locked.txt
-folder=.venv-docs
-wanted=$(sha256sum "$locked")
-
-if [[ -f $folder/installed.txt && $(<"$folder/installed.txt") == "$wanted" ]]; then
-    exit 0
-fi
-rm -f "$folder/installed.txt"  # what is half renewed is not whole
-unset PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
+source "$(dirname "${BASH_SOURCE[0]}")/separate_environment.sh" docs
 for python in "${PYTHON:-}" python3 python3.12 python3.11; do
     if [[ -n "$python" ]] && "$python" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
         [[ -x $folder/bin/python ]] || "$python" -m venv "$folder"

@@ -2,17 +2,8 @@
 # Makes .venv-pyiqa, the environment of IQA-PyTorch (pyiqa): PolyForm Noncommercial, two OpenCVs, no part of .venv.
 # CPU=1 takes the CPU build of PyTorch. Nothing but packages is downloaded; weights are yours to get.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-locked=requirements/pyiqa/locked.txt
-folder=.venv-pyiqa
 torch="torch==2.13.0${CPU:++cpu}"
-wanted="$torch $(sha256sum "$locked")"
-
-if [[ -f $folder/installed.txt && $(<"$folder/installed.txt") == "$wanted" ]]; then
-    exit 0
-fi
-rm -f "$folder/installed.txt"  # what is half renewed is not whole
-unset PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
+source "$(dirname "${BASH_SOURCE[0]}")/separate_environment.sh" pyiqa "$torch"
 [[ -x $folder/bin/python ]] || "${VENV:-.venv}/bin/python" -m venv "$folder"
 python=$folder/bin/python
 "$python" -m pip install --quiet "$torch" torchvision==0.28.0
