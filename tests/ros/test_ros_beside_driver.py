@@ -28,6 +28,7 @@ from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, lease_to_m
 from embodied_iqa.live.ros.qos import EVENT, LATCHED, SENSOR, STATE
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import ChunkStatus
+from real_arm import WORKSPACE
 from ros_graph import RosGraph
 
 MS = 1_000_000
@@ -43,8 +44,7 @@ _NO_VELOCITY = 1e-9
 PARAMETERS = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5e",
-    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
+    **WORKSPACE,
     "arm_node.driver": "ros2_control",
     "arm_node.gripper": "none",
     "arm_node.ros2_control.joint_prefix": "ur_",

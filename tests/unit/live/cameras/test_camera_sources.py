@@ -11,6 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.node_table import resolve
+from real_arm import WORKSPACE
 
 NAMES_OF_MODULES = """
 import sys
@@ -53,8 +54,7 @@ def test_a_camera_goes_with_the_arms_that_it_can_see(source: str, robots: set[st
             "camera_node.source": source,
             "arm_node.robot": robot,
             "arm_node.model": "ur5",
-            "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-            "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
+            **WORKSPACE,
             "arm_node.ur.ip": "127.0.0.1" if robot == "sim" else "192.0.2.1",
             "vla_node.subject": "panel-vla-query" if robot == "sim" else "classical-vla",
         }
@@ -91,7 +91,5 @@ def test_the_newest_image_wins_where_a_source_is_live() -> None:
             graph = resolve(overrides={"camera_node.source": str(source), "arm_node.robot": "none"})
             assert graph.gate_node.newest_only == (source.kind is CameraKind.LIVE)
     real = {"arm_node.model": "ur5", "arm_node.ur.ip": "192.0.2.1", "vla_node.subject": "classical-vla"}
-    real |= {"arm_node.robot": "ur5", "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01]}
-    real["arm_node.limits.workspace_max_m"] = [-0.2, 0.45, 0.71]
-    own = {"camera_node.source": "python"} | real
+    own = {"camera_node.source": "python", "arm_node.robot": "ur5"} | real | WORKSPACE
     assert resolve(overrides=own).gate_node.newest_only, "an arm that moves does not wait"

@@ -16,14 +16,14 @@ from embodied_iqa.runs.graph.lease_parameters import LEASE_GROUPS
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
+from real_arm import WORKSPACE
 
 TTL = "gate_node.judge.lease.ttl_s"
 REAL = {
     "camera_node.source": "realsense",
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5",
-    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
+    **WORKSPACE,
     "arm_node.ur.ip": "192.0.2.1",
 }
 REAL_POLICY = {"vla_node.subject": "classical-vla"}

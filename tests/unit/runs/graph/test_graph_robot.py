@@ -12,7 +12,7 @@ from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters, RobotKind
 from embodied_iqa.runs.graph.node_table import nodes_of, nodes_with, resolve
 from embodied_iqa.world.scenes.dimensions import CELL_ARMS
-from real_arm import REAL_ARM
+from real_arm import REAL_ARM, WORKSPACE
 
 
 def _names(overrides: dict[str, str]) -> set[str]:
@@ -32,8 +32,7 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
     overrides = {
         "arm_node.robot": "ur5",
         "arm_node.model": "ur5",
-        "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-        "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
+        **WORKSPACE,
         "arm_node.ur.ip": "192.168.1.10",
         "camera_node.source": "realsense",
         "vla_node.subject": "classical-vla",

@@ -19,14 +19,14 @@ from embodied_iqa.models.subjects.registry import info_of, make_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.session_plan import check_subjects
+from real_arm import WORKSPACE
 from wire_servers import reference_server, serving
 
 PANEL = "panel-vla-query"
 REAL = {
     "arm_node.robot": "ur5",
     "arm_node.model": "ur5",
-    "arm_node.limits.workspace_min_m": [-0.8, -0.45, -0.01],
-    "arm_node.limits.workspace_max_m": [-0.2, 0.45, 0.71],
+    **WORKSPACE,
     "arm_node.ur.ip": "192.168.1.10",
     "camera_node.source": "realsense",
 }
@@ -148,8 +148,8 @@ def test_the_commands_refuse_in_one_line(
     command: str, served: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--robot", "ur5", "--robot-ip", "192.168.1.10", "--camera", "realsense"]
-    words += ["--set", "arm_node.model=ur5", "--set", "arm_node.limits.workspace_min_m=[-0.8, -0.45, -0.01]"]
-    words += ["--set", "arm_node.limits.workspace_max_m=[-0.2, 0.45, 0.71]"]
+    words += ["--set", "arm_node.model=ur5"]
+    words += [word for name, corner_m in WORKSPACE.items() for word in ("--set", f"{name}={corner_m}")]
     if command == "experiment":
         words += ["--ros", "--gate", "on", "--out", str(tmp_path)]
     for text in (f" {PANEL}", served):
