@@ -15,6 +15,7 @@ from embodied_iqa.base.kinematics.kernels import compiled
 
 Gray = NDArray[np.uint8]
 _CELL_PX: Final = 16
+"""`CELL_PX` of `image_filters`, again: numba's cache on disk notices no change in another file."""
 _RUN_PX: Final = 1024
 """Pixels whose squared Laplacians, at most 1020 each before they are squared, add up in 32 bits."""
 
