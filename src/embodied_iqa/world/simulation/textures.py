@@ -48,10 +48,12 @@ def _clouds(seed: int, sizes_px: tuple[int, ...]) -> Array:
     """Return smooth seamless noise, the mean of blurred noise of several sizes, with spread 1."""
     rng = np.random.default_rng(seed)
     total = np.zeros((_SIZE_PX, _SIZE_PX))
-    frequency = np.hypot(*np.meshgrid(np.fft.fftfreq(_SIZE_PX), np.fft.fftfreq(_SIZE_PX)))
+    down, right = np.fft.fftfreq(_SIZE_PX)[:, None], np.fft.rfftfreq(_SIZE_PX)
     for size_px in sizes_px:
-        noise = np.fft.fft2(rng.normal(0.0, 1.0, (_SIZE_PX, _SIZE_PX)))
-        layer = np.fft.ifft2(noise * np.exp(-((frequency * size_px * 2) ** 2))).real
+        noise = np.fft.rfft2(rng.normal(0.0, 1.0, (_SIZE_PX, _SIZE_PX)))
+        noise *= np.exp(-((down * size_px * 2) ** 2))
+        noise *= np.exp(-((right * size_px * 2) ** 2))
+        layer = np.fft.irfft2(noise)
         total += layer / layer.std()
     return np.asarray(total / total.std())
 
@@ -95,6 +97,8 @@ def _terrazzo() -> Array:
     """Draw polished chips of many sizes and tones in cement."""
     rng = np.random.default_rng(61)
     image = np.full((_SIZE_PX, _SIZE_PX, 3), 0.80) + 0.01 * _clouds(62, (60, 9))[..., None]
+    # a chip goes on at the opposite edge
+    repeats = np.array(list(product((-_SIZE_PX, 0, _SIZE_PX), repeat=2)))
     for _ in range(2600):
         size, turn = float(rng.gamma(2.0, 3.2)) + 2.0, float(rng.uniform(0, 2 * np.pi))
         corners = np.sort(rng.uniform(0, 2 * np.pi, 6)) + turn
@@ -102,10 +106,9 @@ def _terrazzo() -> Array:
         centre = rng.uniform(0, _SIZE_PX, 2)
         tone = float(rng.uniform(0.45, 1.0)) * (1 + rng.uniform(-0.08, 0.08, 3))
         shape = radii[:, None] * np.stack([np.cos(corners), np.sin(corners)], axis=1)
-        for repeat in product((-_SIZE_PX, 0, _SIZE_PX), repeat=2):  # a chip goes on at the opposite edge
-            at = centre + np.array(repeat)
-            if (at > -40).all() and (at < _SIZE_PX + 40).all():
-                cv2.fillConvexPoly(image, np.rint(at + shape).astype(np.int32), tone.tolist())
+        places = centre + repeats
+        for at in places[((places > -40) & (places < _SIZE_PX + 40)).all(axis=1)]:
+            cv2.fillConvexPoly(image, np.rint(at + shape).astype(np.int32), tone.tolist())
     return image
 
 
