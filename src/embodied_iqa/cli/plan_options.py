@@ -15,7 +15,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from embodied_iqa.base.config import descriptions_of, range_of
+from embodied_iqa.base.config import MAX_SEED, descriptions_of, range_of
 from embodied_iqa.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,27 +27,33 @@ Word = TypeVar("Word", bound=str)
 _METAVARS: Final[dict[type, str]] = {int: "N", float: "X", str: "NAME"}
 
 
-def at_least(low: int) -> Callable[[str], int]:
-    """Return the type of an option whose value is a whole number from ``low``."""
+def within(kind: type, low: float, high: float) -> Callable[[str], Any]:
+    """Return the type of an option with a number that refuses what is out of range.
 
-    def parse(text: str) -> int:
-        if (number := int(text)) < low:
-            raise argparse.ArgumentTypeError(f"expected {low} or more; got {number}")
+    Args:
+        kind: int or float.
+        low: Least number.
+        high: Greatest number.
+    """
+    top = "2**63 - 1" if high == MAX_SEED else f"{high:g}"
+    expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {top}"
+
+    def parse(text: str) -> Any:
+        if not low <= (number := kind(text)) <= high:
+            raise argparse.ArgumentTypeError(f"expected {expected}; got {number}")
         return number
 
-    parse.__name__ = "int"  # argparse: "invalid int value"
+    parse.__name__ = kind.__name__  # argparse: "invalid int value"
     return parse
 
 
-def seed_number(text: str) -> int:
-    """Read a seed, 0 to 2**63 - 1; the type of an option."""
-    number = int(text)
-    if not 0 <= number < 2**63:
-        raise argparse.ArgumentTypeError(f"expected 0 to 2**63 - 1; got {number}")
-    return number
+def at_least(low: int) -> Callable[[str], int]:
+    """Return the type of an option whose value is a whole number from ``low``."""
+    return within(int, low, math.inf)
 
 
-seed_number.__name__ = "int"  # argparse: "invalid int value"
+seed_number: Final = within(int, 0, MAX_SEED)
+"""The type of an option whose value is a seed."""
 
 
 def add_workers(parser: argparse.ArgumentParser, what: str = "processes that measure images") -> None:
@@ -166,33 +172,12 @@ def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, An
         # an unknown word is left to the choices, which list the known ones
         return {"type": lambda text: known.get(text, text), "choices": list(known), "default": start}
     limits = range_of(field)
-    check = kind if limits is None else within(option, kind, *limits)
+    check = kind if limits is None else within(kind, *limits)
     return {"type": check, "default": default, "metavar": _METAVARS.get(kind, "PATH")}
 
 
 def _parts(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if isinstance(hint, types.UnionType) else ()
-
-
-def within(option: str, kind: type, low: float, high: float) -> Callable[[str], Any]:
-    """Return the type of an option with a number that refuses what is out of range.
-
-    Args:
-        option: Its name, for the message of the `UsageError`.
-        kind: int or float.
-        low: Least number.
-        high: Greatest number.
-    """
-    top = str(high) if kind is int else f"{high:g}"
-    expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {top}"
-
-    def parse(text: str) -> Any:
-        if not low <= (number := kind(text)) <= high:
-            raise UsageError(f"{option} is wrong", expected=expected, got=number)
-        return number
-
-    parse.__name__ = kind.__name__  # argparse: "invalid int value"
-    return parse
 
 
 def _help(text: str, hint: Any, default: object) -> str:

@@ -78,7 +78,7 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     [
         (["--target", "miqa"], "the database has no such scores"),
         (["--split", "10"], "no such split"),
-        (["--workers", "0"], "--workers is wrong; expected 1 or more"),
+        (["--workers", "0"], "argument --workers: expected 1 or more"),
         (["--target", "metric:nothing"], "unknown metric"),
     ],
 )

@@ -81,7 +81,7 @@ def test_each_type_is_read_back() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--most-steps", "10"), "--most-steps is wrong; expected 1 to 9; got 10"),
+        (("--most-steps", "10"), "argument --most-steps: expected 1 to 9; got 10"),
         (("--most-steps", "x"), "argument --most-steps: invalid int value: 'x'"),
         (("--colour", "rad"), "argument --colour: invalid choice; got 'rad'; did you mean red?"),
         (("--names", ","), "--names is wrong; expected one or more by commas; got ','"),

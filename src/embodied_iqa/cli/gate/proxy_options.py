@@ -24,22 +24,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--ignore", action="append", default=[], metavar="KEY", help=ignore)
     add("--judge", default="statistics", metavar="NAME", help="statistics (default), learned or metric:NAME")
     recover = "good observations in a row that end a hold (default 1)"
-    add("--recover", type=within("--recover", int, 1, 1000), default=1, metavar="N", help=recover)
+    add("--recover", type=within(int, 1, 1000), default=1, metavar="N", help=recover)
     add("--shadow", action="store_true", help="judge and report, hold nothing")
     add("--always", action="store_true", help="ask the policy during a hold too; releases nothing more")
     _configure_hold(parser)
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
     add("--policy-token-env", default="", metavar="NAME", help="likewise, of the policy server")
-    clients, mib = (within(f"--most-{what}", int, 1, 1024) for what in ("clients", "mib"))
-    add("--most-clients", type=clients, default=16, metavar="N", help="most connections (default 16)")
-    add("--most-mib", type=mib, default=16, metavar="N", help="longest message [MiB] (default 16)")
+    thousand = within(int, 1, 1024)
+    add("--most-clients", type=thousand, default=16, metavar="N", help="most connections (default 16)")
+    add("--most-mib", type=thousand, default=16, metavar="N", help="longest message [MiB] (default 16)")
     deadline = "longest wait for the policy's answer [s] (default 30)"
     add("--deadline", type=float, default=30.0, metavar="S", help=deadline)
     record = "record images, verdicts and times to this MCAP file"
     add("--record", type=Path, metavar="FILE", help=record)
     waits = "most images that wait for the disk; further ones are dropped and counted [MiB] (default 256)"
-    mib = within("--record-mib", int, 1, 1024)
-    add("--record-mib", type=mib, default=256, metavar="N", help=waits)
+    add("--record-mib", type=thousand, default=256, metavar="N", help=waits)
     add("--json", action="store_true", help="print address, metadata and cameras as JSON")
 
 
