@@ -14,7 +14,7 @@ scalar without quotes                                        value
 These are the numbers of `rcl_yaml_param_parser`, with which ROS nodes read their parameters. Where it reads a
 bool or a number and YAML 1.2 text or another number (``yes``, ``nan``, ``010``), the scalar is text: where a
 bool or a number is expected, that is an error. Keys are text. Aliases, which nest to any size, and tags other
-than those of these types are errors.
+than those of these types are errors; ``!!python/tuple``, with which `ros2 launch` writes arrays, is a list.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ _NOT_TEXT: Final = re.compile(
 _PLAIN, _QUOTED = "plain", "quoted"
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {"int": int, "float": float, "bool": bool, "null": type(None), "str": str}
-_COLLECTIONS: Final = frozenset({f"{_TAG}map", f"{_TAG}seq"})
+_COLLECTIONS: Final = {
+    yaml.MappingNode: frozenset({f"{_TAG}map"}),
+    yaml.SequenceNode: frozenset({f"{_TAG}seq", f"{_TAG}python/tuple"}),
+}
 _CLoader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 """The parser in C, where PyYAML has it."""
 
@@ -201,7 +204,7 @@ def _check(node: Any, where: str, keys: Sequence[str | int]) -> None:
         if node.tag not in {_PLAIN, _QUOTED} and node.tag.removeprefix(_TAG) not in _TYPES:
             raise _error(node, where, "unknown tag", " ".join(f"!!{name}" for name in _TYPES), node.tag)
         return
-    if node.tag not in _COLLECTIONS:
+    if node.tag not in _COLLECTIONS[type(node)]:
         raise _error(node, where, "unknown tag", "none", node.tag)
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):

@@ -258,7 +258,8 @@ def _describe_cameras(
     environment.prepare_environment()
     environment.require_ros()
     from embodied_iqa.live.cell.clean_recording import cell_node
-    from embodied_iqa.live.cell.looking import image_topics, info_topic, look_at_topics, spin_for
+    from embodied_iqa.live.cell.looking import info_topic, look_at_topics, spin_for
+    from embodied_iqa.live.ros.image_topics import image_topics
     from embodied_iqa.runs.graph.topic_parameters import ViewTopics
 
     with cell_node("cell_init", "") as node:

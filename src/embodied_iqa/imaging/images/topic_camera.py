@@ -89,6 +89,7 @@ class TopicCamera:
         clock_ns: ROS time in ns.
         report: Receives lines for the user.
         missed: Returns how many images the middleware lost.
+        why_none: Returns why no image can come, as the middleware knows it; empty where one can.
         clock: Of deadlines and silences.
     """
 
@@ -101,6 +102,7 @@ class TopicCamera:
         *,
         report: Callable[[str], object],
         missed: Callable[[], int] = lambda: 0,
+        why_none: Callable[[], str] = str,
         clock: Clock = MONOTONIC,
     ) -> None:
         self._view = view
@@ -109,6 +111,7 @@ class TopicCamera:
         self._clock_ns = clock_ns
         self._report = report
         self._missed = missed
+        self._why_none = why_none
         self._clock = clock
         self._news = threading.Condition()
         self._overtaken = 0
@@ -133,6 +136,13 @@ class TopicCamera:
         done = "rectified" if self._options.rectify else "as they come"
         place = "pose not known" if self._pose_at is None else "pose of the hand-eye calibration"
         return f"images of {self._options.image}, {done}; {place}"
+
+    @property
+    def silence(self) -> str:
+        """Why no image came for 2 s, in words; empty where one did."""
+        if self._clock.now_s() - self._last_s <= _SILENCE_S:
+            return ""
+        return f"no image on {self._options.image} for {_SILENCE_S:g} s ({self._why_silent()})"
 
     def counts(self) -> Mapping[str, int]:
         """Return how many images were lost, overtaken by a newer one or refused, by reason."""
@@ -201,14 +211,15 @@ class TopicCamera:
         silence_s = self._clock.now_s() - self._last_s
         if silence_s > _SILENCE_S and not self._is_silent:
             self._is_silent = True
-            self._report(
-                f"{self._view}: no image on {self._options.image} for {_SILENCE_S:g} s ({self._cause})"
-            )
+            self._report(f"{self._view}: {self.silence}")
         if silence_s > self._options.give_up_s:
             raise InputError(
-                f"the {self._view} camera was silent for {silence_s:.0f} s ({self._cause})",
+                f"the {self._view} camera was silent for {silence_s:.0f} s ({self._why_silent()})",
                 expected=f"images on {self._options.image} within {self._options.give_up_s:g} s",
             )
+
+    def _why_silent(self) -> str:
+        return self._why_none() or self._cause
 
     def _next(self, deadline_s: float) -> bytes | None:
         until_s = self._clock.now_s() + deadline_s

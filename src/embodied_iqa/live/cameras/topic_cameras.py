@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from embodied_iqa.base.errors import UsageError
@@ -11,6 +13,7 @@ from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
 from embodied_iqa.live.cameras.camera_poses import followed_tool, known_poses
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
+from embodied_iqa.live.ros.image_topics import why_no_images
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.qos import SENSOR, adjustable
 from embodied_iqa.runs.graph.topic_parameters import TopicParameters, Transport, ViewTopics
@@ -53,7 +56,15 @@ def options_of(wanted: TopicParameters, topics: ViewTopics) -> TopicOptions:
 def _camera(rig: CameraRig, view: View, topics: ViewTopics, pose_at: PoseAt | None) -> TopicCamera:
     late, options = LateCount(), options_of(rig.config.topic, topics)
     report, node = rig.node.get_logger().warning, rig.node
-    camera = TopicCamera(view, options, pose_at, rig.now_ns, report=report, missed=lambda: late.total)
+    camera = TopicCamera(
+        view,
+        options,
+        pose_at,
+        rig.now_ns,
+        report=report,
+        missed=lambda: late.total,
+        why_none=partial(why_no_images, node, topics.image, compressed=options.compressed),
+    )
     kind = CompressedImage if options.compressed else Image
     node.create_subscription(
         kind, topics.image, late.counting(camera.take_image), raw=True, **adjustable(SENSOR)

@@ -24,7 +24,6 @@ from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.topic_parameters import ViewTopics
 
 _SLICE_S: Final = 0.05
-_IMAGE_TYPES: Final = {"sensor_msgs/msg/Image": "", "sensor_msgs/msg/CompressedImage": "/compressed"}
 
 
 def spin_for(node: Node, seconds: float) -> None:
@@ -38,16 +37,6 @@ def spin_for(node: Node, seconds: float) -> None:
     finally:
         executor.remove_node(node)
         executor.shutdown(0.0)
-
-
-def image_topics(node: Node) -> dict[str, str]:
-    """Return the topics of images that somebody publishes, each with its type."""
-    return {
-        name: kind
-        for name, kinds in node.get_topic_names_and_types()
-        for kind in kinds
-        if kind in _IMAGE_TYPES and node.count_publishers(name)
-    }
 
 
 def info_topic(node: Node, image: str) -> str:

@@ -22,6 +22,7 @@ from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
 from embodied_iqa.live.ros.asked_image import asked_image, asked_view
 from embodied_iqa.live.ros.conversion import lease_to_msg, ns_of, quality_to_msg
 from embodied_iqa.live.ros.gate_report import GateReport, why_not_gating
+from embodied_iqa.live.ros.image_topics import why_no_images
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
@@ -121,14 +122,22 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
     def health(self) -> Health:
         """Return counts of images, by verdict and by what is wrong with their messages."""
         values = self._verdicts.verdicts()
+        wrong = [why_not_gating(self, self._lease_publisher.topic_name)]
         for view, camera in self._cameras.items():
             if self.active:
                 self._judge_next(view, b"")  # reports a silent camera
+                wrong.append(self._why_held(view, camera))
             values |= {f"{view} {name}": count for name, count in camera.counts().items()}
         message = f"mode {self._options.mode}, judge {self._options.kind}"
         uncalibrated = "" if self._file.cameras else _UNCALIBRATED
-        wrong = [why_not_gating(self, self._lease_publisher.topic_name), *self._lost.values(), uncalibrated]
-        return self._verdicts.health(message, values, "; ".join(filter(None, wrong)))
+        return self._verdicts.health(message, values, "; ".join(filter(None, [*wrong, uncalibrated])))
+
+    def _why_held(self, view: View, camera: TopicCamera) -> str:
+        """Return why nothing passes of a camera at present; empty where its newest image passed."""
+        if view in self._lost:
+            return self._lost[view]
+        why = camera.silence or (self._held.get(view, "") if self._file.cameras else "")
+        return f"{view}: {why}" if why else ""
 
     def _camera(self, view: View) -> TopicCamera:
         wanted, late = self.config.topic, self._late[view]
@@ -140,8 +149,15 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
             stale_s=wanted.stale_s,
             give_up_s=wanted.give_up_s,
         )
-        report = self.get_logger().warning
-        return TopicCamera(view, options, None, self._now_ns, report=report, missed=lambda: late.total)
+        return TopicCamera(
+            view,
+            options,
+            None,
+            self._now_ns,
+            report=self.get_logger().warning,
+            missed=lambda: late.total,
+            why_none=partial(why_no_images, self, options.image, compressed=options.compressed),
+        )
 
     def _take(self, view: View, cdr: bytes) -> None:
         if self.active:

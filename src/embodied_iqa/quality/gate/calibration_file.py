@@ -26,6 +26,8 @@ _FORMAT: Final = 1
 _FITTED: Final = "fitted"
 _SIDES: Final = ("hard_low", "soft_low", "soft_high", "hard_high")
 _SIGNIFICANT_DIGITS: Final = 6
+_MOST_KEYS: Final = 5
+"""Of another file, in the message that refuses it."""
 _HEAD: Final = (
     "# Ordinary ranges of the gate's image statistics, written by `embodied-iqa gate calibrate`.\n"
     "# [hard_low, soft_low, soft_high, hard_high]: beyond a soft bound HOLD, beyond a hard one REJECT.\n"
@@ -65,9 +67,15 @@ def load_gate_file(path: Path) -> GateFile:
     """Read a file that :func:`save_calibrations` wrote.
 
     Raises:
-        InputError: The file is missing, broken, or of another version.
+        InputError: The file is missing, broken, of another version, or something else.
     """
     tree = load_yaml(path)
+    if "statistics_version" not in tree:
+        raise InputError(
+            f"{path} is not a calibration of the gate",
+            expected="a file of `embodied-iqa gate calibrate` or `gate fit`",
+            got=f"the keys {', '.join(sorted(tree)[:_MOST_KEYS])}" if tree else "an empty file",
+        )
     if tree.get("format") != _FORMAT or tree.get("statistics_version") != STATISTICS_VERSION:
         raise InputError(
             f"{path} cannot be used by this version: run `embodied-iqa gate calibrate` again",

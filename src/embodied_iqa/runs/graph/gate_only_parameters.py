@@ -10,10 +10,11 @@ from typing import Final
 
 from embodied_iqa.base.config import Scalar, build, ranged
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.user_files.yaml_files import load_yaml
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.judge import GateOptions
-from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
+from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS, files_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.topic_parameters import CameraPreset, Transport, image_topics
 
@@ -93,7 +94,7 @@ def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:
         values: Of `GATE_ARGUMENTS`, by name.
 
     Raises:
-        UserError: A value is wrong, the calibration cannot be read, or topics and cameras do not fit. Where
+        UserError: A value is wrong, a file cannot be read, or topics and cameras do not fit. Where
             a parameter file may set the rest, only single values are checked.
     """
     if _NODE.fullmatch(values["name"]) is None:
@@ -110,6 +111,8 @@ def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:
         found["views"] = [word.strip() for word in str(found["views"]).split(",")]
     if "calibration" in found:
         found["calibration"] = str(Path(str(found["calibration"])).absolute())
+    for path in files_of(values):
+        load_yaml(path)  # of a file that is missing launch_ros only warns, and the gate would run without it
     config = build(GateOnlyParameters, found, "the arguments of the gate")
     file = config.file()
     if not values["config"]:

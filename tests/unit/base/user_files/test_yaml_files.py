@@ -87,6 +87,8 @@ def test_quotes_make_text(word: str) -> None:
         ("!!set {a, b}", "unknown tag"),
         ("a: !!python/object/apply:os.getcwd []", "unknown tag"),
         ("!foo a: 1", "unknown tag"),
+        ("a: !!python/tuple {b: 1}", "unknown tag"),
+        ("a: !!python/tuple b", "unknown tag"),
         ("a: &x [1]\nb: *x\n", "p:2:4: aliases are not read; expected the value itself"),
         ("? [a]\n: 1\n", "p:1:3: a key is a collection"),
         ("a: 1\n---\nb: 1\n", "p:3:1: not YAML of one document"),
@@ -103,6 +105,11 @@ def test_what_is_not_read_is_an_error_of_one_line(text: str, words: str) -> None
         parse_yaml(text, "p")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_arrays_as_launch_ros_writes_them_are_lists() -> None:
+    parameters = {"views": ("top", "wrist"), "joints": (1, 2)}
+    assert parse_yaml(yaml.dump(parameters), "p") == {"views": ["top", "wrist"], "joints": [1, 2]}
 
 
 def test_aliases_cannot_grow() -> None:

@@ -55,6 +55,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.said: list[str] = []
+        self.why_none = ""
         self.clock = ManualClock()
         self.camera = TopicCamera(
             View.TOP,
@@ -63,6 +64,7 @@ class Bench:
             lambda: NOW_NS,
             report=self.said.append,
             missed=lambda: 4,
+            why_none=lambda: self.why_none,
             clock=self.clock,
         )
 
@@ -241,6 +243,9 @@ def test_a_silent_topic_is_a_dead_camera() -> None:
     bench.clock.advance(2.1)
     assert bench.camera.read_rgbd(0.0) is None
     assert bench.said == ["top: no image on /lens for 2 s (none came)"]
+    bench.why_none = "nobody publishes it"
+    assert bench.camera.silence == "no image on /lens for 2 s (nobody publishes it)"
+    bench.why_none = ""
     bench.clock.advance(27.8)
     assert bench.shown(image()) is None, "a repeated image is no sign of life"
     bench.clock.advance(0.2)
@@ -250,9 +255,11 @@ def test_a_silent_topic_is_a_dead_camera() -> None:
 
 def test_a_topic_that_comes_back_is_a_camera_again() -> None:
     bench = Bench()
+    assert bench.camera.silence == ""
     bench.clock.advance(29.0)
     assert bench.camera.read_rgbd(0.0) is None
     assert bench.shown(image()) is not None
+    assert bench.camera.silence == ""
     bench.clock.advance(29.0)
     assert bench.camera.read_rgbd(0.0) is None
     bench.camera.close()

@@ -185,6 +185,17 @@ def test_a_changed_file_is_refused(tmp_path: Path, change: dict[str, object], wo
 
 
 @pytest.mark.parametrize(
+    ("text", "got"),
+    [("", "an empty file"), ("# none\n", "an empty file"), ("b: 1\na: 2\n", "the keys a, b")],
+)
+def test_a_file_of_something_else_is_no_calibration(tmp_path: Path, text: str, got: str) -> None:
+    path = tmp_path / "camera.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"camera.yaml is not a calibration of the gate.*; got '{got}'"):
+        load_calibrations(path)
+
+
+@pytest.mark.parametrize(
     ("name", "sides", "words"),
     [
         ("sharpness", [1, 2, 3], "four numbers"),

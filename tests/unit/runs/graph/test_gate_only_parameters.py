@@ -58,6 +58,7 @@ def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
         ({"image": "/one two"}, "is not a topic name"),
         ({"image": "/one/compressed"}, "expected topic.transport: compressed"),
         ({"image": "/one", "calibration": "yours.yaml"}, "yours.yaml"),
+        ({"image": "/one", "config": "mine.yaml,none.yaml"}, "cannot read none.yaml"),
         ({"image": "/one", "mode": "sharp"}, "available: on, shadow, off"),
         ({"image": "/one", "judge": "magic"}, "expected statistics, learned or metric:NAME"),
         ({"image": "/one", "name": "my gate"}, "no name of a node; expected letters, digits and _"),
@@ -75,6 +76,8 @@ def test_wrong_arguments_are_refused_before_anything_starts(
 def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     became: list[list[str]] = []
     monkeypatch.setattr(os, "execvp", lambda _program, words: became.append(words))
+    for name in ("one.yaml", "two.yaml"):
+        (mine.parent / name).touch()
     words = ["--image", COLOR, "--calibration", "mine.yaml", "--name", "eyes", "--namespace", "cell1"]
     main(["gate", "run", *words, "--config", "one.yaml, two.yaml"])
     (command,) = became

@@ -1,0 +1,42 @@
+"""Why no image comes on a topic, by what the graph shows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from embodied_iqa.live.ros.image_topics import why_no_images
+
+IMAGE, COMPRESSED, TEXT = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "std_msgs/msg/String"
+
+
+def graph(published: dict[str, str]) -> Any:
+    """Return a node called /gate that hears /eye and finds these publishers."""
+    node = SimpleNamespace(
+        resolve_topic_name=lambda topic: f"/{topic.removeprefix('/')}",
+        get_fully_qualified_name=lambda: "/gate",
+        get_topic_names_and_types=lambda: [("/eye", [IMAGE]), *((t, [k]) for t, k in published.items())],
+        count_publishers=lambda topic: int(topic in published),
+        get_publishers_info_by_topic=lambda topic: [
+            SimpleNamespace(topic_type=kind) for name, kind in published.items() if name == topic
+        ],
+    )
+    return cast("Any", node)
+
+
+@pytest.mark.parametrize(
+    ("published", "said"),
+    [
+        ({"/eye": IMAGE}, ""),
+        ({"/eye": TEXT}, f"published as {TEXT}, expected {IMAGE}"),
+        ({"/eye": COMPRESSED}, f"published as {COMPRESSED}, expected {IMAGE}"),
+        ({}, "nobody publishes it"),
+        ({"/gate/overlay/image_raw": IMAGE, "/other": COMPRESSED, "/text": TEXT}, "nobody publishes it"),
+        ({"/b": IMAGE, "/a": IMAGE}, "nobody publishes it; images are on /a, /b"),
+        ({f"/{n}": IMAGE for n in range(6)}, "nobody publishes it; images are on /0, /1, /2, /3, /4, ..."),
+    ],
+)
+def test_the_graph_says_why_no_image_comes(published: dict[str, str], said: str) -> None:
+    assert why_no_images(graph(published), "eye", compressed=False) == said
