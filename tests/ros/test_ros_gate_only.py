@@ -190,6 +190,8 @@ def test_one_image_is_judged_alone(stack: Stack) -> None:
         False,
         "the request names no camera; available: top, wrist",
     )
+    rejected = (ImageQuality.VERDICT_REJECT, ImageQuality.VERDICT_REJECT)
+    assert (unnamed.quality.verdict, unnamed.quality.frame_verdict) == rejected, "not PASS, which is 0"
 
 
 def test_diagnostics_warn_of_an_inactive_gate_and_of_a_second_one(stack: Stack) -> None:

@@ -266,8 +266,7 @@ def _describe_cameras(
         spin_for(node, arguments.seconds)  # discovery
         present = image_topics(node)
         if not present:
-            driver = "a running camera driver in this ROS domain"
-            raise InputError("nobody publishes images", expected=driver)
+            raise InputError("nobody publishes images", expected="a running camera driver in this ROS domain")
         chosen = given or _chosen(present, questions)
         for view, topic in chosen.items():
             if topic not in present:

@@ -191,6 +191,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
     def _judge_one(self, request: JudgeImage.Request, response: JudgeImage.Response) -> JudgeImage.Response:
         """Answer with the judgement of one image alone; a gate that is not configured judges nothing."""
         began = perf_counter()
+        response.quality.verdict = response.quality.frame_verdict = ours.ImageQuality.VERDICT_REJECT
         try:
             view = asked_view(request.view, self._topics)
             header, rgb = asked_image(request)
