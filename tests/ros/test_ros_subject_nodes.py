@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Bool
 
+from embodied_iqa.base.errors import UserError
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
@@ -20,6 +22,7 @@ from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.live.nodes.vla_node import VlaNode
 from embodied_iqa.live.ros.conversion import camera_info_of, increments_of, ns_of, pose_of, time_of
+from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
@@ -211,3 +214,21 @@ def test_a_policy_that_waits_for_a_camera_of_another_cell_names_its_cameras() ->
         False,
         "the policy waits for images of top and wrist with one stamp",
     )
+
+
+@pytest.mark.parametrize(("node", "subject"), [("vla_node", "classical-vla"), ("vlm_node", "classical-vlm")])
+def test_a_subject_for_a_camera_that_the_cell_lacks_is_refused_as_soon_as_it_is_loaded(
+    tmp_path: Path, node: str, subject: str
+) -> None:
+    overrides = {
+        "arm_node.robot": "none",
+        "camera_node.source": "files",
+        "camera_node.views": ["side"],
+        f"{node}.subject": subject,
+    }
+    with (
+        own_domain() as domain,
+        RosGraph(domain, tmp_path, [node], overrides) as graph,
+        pytest.raises(UserError, match=f"{subject} sees the top view, which no camera takes.*got 'side'"),
+    ):
+        graph.activate(node)

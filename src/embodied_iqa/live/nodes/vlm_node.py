@@ -23,6 +23,7 @@ from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.models.subjects.inference import OutcomeKind
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.registry import make_vlm
+from embodied_iqa.runs.graph.camera_parameters import check_cameras
 from embodied_iqa.runs.graph.parameters import VlmParameters
 from embodied_iqa.runs.trial.deciding import describe
 from embodied_iqa.world.protocols import Vlm, close_subject
@@ -45,8 +46,18 @@ class VlmNode(ManagedNode[VlmParameters]):
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        self._subject = make_vlm(self.config.subject, self.config.options, self.progress)
-        self._input = FrameInput(self, self._subject.info.views, self.config.keep_frames, self._frame_arrived)
+        subject, cameras = (
+            make_vlm(self.config.subject, self.config.options, self.progress),
+            self.config.cameras,
+        )
+        try:
+            if cameras:  # asked without a view, it answers about its first one
+                check_cameras(subject.info.name, subject.info.views[:1], cameras.split(","))
+        except UserError:
+            close_subject(subject)
+            raise
+        self._subject = subject
+        self._input = FrameInput(self, subject.info.views, self.config.keep_frames, self._frame_arrived)
 
     def unload(self) -> None:
         """Unload the subject and its frames; questions that wait end without an answer."""

@@ -153,8 +153,8 @@ def cameras_of(policy: SubjectReference) -> tuple[View, ...]:
     return policy.entry.views
 
 
-def check_cameras(policy: str, wanted: Sequence[View], views: Sequence[View]) -> None:
-    """Refuse cameras that lack one of the policy's: it would never decide, or its arm never have a lease.
+def check_cameras(subject: str, wanted: Sequence[View], views: Sequence[str]) -> None:
+    """Refuse cameras that lack one of a subject's: it would never answer, or its arm never have a lease.
 
     Raises:
         UsageError: A camera is missing.
@@ -163,7 +163,7 @@ def check_cameras(policy: str, wanted: Sequence[View], views: Sequence[View]) ->
     if missing:
         both = ",".join(dict.fromkeys([*views, *wanted]))
         raise UsageError(
-            f"{policy} sees the {missing[0]} view, which no camera takes",
+            f"{subject} sees the {missing[0]} view, which no camera takes",
             expected=f'--set "camera_node.views=[{both}]"',
             got=", ".join(views),
         )

@@ -186,33 +186,34 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
         UsageError: Parameters of different nodes contradict each other.
     """
     _check_views(graph)
-    robot, source, vla = graph.arm_node.robot, graph.camera_node.source, graph.vla_node
+    robot, camera, vla = graph.arm_node.robot, graph.camera_node, graph.vla_node
     if robot.is_simulated:
         check_rates(graph.sim_node, graph.arm_node)
     check_leases(graph)
     if robot.is_real and vla.subject.simulation_only and not only_reads:
         refuse_real_arm(vla.subject)
-    _check_camera(graph.camera_node, robot)
-    has_arm = robot is not RobotKind.NONE
+    _check_camera(camera, robot)
+    has_arm, cameras = robot is not RobotKind.NONE, "" if only_reads else ",".join(camera.views)
     if has_arm:
         graph.arm_node.timed_controller(graph.arm_node.check_model(only_reads=only_reads))
     in_cell, controller = graph.arm_node.in_cell, replace(graph.arm_node.controller, horizon=vla.horizon)
-    trial = replace(
-        graph.trial_node,
-        simulated=robot.is_simulated,
-        has_arm=has_arm,
-        managed_nodes=tuple(n for n in graph.trial_node.managed_nodes if has_arm or n != "arm_node"),
-        limits=graph.arm_node.limits,
-    )
     return replace(
         graph,
         sim_node=replace(graph.sim_node, arm_model=in_cell),
-        camera_node=replace(graph.camera_node, in_runs=source.kind is CameraKind.STORED, arm_model=in_cell),
+        camera_node=replace(camera, in_runs=camera.source.kind is CameraKind.STORED, arm_model=in_cell),
         arm_node=replace(graph.arm_node, controller=controller),
         gate_node=replace(graph.gate_node, policy=vla.subject.text),
-        trial_node=trial,
+        trial_node=replace(
+            graph.trial_node,
+            simulated=robot.is_simulated,
+            has_arm=has_arm,
+            managed_nodes=tuple(n for n in graph.trial_node.managed_nodes if has_arm or n != "arm_node"),
+            limits=graph.arm_node.limits,
+        ),
+        vlm_node=replace(graph.vlm_node, cameras=cameras),
         vla_node=replace(
             vla,
+            cameras=cameras,
             has_arm=has_arm,
             simulated=robot.is_simulated,
             arm_model=graph.arm_node.model,

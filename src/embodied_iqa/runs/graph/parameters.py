@@ -132,6 +132,7 @@ class VlmParameters:
 
     Attributes:
         subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
+        cameras: Those of the cell, separated by commas; empty: not known. Follows from camera_node.
         keep_frames: Frames of a view that questions can refer to.
         frame_deadline_s: Longest wait of a question for its frame [s].
         answer_deadline_s: Longest time of an answer, including the queue [s].
@@ -142,6 +143,7 @@ class VlmParameters:
     """
 
     subject: SubjectReference = parsed("panel-vlm-fine", parse_vlm)
+    cameras: str = ""
     keep_frames: int = ranged(16, 2, 256)
     frame_deadline_s: float = ranged(5.0, 0.1, 60.0)
     answer_deadline_s: float = ranged(60.0, 0.1, 3600.0)
@@ -162,11 +164,11 @@ class VlaParameters:
 
     Attributes:
         subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
+        cameras: See vlm_node.
         keep_frames: Frames of a view that are kept to pair raw and distorted.
         decide_again_s: Time between decisions while the arm has nothing to execute [s].
         max_chunks: Most decisions in one run, without those that the gate keeps from moving the arm and, of a
-            receding horizon, those that the arm refuses; 0 for no limit, the default outside the simulated
-            cell.
+            receding horizon, those that the arm refuses; 0: no limit, the default outside the simulated cell.
         answer_deadline_s: Longest time of a decision [s]; a later one is dropped.
         horizon: How much of a chunk is executed before the next one is due.
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
@@ -184,6 +186,7 @@ class VlaParameters:
     """
 
     subject: SubjectReference = parsed("panel-vla-query", parse_vla)
+    cameras: str = ""
     keep_frames: int = ranged(8, 2, 256)
     decide_again_s: float = ranged(0.5, 0.05, 60.0)
     max_chunks: int = ranged(12, 0, 1000)
