@@ -6,12 +6,13 @@ import argparse
 import dataclasses
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
@@ -71,12 +72,29 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     old = kept.cameras if kept is not None else ()
     stays = [one for one in old if (one.view, one.width_px, one.height_px) not in groups]
     cameras = [*stays, *(calibration for calibration, _ in new)]
+    dropped = [] if arguments.keep else _dropped(arguments.out, groups)
     save_calibrations(cameras, arguments.out, kept.fitted if kept is not None else ())
     again = None if arguments.sim else _frames(arguments, [])
     worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
     remove_worst(worst, stays)
     _report(arguments, reports(new, again, worst, margins), lost)
+    if dropped:
+        words = f"no longer in {arguments.out}, as it was written without --keep: {', '.join(dropped)}"
+        print(f"embodied-iqa: {printable(words)}", file=sys.stderr)
     return int(bool(lost))
+
+
+def _dropped(out: Path, new: Collection[tuple[View, int, int]]) -> list[str]:
+    """Return in words what of an earlier file the new cameras do not replace."""
+    try:
+        before = load_gate_file(out)
+    except UserError:  # none, or one of another version
+        return []
+    sizes = [(one.view, one.width_px, one.height_px) for one in before.cameras]
+    cameras = [
+        f"{view} {width}x{height}" for view, width, height in sizes if (view, width, height) not in new
+    ]
+    return [*cameras, *(f"the judge {fit.choice} of {fit.view}" for fit in before.fitted)]
 
 
 def _measured(

@@ -68,7 +68,7 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.splitlines()[-1] == "0 pass, 0 hold, 3 reject"
 
 
-def test_keep_adds_to_what_is_known(tmp_path: Path) -> None:
+def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output, size = tmp_path / "gate.yaml", (48, 32)
     both = tmp_path / "both"
     write(both / "top", [scene(seed) for seed in range(30)])
@@ -81,8 +81,11 @@ def test_keep_adds_to_what_is_known(tmp_path: Path) -> None:
     cameras = {(c.view, c.width_px, c.n_frames) for c in load_calibrations(output)}
     assert cameras == {(View.TOP, 96, 30), (View.SIDE, 96, 30), (View.TOP, 48, 25)}
     assert load_calibrations(output)[:2] == first
+    assert "without --keep" not in capsys.readouterr().err
     assert main(arguments) == 0
     assert len(load_calibrations(output)) == 1
+    said = f"no longer in {output}, as it was written without --keep: top 96x64, side 96x64"
+    assert capsys.readouterr().err.splitlines()[-1] == f"embodied-iqa: {said}"
 
 
 def test_wider_margins_give_wider_bounds(tmp_path: Path) -> None:

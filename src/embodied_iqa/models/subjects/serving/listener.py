@@ -67,7 +67,7 @@ class ServingOptions:
         if not self.token and not _is_loopback(self.host):
             raise UsageError(
                 f"a server on {self.host} can be reached by others",
-                expected="a token (--token-env NAME), or --host 127.0.0.1",
+                expected="a token (--token-env NAME), or the host 127.0.0.1",
             )
         if not 0 <= self.port < 65536:
             raise UsageError("wrong port", expected="0 to 65535", got=self.port)

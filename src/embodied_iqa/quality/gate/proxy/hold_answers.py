@@ -64,7 +64,9 @@ class HoldOptions:
     def __post_init__(self) -> None:
         check_ranges(self)
         if (self.kind is HoldKind.REPEAT) != bool(self.state):
-            raise UsageError("the state is for --on-hold repeat, which needs it", expected="--state-key KEY")
+            raise UsageError(
+                "--on-hold repeat and --state-key KEY need each other", got=f"--on-hold {self.kind}"
+            )
         if self.absolute and self.kind is not HoldKind.ZERO:
             raise UsageError("--absolute is for --on-hold zero", got=str(self.kind))
 
