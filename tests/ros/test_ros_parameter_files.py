@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.user_files.yaml_files import parse_yaml
 from embodied_iqa.live.ros.node import BaseNode
 from embodied_iqa.runs.graph.parameters import GateParameters
@@ -130,3 +130,27 @@ def start(arguments: list[str], domain: int) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=COMPLETION_S, check=False
     )
+
+
+def test_a_section_that_ros_would_leave_out_in_a_namespace_is_refused(
+    ros_domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "p.yaml"
+    words = ["node", "--ros-args", "-r", "__ns:=/cell1", "--params-file", str(file)]
+    monkeypatch.setattr("sys.argv", words)
+    gate = "{ros__parameters: {judge: {lease: {ttl_s: 0.2}}}}"
+    for section in ("gate_node", "/**/gate_node", "/cell1/gate_node"):
+        file.write_text(f"{section}: {gate}\n")
+        rclpy.init(args=words, domain_id=ros_domain, signal_handler_options=SignalHandlerOptions.NO)
+        try:
+            if section == "gate_node":
+                with pytest.raises(
+                    UsageError, match=r"gate_node is not the node in /cell1; expected the sec"
+                ):
+                    BaseNode("gate_node", GateParameters)
+                continue
+            node = BaseNode("gate_node", GateParameters)
+            assert node.config.judge.lease.ttl_s == 0.2
+            node.destroy_node()
+        finally:
+            rclpy.try_shutdown()

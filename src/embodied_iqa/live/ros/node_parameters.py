@@ -11,6 +11,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.parameter import Parameter as RosParameter
 
 from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.runs.graph.node_sections import OF_ROS, refuse_lost, refuse_near
 from embodied_iqa.runs.graph.node_table import nodes_with
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections, settings_of
@@ -67,7 +68,15 @@ def declare(node: Node, config_class: type[ConfigT], changeable: Collection[str]
 def _refuse_lost_sections(node: str) -> None:
     namespace, _, name = node.rpartition("/")
     for path in parameter_files(sys.argv):
-        refuse_lost(read_sections(path), [name], namespace)
+        sections = read_sections(path)
+        refuse_lost(sections, [name], namespace)
+        by_name = {section.node: section for section in sections}
+        if namespace and node not in by_name and (lost := by_name.get(f"/{name}")):  # ROS leaves it out
+            raise UsageError(
+                f"{lost.place.in_file(str(path))}: {name} is not the node in {namespace}",
+                expected=f"the section {node}, or /**/{name} for any namespace",
+                got=name,
+            )
 
 
 def wanted_qos_overrides(node: Node) -> list[str]:
