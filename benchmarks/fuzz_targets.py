@@ -242,7 +242,7 @@ def task_yaml() -> list[bytes]:
 
 
 TASK_CSV = b"""# embodied-iqa-tasks 1
-picture,bag,stamp_ns,view,rank,text,verb,main_object,background
+image,bag,stamp_ns,view,rank,text,verb,main_object,background
 kitchen/0001.png,,,wrist,1,pick up the red mug,pick,kitchen item,wood
 kitchen/0001.png,,,wrist,2,push the mug next to the sink,push,,
 ,runs/7/trial.mcap,1731000000000000000,top,1,open the drawer,pull,,

@@ -57,10 +57,10 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
 
 def written_tasks(photos: Path, file: Path) -> str:
     """Write a task for each photograph; return the file's name."""
-    lines = ["format: embodied-iqa-tasks", "version: 1", "pictures:"]
+    lines = ["format: embodied-iqa-tasks", "version: 1", "images:"]
     for photo in sorted(photos.iterdir()):
         lines += [
-            f"- picture: {photo.name}",
+            f"- image: {photo.name}",
             "  view: top",
             "  tasks:",
             "  - {rank: 1, text: open the drawer}",

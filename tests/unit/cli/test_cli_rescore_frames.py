@@ -319,7 +319,7 @@ def test_tasks_of_a_file_hold_until_the_next_one(tmp_path: Path) -> None:
     rows = [
         f",lab.mcap,{START_NS + n * PERIOD_NS},top,1,{task}," for n, task in ((2, "lift it"), (8, "stop"))
     ]
-    head = "# embodied-iqa-tasks 1\npicture,bag,stamp_ns,view,rank,text,verb\n"
+    head = "# embodied-iqa-tasks 1\nimage,bag,stamp_ns,view,rank,text,verb\n"
     file.write_text(head + "\n".join(rows) + "\n")
     words = ("--topic", "top=realsense-ros", "--vlm", "p", "--distortion", "10:3", "--every", "0")
     assert rescore(bag, out, "--tasks", str(file), *words) == 0

@@ -79,7 +79,7 @@ def export_tasks(store: DatabaseStore, file: Path) -> Exchange:
         else:
             images.append(_entry(row, edited_tasks(row, tasks.get(row.reference_id, ()), view), view))
     place = {JOURNAL: f"{mark.edits} {mark.checksum}"} if mark.edits else {}
-    tree = {"format": FORMAT, "version": VERSION, **place, "pictures": images}
+    tree = {"format": FORMAT, "version": VERSION, **place, "images": images}
     write_text_whole(file, dump_yaml(tree, width=100))
     return Exchange(len(images), sum(len(item["tasks"]) for item in images), left_out=left_out)
 
@@ -200,7 +200,7 @@ def _entry(row: Reference, tasks: Sequence[ReferenceTask], view: EditView) -> di
         "background": labels.background,
     }
     return {
-        "picture": row.picture,
+        "image": row.picture,
         "view": str(row.view),
         **{name: text for name, text in named.items() if text is not None},
         "real": row.real,

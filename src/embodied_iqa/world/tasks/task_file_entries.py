@@ -22,12 +22,14 @@ FORMAT: Final = "embodied-iqa-tasks"
 VERSION: Final = 1
 JOURNAL: Final = "journal"
 """Key of YAML files that a database exported: the place in its journal."""
-_PLACE_FIELDS: Final = ("picture", "bag", "stamp_ns", "view")
+_PLACE_FIELDS: Final = ("image", "bag", "stamp_ns", "view")
 _TASK_FIELDS: Final = ("rank", "text", "verb")
 _COLUMNS: Final = (*_PLACE_FIELDS, *_TASK_FIELDS)
 """The header of a CSV file; one task a line, tasks of an image on consecutive lines."""
 _LABELS: Final = ("main_object", "main_kind", "background", "real")
 """Labels of an image: keys of YAML, further columns of CSV in any order."""
+_FORMER: Final = {"pictures": "images", "picture": "image"}
+"""Former name of a key or column to its present one; both are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def _csv_entries(text: str) -> list[Entry]:
             if reader.line_num == 1:
                 _check_heading(row)
             elif not columns:
-                columns = _checked_columns(row, reader.line_num)
+                columns = _checked_columns([_FORMER.get(name, name) for name in row], reader.line_num)
             elif row:
                 _add_row(entries, columns, row, reader.line_num)
     except csv.Error as error:
@@ -138,16 +140,16 @@ def _add_labels(entry: Entry, fields: Fields) -> None:
 def _yaml_entries(root: Any) -> list[Entry]:
     if root is None:
         raise _error(1, "the file is empty", f"format: {FORMAT}")
-    top = _members(root, ("format", "version", JOURNAL, "pictures"), "the file")
+    top = _members(root, ("format", "version", JOURNAL, "images"), "the file")
     for name, wanted in (("format", FORMAT), ("version", str(VERSION))):
         node = top.get(name)
         got = node.value if isinstance(node, yaml.ScalarNode) else None
         if got != wanted:
             line = 1 if node is None else _line(node)
             raise _error(line, f"not a task file of this version: {name}", wanted, got)
-    if "pictures" not in top:
-        raise _error(1, "the file lists no images", "pictures:")
-    return [_yaml_entry(node) for node in _items(top["pictures"], "pictures")]
+    if "images" not in top:
+        raise _error(1, "the file lists no images", "images:")
+    return [_yaml_entry(node) for node in _items(top["images"], "images")]
 
 
 def _yaml_entry(node: Any) -> Entry:
@@ -164,9 +166,11 @@ def _members(node: Any, known: tuple[str, ...], what: str) -> dict[str, Any]:
         raise _error(_line(node), f"{what} is not a mapping", f"keys {', '.join(known)}")
     members: dict[str, Any] = {}
     for key, value in node.value:
-        if key.value not in known:
+        if (name := _FORMER.get(key.value, key.value)) not in known:
             raise _error(_line(key), f"unknown key of {what}", " or ".join(known), key.value)
-        members[key.value] = value
+        if name in members:
+            raise _error(_line(key), f"{what} has {name} twice", name, key.value)
+        members[name] = value
     return members
 
 

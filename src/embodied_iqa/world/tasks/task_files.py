@@ -131,9 +131,9 @@ class _Checker:
 
     def _file(self, entry: Entry) -> PurePosixPath | None:
         """Return the path, which cannot leave the folder of the task file, not even through links."""
-        value = entry.fields.get("picture") or entry.fields.get("bag")
-        if value is None or {"picture", "bag"} <= entry.fields.keys():
-            self.report(entry.line, "the tasks need one source", expected="either picture or bag")
+        value = entry.fields.get("image") or entry.fields.get("bag")
+        if value is None or {"image", "bag"} <= entry.fields.keys():
+            self.report(entry.line, "the tasks need one source", expected="either image or bag")
             return None
         path = PurePosixPath(value.text)
         outside = path.is_absolute() or ".." in path.parts or "\\" in value.text

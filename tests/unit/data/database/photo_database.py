@@ -24,7 +24,7 @@ VLM, VLA = "classical-vlm", "classical-vla"
 def make_photos(folder: Path, numbers: range, tasks: int = 1) -> Path:
     """Draw images of coloured squares and write their tasks; return the task file."""
     folder.mkdir(parents=True)
-    lines = ["# embodied-iqa-tasks 1", "picture,bag,stamp_ns,view,rank,text,verb"]
+    lines = ["# embodied-iqa-tasks 1", "image,bag,stamp_ns,view,rank,text,verb"]
     for number in numbers:
         draw = random.Random(number)
         image = np.full((96, 128, 3), 190, np.uint8)

@@ -110,7 +110,7 @@ def test_any_recording_becomes_a_whole_database_with_a_file_of_tasks(tmp_path: P
     tasks = tmp_path / "tasks.csv"
     lines = [
         "# embodied-iqa-tasks 1",
-        "picture,bag,stamp_ns,view,rank,text,verb,main_object,background,real",
+        "image,bag,stamp_ns,view,rank,text,verb,main_object,background,real",
         ",kitchen.mcap,1000,wrist,1,pick the red cube,pick,toy,wood,false",
         ",kitchen.mcap,1000,wrist,2,push the leftmost object,push,,,",
         ",kitchen.mcap,3000,wrist,1,push the blue cube,push,,,",
@@ -158,7 +158,7 @@ def test_pose_of_nan_leaves_the_image_out_by_name(tmp_path: Path, capsys: pytest
             message = types.new(kind, header=types.header(stamp), pose=pose)
             writer.write("/camera/wrist/pose", types.serialise(message), stamp)
     tasks = tmp_path / "tasks.csv"
-    head = "# embodied-iqa-tasks 1\npicture,bag,stamp_ns,view,rank,text,verb\n"
+    head = "# embodied-iqa-tasks 1\nimage,bag,stamp_ns,view,rank,text,verb\n"
     rows = [f",kitchen.mcap,{stamp},wrist,1,pick the red cube,pick" for stamp in (1000, 2000)]
     tasks.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
     store, references = built(

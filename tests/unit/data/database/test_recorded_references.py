@@ -18,8 +18,8 @@ from trial_recording import TASK, image, stamp_ns, write_trial
 LISTED = """\
 format: embodied-iqa-tasks
 version: 1
-pictures:
-- picture: a.png
+images:
+- image: a.png
   main_object: mug
   tasks: [{rank: 1, text: pick up the mug}]
 - bag: b.mcap
@@ -48,7 +48,7 @@ def test_decisions_of_a_trial_become_references(tmp_path: Path) -> None:
 def test_frames_that_a_task_file_lists(tmp_path: Path) -> None:
     recording = write_trial(tmp_path / "trial.mcap")
     tasks = tmp_path / "tasks.csv"
-    head = "# embodied-iqa-tasks 1\npicture,bag,stamp_ns,view,rank,text,verb\n"
+    head = "# embodied-iqa-tasks 1\nimage,bag,stamp_ns,view,rank,text,verb\n"
     tasks.write_text(f"{head},trial.mcap,{stamp_ns(0, 1)},wrist,2,lift the left toy,pick\n", encoding="utf-8")
     source = RecordingSource(recording, tasks)
     candidate = source.read(0)

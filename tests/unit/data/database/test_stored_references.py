@@ -169,7 +169,7 @@ def test_a_task_file_is_checked_against_the_recording(
     write_bag(tmp_path / "bag.mcap")
     file = tmp_path / "tasks.csv"
     rows = [f",bag.mcap,{START_NS + offset},top,1,lift it," for offset in (0, PERIOD_NS, PERIOD_NS + 7)]
-    file.write_text("# embodied-iqa-tasks 1\npicture,bag,stamp_ns,view,rank,text,verb\n" + "\n".join(rows))
+    file.write_text("# embodied-iqa-tasks 1\nimage,bag,stamp_ns,view,rank,text,verb\n" + "\n".join(rows))
     assert main(["tasks", "check", str(file)]) == 1
     error = capsys.readouterr().err
     assert f"tasks.csv:5: bag.mcap has no image of the top camera at {START_NS + PERIOD_NS + 7} ns" in error

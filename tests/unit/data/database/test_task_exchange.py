@@ -66,7 +66,7 @@ def texts(store: DatabaseStore, reference_id: str) -> list[str]:
 def write_in(file: Path, reference_id: str, *sentences: str, **labels: str) -> None:
     """Change a reference in a file as a person does in an editor."""
     tree = yaml.safe_load(file.read_text("utf-8"))
-    (item,) = (item for item in tree["pictures"] if f"/{reference_id}" in item["picture"])
+    (item,) = (item for item in tree["images"] if f"/{reference_id}" in item["image"])
     if sentences:
         item["tasks"] = [{"rank": rank, "text": text} for rank, text in enumerate(sentences, 1)]
     item |= labels
@@ -87,8 +87,8 @@ def test_out_and_in(store: DatabaseStore, file: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.yaml"
     export_tasks(store, again)
     before, after = (yaml.safe_load(path.read_text("utf-8")) for path in (file, again))
-    assert [item | {"tasks": None} for item in after["pictures"]] == [
-        item | {"tasks": None} for item in before["pictures"]
+    assert [item | {"tasks": None} for item in after["images"]] == [
+        item | {"tasks": None} for item in before["images"]
     ]
     assert after["journal"].split()[0] == "5"
 
@@ -102,9 +102,9 @@ def test_a_file_of_another_database_is_compared_with_what_was_built(
     assert texts(twin, FIRST) == texts(store, FIRST)
     exported = tmp_path / "twin.yaml"
     export_tasks(twin, exported)
-    images = yaml.safe_load(exported.read_text("utf-8"))["pictures"]
-    assert [item for item in images if SECOND not in item["picture"]] == (
-        yaml.safe_load(file.read_text("utf-8"))["pictures"]
+    images = yaml.safe_load(exported.read_text("utf-8"))["images"]
+    assert [item for item in images if SECOND not in item["image"]] == (
+        yaml.safe_load(file.read_text("utf-8"))["images"]
     )
     assert import_tasks(store, exported, "ben").edits == 0, "same content, whatever its journal"
 

@@ -20,12 +20,12 @@ from embodied_iqa.world.tasks.task import TaskSource, task_from_row, task_row
 from embodied_iqa.world.tasks.task_files import ImageLabels, check_task_file, load_task_file
 from embodied_iqa.world.tasks.vocabulary import Verb
 
-HEAD = "format: embodied-iqa-tasks\nversion: 1\npictures:\n"
-ONE = HEAD + "- picture: a.png\n  tasks:\n"
+HEAD = "format: embodied-iqa-tasks\nversion: 1\nimages:\n"
+ONE = HEAD + "- image: a.png\n  tasks:\n"
 GOOD = (
     HEAD
     + """\
-- picture: kitchen/mug.png
+- image: kitchen/mug.png
   tasks:
   - {rank: 2, text: "pull the  drawer below the mug", verb: pull}
   - rank: 1
@@ -39,7 +39,7 @@ GOOD = (
 )
 GOOD_CSV = """\
 # embodied-iqa-tasks 1
-picture,bag,stamp_ns,view,rank,text,verb
+image,bag,stamp_ns,view,rank,text,verb
 kitchen/mug.png,,,,2,"pull the  drawer below the mug",pull
 kitchen/mug.png,,,,1,pick up the red mug,
 
@@ -76,17 +76,24 @@ def test_images_and_recordings(folder: Path, text: str, name: str) -> None:
         assert task_from_row(task_row(task)) == task
 
 
+@pytest.mark.parametrize(("text", "name"), [(GOOD, "tasks.yaml"), (GOOD_CSV, "tasks.csv")])
+def test_files_with_the_former_names_hold_the_same(folder: Path, text: str, name: str) -> None:
+    former = text.replace("images:", "pictures:").replace("image:", "picture:").replace("image,", "picture,")
+    assert former != text
+    assert load_task_file(written(folder, former, name)) == load_task_file(written(folder, text, name))
+
+
 LABELLED = (
     HEAD
     + """\
-- picture: a.png
+- image: a.png
   main_object: Kitchen  Item
   background: wood
   real: false
   tasks:
   - {rank: 1, text: go}
   - {rank: 2, text: stay}
-- picture: b.png
+- image: b.png
   main_kind: cup
   real: True
   tasks: [{rank: 1, text: go}]
@@ -94,7 +101,7 @@ LABELLED = (
 )
 LABELLED_CSV = """\
 # embodied-iqa-tasks 1
-picture,bag,stamp_ns,view,rank,text,verb,real,background,main_object,main_kind
+image,bag,stamp_ns,view,rank,text,verb,real,background,main_object,main_kind
 a.png,,,,1,go,,,wood,Kitchen  Item,
 a.png,,,,2,stay,,false,,Kitchen  Item,
 b.png,,,,1,go,,True,,,cup
@@ -131,12 +138,13 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
         ("format: embodied-iqa-tasks\nversion: 2\n", 2, "version"),
         ("format: embodied-iqa-tasks\nversion: 1\n", 1, "no images"),
         (HEAD + "  []\n", 1, "no images"),
-        (HEAD + "- picture: a.png\n  taskz: []\n", 5, "unknown key"),
-        (HEAD + "- picture: a.png\n  picture: b.png\n", 5, "twice"),
-        (HEAD + "- picture: [a.png]\n", 4, "not a single value"),
-        (HEAD + "- tasks: []\n", 4, "either picture or bag"),
-        (HEAD + "- picture: a.png\n", 4, "number of tasks"),
-        (HEAD + "- &x {picture: a.png, tasks: [{rank: 1, text: t}]}\n- *x\n", 5, "aliases"),
+        (HEAD + "- image: a.png\n  taskz: []\n", 5, "unknown key"),
+        (HEAD + "- image: a.png\n  image: b.png\n", 5, "twice"),
+        (HEAD + "- image: a.png\n  picture: b.png\n", 5, "twice"),
+        (HEAD + "- image: [a.png]\n", 4, "not a single value"),
+        (HEAD + "- tasks: []\n", 4, "either image or bag"),
+        (HEAD + "- image: a.png\n", 4, "number of tasks"),
+        (HEAD + "- &x {image: a.png, tasks: [{rank: 1, text: t}]}\n- *x\n", 5, "aliases"),
         (HEAD + "- " + "[" * 500 + "]" * 500, 4, "levels"),
         (ONE + "  - {rank: 1}\n", 6, "no text"),
         (ONE + "  - {text: go}\n", 6, "no rank"),
@@ -150,27 +158,27 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
         (ONE + "  - {rank: 1, text: go}\n  - {rank: 2, text: Go}\n", 7, "comes twice"),
         (ONE + "".join(f"  - {{rank: {i % 5 + 1}, text: t{i}}}\n" for i in range(6)), 4, "1 to 5"),
         (
-            ONE + "  - {rank: 1, text: go}\n- picture: ./a.png\n  tasks: [{rank: 1, text: go}]\n",
+            ONE + "  - {rank: 1, text: go}\n- image: ./a.png\n  tasks: [{rank: 1, text: go}]\n",
             7,
             "listed twice",
         ),
-        (HEAD + "- picture: c.png\n  tasks: [{rank: 1, text: go}]\n", 4, "no such image"),
-        (HEAD + "- picture: a.png\n  stamp_ns: 3\n  tasks: [{rank: 1, text: go}]\n", 5, "no stamp_ns"),
-        (HEAD + "- picture: a.png\n  view: my nose\n  tasks: [{rank: 1, text: go}]\n", 5, "a letter"),
+        (HEAD + "- image: c.png\n  tasks: [{rank: 1, text: go}]\n", 4, "no such image"),
+        (HEAD + "- image: a.png\n  stamp_ns: 3\n  tasks: [{rank: 1, text: go}]\n", 5, "no stamp_ns"),
+        (HEAD + "- image: a.png\n  view: my nose\n  tasks: [{rank: 1, text: go}]\n", 5, "a letter"),
         (HEAD + "- bag: runs/trial.mcap\n  tasks: [{rank: 1, text: go}]\n", 4, "stamp_ns and view"),
-        (HEAD + "- picture: a.png\n  real: perhaps\n  tasks: [{rank: 1, text: go}]\n", 5, "true or false"),
-        (HEAD + "- picture: a.png\n  background: ' '\n  tasks: [{rank: 1, text: go}]\n", 5, "bad background"),
+        (HEAD + "- image: a.png\n  real: perhaps\n  tasks: [{rank: 1, text: go}]\n", 5, "true or false"),
+        (HEAD + "- image: a.png\n  background: ' '\n  tasks: [{rank: 1, text: go}]\n", 5, "bad background"),
         (
-            HEAD + '- picture: a.png\n  main_object: "a\\u0007"\n  tasks: [{rank: 1, text: t}]\n',
+            HEAD + '- image: a.png\n  main_object: "a\\u0007"\n  tasks: [{rank: 1, text: t}]\n',
             5,
             "printable",
         ),
         (
-            HEAD + f"- picture: a.png\n  main_kind: {'x' * 61}\n  tasks: [{{rank: 1, text: t}}]\n",
+            HEAD + f"- image: a.png\n  main_kind: {'x' * 61}\n  tasks: [{{rank: 1, text: t}}]\n",
             5,
             "1 to 60",
         ),
-        (HEAD + "- picture: a.png\n  colour: red\n", 5, "main_object or main_kind or background or real"),
+        (HEAD + "- image: a.png\n  colour: red\n", 5, "main_object or main_kind or background or real"),
     ],
 )
 def test_errors_name_their_line(folder: Path, text: str, line: int, why: str) -> None:
@@ -186,7 +194,7 @@ def test_errors_name_their_line(folder: Path, text: str, line: int, why: str) ->
 )
 def test_paths_never_leave_the_folder(folder: Path, path: str) -> None:
     (folder / "link").symlink_to("/")
-    text = HEAD + f'- picture: "{path}"\n  tasks: [{{rank: 1, text: go}}]\n'
+    text = HEAD + f'- image: "{path}"\n  tasks: [{{rank: 1, text: go}}]\n'
     with pytest.raises(InputError, match="leaves the folder"):
         load_task_file(written(folder, text), files_exist=False)
 
@@ -194,8 +202,8 @@ def test_paths_never_leave_the_folder(folder: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "why"),
     [
-        ("picture\n", 1, "# embodied-iqa-tasks 1"),
-        ("# embodied-iqa-tasks 1\npicture,rank\n", 2, "wrong columns"),
+        ("image\n", 1, "# embodied-iqa-tasks 1"),
+        ("# embodied-iqa-tasks 1\nimage,rank\n", 2, "wrong columns"),
         (GOOD_CSV + "a.png,1\n", 7, "number of values"),
         (GOOD_CSV + "a.png,,,,9,go,\n", 7, "from 1 to 5"),
         (GOOD_CSV + 'a.png,,,,1,"go,\n', 7, "not CSV"),
@@ -225,7 +233,7 @@ def test_files_that_cannot_be_read(folder: Path) -> None:
 
 
 def test_all_errors_are_listed(folder: Path) -> None:
-    image = "- picture: {}.png\n  tasks: [{{rank: {}, text: go}}]\n"
+    image = "- image: {}.png\n  tasks: [{{rank: {}, text: go}}]\n"
     text = HEAD + image.format("x", 1) + image.format("a", 0)
     found, wrong = check_task_file(written(folder, text))
     assert found == ()
