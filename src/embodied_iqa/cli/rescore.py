@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,7 @@ from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters
 from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
+from embodied_iqa.world.protocols import closing_subject
 
 FRAME_OPTIONS: Final = (
     *("task", "tasks", "task_topic", "topic", "depth", "state", "arm", "action"),
@@ -89,11 +91,17 @@ def run(arguments: argparse.Namespace) -> int:
     graph = graph_of_recording(arguments.recording, tuple(arguments.config), namespace=namespace)
     if arguments.playback:
         return _play_back(arguments, graph)
+    with ExitStack() as opened:
+        return _rescore(arguments, graph, opened)
+
+
+def _rescore(arguments: argparse.Namespace, graph: GraphParameters, opened: ExitStack) -> int:
     gate = graph.gate_node
     judge, remarks = judge_of(gate, arguments.calibration)
+    hold = opened.enter_context
     subjects = Subjects(
-        vlm=cache(lambda name: make_vlm(parse_vlm(name), graph.vlm_node.options)),
-        vla=cache(lambda name: make_vla(parse_vla(name), graph.vla_node.options)),
+        vlm=cache(lambda name: hold(closing_subject(make_vlm(parse_vlm(name), graph.vlm_node.options)))),
+        vla=cache(lambda name: hold(closing_subject(make_vla(parse_vla(name), graph.vla_node.options)))),
         judge=judge,
         gate=gate.judge,
     )

@@ -6,7 +6,7 @@ import argparse
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -44,7 +44,7 @@ from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 from embodied_iqa.runs.trial.scores import score_trial
-from embodied_iqa.world.protocols import Vla, Vlm
+from embodied_iqa.world.protocols import Vla, Vlm, close_subject
 from embodied_iqa.world.tasks.task_files import load_task_file
 
 _COLUMNS: Final = (
@@ -58,7 +58,12 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         raise UsageError("rescoring images writes a recording", expected="--out DIR")
     frames = _frames(arguments)
-    plan, panel = _plan(arguments, frames), _panel(arguments, frames)
+    plan = _plan(arguments, frames)
+    with ExitStack() as opened:
+        return _rescore(arguments, frames, plan, _panel(arguments, frames, opened))
+
+
+def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan, panel: Panel) -> int:
     folder = arguments.out.resolve()
     metadata = {"run": folder.name, "source": f"{frames.kind} {frames.path.resolve().name}"}
     rescorer = FrameRescorer(frames, plan, panel, folder, metadata)
@@ -180,7 +185,7 @@ def _tasks(file: Path, recording: Path, views: Sequence[View]) -> tuple[tuple[in
     return tuple(sorted(found.items()))
 
 
-def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
+def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> Panel:
     if not (arguments.vlm or arguments.vla or arguments.calibration):
         raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
     if arguments.state and arguments.vla is None:
@@ -191,7 +196,8 @@ def _panel(arguments: argparse.Namespace, frames: Frames) -> Panel:
     if arguments.calibration is not None:
         judge, _ = judge_of(graph.gate_node, arguments.calibration)
     actions = _actions(arguments, frames)
-    return Panel(*_subjects(arguments, graph), states, judge, graph.gate_node.judge, actions)
+    subjects = _subjects(arguments, graph, opened)
+    return Panel(*subjects, states, judge, graph.gate_node.judge, actions)
 
 
 def _actions(arguments: argparse.Namespace, frames: Frames) -> RecordedActions | None:
@@ -214,9 +220,13 @@ def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | Data
     return RobotStates(frames.path, topics)
 
 
-def _subjects(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[Vlm | None, Vla | None]:
+def _subjects(
+    arguments: argparse.Namespace, graph: GraphParameters, opened: ExitStack
+) -> tuple[Vlm | None, Vla | None]:
     vlm = None if arguments.vlm is None else make_vlm(parse_vlm(arguments.vlm), graph.vlm_node.options)
+    opened.callback(close_subject, vlm)
     vla = None if arguments.vla is None else make_vla(parse_vla(arguments.vla), graph.vla_node.options)
+    opened.callback(close_subject, vla)
     return vlm, vla
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import Frame, View
+
+_Subject = TypeVar("_Subject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +254,12 @@ def close_subject(subject: object) -> None:
     """Close a subject that can be closed."""
     if isinstance(subject, Closable):
         subject.close()
+
+
+@contextmanager
+def closing_subject(subject: _Subject) -> Iterator[_Subject]:
+    """Close a subject that can be closed at the end of the block."""
+    try:
+        yield subject
+    finally:
+        close_subject(subject)

@@ -39,3 +39,20 @@ def test_an_invalid_pose_fails_only_what_needed_it(
     said = capsys.readouterr().out.replace("\n", " ")
     assert f"note: top/pose at {bad_ns} ns: " in said
     assert (f"the decision at {bad_ns} ns is left out" in said) == bool(code)
+
+
+def test_subjects_are_closed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+
+    class Vlm(PixelVlm):
+        def close(self) -> None:
+            closed.append("vlm")
+
+    class Vla(PixelVla):
+        def close(self) -> None:
+            closed.append("vla")
+
+    monkeypatch.setattr(rescore, "make_vlm", lambda *_: Vlm())
+    monkeypatch.setattr(rescore, "make_vla", lambda *_: Vla())
+    assert main(["rescore", str(write_trial(tmp_path / "trial.mcap"))]) == 0
+    assert sorted(closed) == ["vla", "vlm"]

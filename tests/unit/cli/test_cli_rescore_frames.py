@@ -450,3 +450,24 @@ def test_images_without_a_task_are_left_out_and_counted(
     assert rescore(bag, tmp_path / "out", "--vlm", "p", "--distortion", "19:5", "--every", "0") == 1
     assert f"{COUNT} x left out: an image without a task" in capsys.readouterr().err
     assert not list((tmp_path / "out").rglob("*.mcap"))
+
+
+def test_a_subject_is_closed_where_the_other_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    class Vlm(PixelVlm):
+        def close(self) -> None:
+            closed.append("vlm")
+
+    def unreachable(*_: object) -> PixelVla:
+        raise UsageError("nobody answers")
+
+    monkeypatch.setattr(rescoring_frames, "make_vlm", lambda *_: Vlm())
+    bag, words = write_bag(tmp_path / "bag.mcap"), ["--task", TASK, "--vlm", "pixel", "--distortion", "19:5"]
+    assert rescore(bag, tmp_path / "out", *words) == 0
+    assert closed == ["vlm"]
+    monkeypatch.setattr(rescoring_frames, "make_vla", unreachable)
+    assert rescore(bag, tmp_path / "other", *words, "--vla", "pixel") == 2
+    assert closed == ["vlm", "vlm"]

@@ -13,6 +13,7 @@ from chat_server import MODEL, ChatServer
 from embodied_iqa.cli.main import main
 from embodied_iqa.models.scoring.constants import UncalibratedError
 from embodied_iqa.models.subjects import readiness
+from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.models.subjects.constants_files import (
     constants_of,
     own_constants_file,
@@ -167,11 +168,14 @@ def test_a_subject_of_the_user_is_calibrated_into_the_users_folder(
 
 
 def test_calibrating_a_shipped_subject_leaves_the_package_as_it_is(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = sorted(shipped_constants_file("classical-vlm").parent.iterdir())
     before = [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in shipped]
+    closed: list[str] = []
+    monkeypatch.setattr(ClassicalVlm, "close", lambda _self: closed.append("vlm"), raising=False)
     found = json.loads(answer(capsys, "calibrate", "classical-vlm", "--scenes", "1", "--json"))
+    assert closed == ["vlm"]
     assert Path(found["file"]) == tmp_path / "data" / "embodied-iqa" / "constants" / "classical-vlm.json"
     assert [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in shipped] == before
     assert constants_of("classical-vlm").n_references < 300  # the user's own take precedence

@@ -24,7 +24,7 @@ from embodied_iqa.models.subjects.reference_answers import (
 )
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.world.protocols import Vla, Vlm
+from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.simulation.camera.simulated_cameras import as_delivered
 
@@ -42,11 +42,12 @@ def calibrate(arguments: argparse.Namespace) -> int:
     overrides = overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
     graph = resolve(tuple(arguments.config), overrides, only_reads=True)
     if reference.role is Role.VLM:
-        vlm = make_vlm(reference, graph.vlm_node.options, _STDERR.print)
-        constants = _measure_vlm(vlm, scenes, recipe)
+        with closing_subject(make_vlm(reference, graph.vlm_node.options, _STDERR.print)) as vlm:
+            constants = _measure_vlm(vlm, scenes, recipe)
     else:
-        vla = make_vla(single_policy(reference), graph.vla_node.options, _STDERR.print)
-        constants = _measure_vla(vla, scenes, recipe, arguments.seed)
+        policy = single_policy(reference)
+        with closing_subject(make_vla(policy, graph.vla_node.options, _STDERR.print)) as vla:
+            constants = _measure_vla(vla, scenes, recipe, arguments.seed)
     path = arguments.out or own_constants_file(reference.text)
     save_constants(constants, path)
     if arguments.json:
