@@ -279,11 +279,15 @@ def test_a_wrong_word_for_an_including_file_is_refused(
 
 
 @pytest.mark.usefixtures("launch_packages")
-def test_the_gate_beside_a_stack_of_others_is_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gate_beside_a_stack_of_others_is_one_node(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("/**:\n  ros__parameters:\n    mode: shadow\n")
     file = runpy.run_path(str(shared_file("launch/gate.launch.py")))
     *declared, function = file["generate_launch_description"]().args[0]
     assert [action.args[0] for action in declared] == [argument.name for argument in GATE_LAUNCH_ARGUMENTS]
-    chosen = {"image": "/camera/color/image_raw", "name": "eyes", "namespace": "cell1", "config": "my.yaml"}
+    chosen = {"image": "/camera/color/image_raw", "name": "eyes", "namespace": "cell1", "config": str(mine)}
     monkeypatch.setattr(
         Substitution, "values", {one.name: one.default for one in GATE_LAUNCH_ARGUMENTS} | chosen
     )
@@ -293,7 +297,7 @@ def test_the_gate_beside_a_stack_of_others_is_one_node(monkeypatch: pytest.Monke
         "executable": "gate_only_node",
         "name": "eyes",
         "namespace": "cell1",
-        "parameters": ["my.yaml", {"topic.image": "/camera/color/image_raw"}],
+        "parameters": [str(mine), {"topic.image": "/camera/color/image_raw"}],
     }
     running, ending = SimpleNamespace(is_shutdown=False), SimpleNamespace(is_shutdown=True)
     failed = SimpleNamespace(process_name="eyes-1", returncode=1)
