@@ -13,8 +13,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.mark.parametrize("name", ["libero", "pyiqa"])
 def test_an_environment_that_cannot_be_renewed_is_not_whole(name: str, tmp_path: Path) -> None:
-    for file in (f"scripts/setup_{name}.sh", f"requirements/{name}/locked.txt"):
-        (tmp_path / file).parent.mkdir(parents=True)
+    scripts = f"scripts/setup_{name}.sh", "scripts/separate_environment.sh"
+    for file in (*scripts, f"requirements/{name}/locked.txt"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     note = tmp_path / f".venv-{name}" / "installed.txt"
     python = note.parent / "bin" / "python"
