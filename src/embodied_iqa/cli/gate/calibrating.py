@@ -23,7 +23,7 @@ from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 from embodied_iqa.quality.gate.calibration import Margins, calibrate
-from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
+from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations, stays_in
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
@@ -58,7 +58,7 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     margins = read_plan(Margins, arguments)
-    kept = load_gate_file(arguments.out) if arguments.keep and arguments.out.exists() else None
+    kept = stays_in(arguments.out, keep=arguments.keep)
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
     lost: list[UnreadableImage] = []
     groups = _measured(_frames(arguments, lost), tolerances)
@@ -69,11 +69,10 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         (calibrate(view, group.clean, provenance, margins, group.tolerated), group)
         for (view, _, _), group in groups.items()
     ]
-    old = kept.cameras if kept is not None else ()
-    stays = [one for one in old if (one.view, one.width_px, one.height_px) not in groups]
+    stays = [one for one in kept.cameras if (one.view, one.width_px, one.height_px) not in groups]
     cameras = [*stays, *(calibration for calibration, _ in new)]
     dropped = [] if arguments.keep else _dropped(arguments.out, groups)
-    save_calibrations(cameras, arguments.out, kept.fitted if kept is not None else ())
+    save_calibrations(cameras, arguments.out, kept.fitted)
     again = None if arguments.sim else _frames(arguments, [])
     worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
     remove_worst(worst, stays)
@@ -85,16 +84,13 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _dropped(out: Path, new: Collection[tuple[View, int, int]]) -> list[str]:
-    """Return in words what of an earlier file the new cameras do not replace."""
+    """Return in words which cameras of an earlier file the new ones do not replace."""
     try:
-        before = load_gate_file(out)
+        before = load_gate_file(out).cameras
     except UserError:  # none, or one of another version
         return []
-    sizes = [(one.view, one.width_px, one.height_px) for one in before.cameras]
-    cameras = [
-        f"{view} {width}x{height}" for view, width, height in sizes if (view, width, height) not in new
-    ]
-    return [*cameras, *(f"the judge {fit.choice} of {fit.view}" for fit in before.fitted)]
+    sizes = [(one.view, one.width_px, one.height_px) for one in before]
+    return [f"{view} {width}x{height}" for view, width, height in sizes if (view, width, height) not in new]
 
 
 def _measured(

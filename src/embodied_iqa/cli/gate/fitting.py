@@ -36,7 +36,7 @@ from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
-from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
+from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file, stays_in
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.recordings import RecordingsSource, recording_files
@@ -77,7 +77,7 @@ def fit(arguments: argparse.Namespace) -> int:
 
     plan = _plan(arguments)
     require_writable(arguments.out)
-    known = _known(arguments)
+    known = _known(arguments, plan)
     database = _database(arguments)
     fitted = fit_gate(database, plan, known)
     if arguments.json:
@@ -123,10 +123,12 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
     )
 
 
-def _known(arguments: argparse.Namespace) -> GateFile:
+def _known(arguments: argparse.Namespace, plan: FitPlan) -> GateFile:
     """Return the file to write with what stays in it."""
-    out: Path = arguments.out
-    kept = load_gate_file(out) if arguments.keep and out.exists() else GateFile(out, ())
+    made = (plan.judge, plan.view, plan.policy)
+    kept = stays_in(
+        arguments.out, keep=arguments.keep, replaces=lambda one: (one.choice, one.view, one.policy) == made
+    )
     if arguments.statistics is None:
         return kept
     cameras = load_gate_file(arguments.statistics).cameras

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.base.resources import shared_file
@@ -69,14 +69,8 @@ def load_gate_file(path: Path) -> GateFile:
     Raises:
         InputError: The file is missing, broken, of another version, or something else.
     """
-    tree = load_yaml(path)
-    if "statistics_version" not in tree:
-        raise InputError(
-            f"{path} is not a calibration of the gate",
-            expected="a file of `embodied-iqa gate calibrate` or `gate fit`",
-            got=f"the keys {', '.join(sorted(tree)[:_MOST_KEYS])}" if tree else "an empty file",
-        )
-    if tree.get("format") != _FORMAT or tree.get("statistics_version") != STATISTICS_VERSION:
+    tree = _load_tree(path)
+    if not _is_of_this_version(tree):
         raise InputError(
             f"{path} cannot be used by this version: run `embodied-iqa gate calibrate` again",
             expected=f"format {_FORMAT} with statistics_version {STATISTICS_VERSION!r}",
@@ -87,6 +81,50 @@ def load_gate_file(path: Path) -> GateFile:
         raise InputError(f"{path} lists no cameras", got=sorted(tree))
     fitted = structure(tuple[FittedGate, ...], tree.get(_FITTED, ()), f"{path}: wrong fit")
     return GateFile(path, tuple(_from_tree(camera, path) for camera in cameras), fitted)
+
+
+def stays_in(
+    path: Path, *, keep: bool, replaces: Callable[[FittedGate], bool] = lambda _fitted: False
+) -> GateFile:
+    """Return what of an earlier file stays in the file that a command writes.
+
+    Args:
+        path: The file; it need not exist.
+        keep: Whether all of it stays.
+        replaces: Whether the command makes a fit anew.
+
+    Raises:
+        InputError: The file is something else, which no command may replace, or of another version and
+            shall be kept.
+        UsageError: A fit, which may have taken hours, would be lost.
+    """
+    empty = GateFile(path, ())
+    if not path.exists() or not (keep or _is_of_this_version(_load_tree(path))):
+        return empty
+    before = load_gate_file(path)
+    if keep:
+        return before
+    lost = [f"the judge {one.choice} of {one.view}" for one in before.fitted if not replaces(one)]
+    if lost:
+        raise UsageError(
+            f"{path} holds {', '.join(lost)}, which would be lost", expected="--keep, or another --out"
+        )
+    return empty
+
+
+def _load_tree(path: Path) -> dict[str, Any]:
+    tree = load_yaml(path)
+    if "statistics_version" not in tree:
+        raise InputError(
+            f"{path} is not a calibration of the gate",
+            expected="a file of `embodied-iqa gate calibrate` or `gate fit`",
+            got=f"the keys {', '.join(sorted(tree)[:_MOST_KEYS])}" if tree else "an empty file",
+        )
+    return tree
+
+
+def _is_of_this_version(tree: Mapping[str, Any]) -> bool:
+    return (tree.get("format"), tree["statistics_version"]) == (_FORMAT, STATISTICS_VERSION)
 
 
 def load_calibrations(path: Path) -> tuple[GateCalibration, ...]:

@@ -18,10 +18,17 @@ from embodied_iqa.imaging.distortions import distort
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
-from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
-from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
+from embodied_iqa.quality.gate.calibration_file import (
+    GateFile,
+    load_calibrations,
+    load_gate_file,
+    save_calibrations,
+    stays_in,
+)
+from embodied_iqa.quality.gate.image_statistics import STATISTICS_VERSION, ImageStatistics, Statistic
 from embodied_iqa.quality.gate.statistics_judge import judge_image
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
+from gate_files import write_gate
 
 
 def clean_frames(count: int, seed: int = 0) -> list[ImageStatistics]:
@@ -193,6 +200,21 @@ def test_a_file_of_something_else_is_no_calibration(tmp_path: Path, text: str, g
     path.write_text(text)
     with pytest.raises(InputError, match=f"camera.yaml is not a calibration of the gate.*; got '{got}'"):
         load_calibrations(path)
+
+
+def test_of_a_replaced_file_stays_what_is_kept_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "gate.yaml"
+    assert stays_in(path, keep=False) == stays_in(path, keep=True) == GateFile(path, ())
+    path = write_gate(tmp_path)
+    whole = load_gate_file(path)
+    assert stays_in(path, keep=True) == whole
+    assert stays_in(path, keep=False, replaces=lambda one: one.judge == "learned") == GateFile(path, ())
+    with pytest.raises(UsageError, match="holds the judge learned of top, which would be lost"):
+        stays_in(path, keep=False, replaces=lambda one: one.judge == "metric:niqe")
+    path.write_text(path.read_text().replace(f"'{STATISTICS_VERSION}'", "'0'"))
+    assert stays_in(path, keep=False) == GateFile(path, ()), "no version can use it any more"
+    with pytest.raises(InputError, match="cannot be used by this version"):
+        stays_in(path, keep=True)
 
 
 @pytest.mark.parametrize(

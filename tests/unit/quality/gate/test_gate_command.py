@@ -21,9 +21,10 @@ from embodied_iqa.data.database.schema import REFERENCES, Reference
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
-from embodied_iqa.quality.gate.calibration_file import load_calibrations
+from embodied_iqa.quality.gate.calibration_file import load_calibrations, load_gate_file
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
+from gate_files import write_gate
 
 Image = NDArray[np.uint8]
 
@@ -86,6 +87,33 @@ def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert len(load_calibrations(output)) == 1
     said = f"no longer in {output}, as it was written without --keep: top 96x64, side 96x64"
     assert capsys.readouterr().err.splitlines()[-1] == f"embodied-iqa: {said}"
+
+
+@pytest.mark.parametrize(("content", "said"), [("joints: 6\n", "the keys joints"), ("", "an empty file")])
+def test_a_file_of_something_else_is_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, said: str
+) -> None:
+    clean = write(tmp_path / "clean", [scene(seed) for seed in range(20)])
+    cell = tmp_path / "cell.yaml"
+    cell.write_text(content)
+    assert main(["gate", "calibrate", str(clean), "--view", "top", "--out", str(cell)]) == 1
+    error = capsys.readouterr().err
+    assert "cell.yaml is not a calibration of the gate; expected a file of" in error
+    assert said in error
+    assert cell.read_text() == content
+
+
+def test_a_fit_is_lost_to_no_calibration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clean = write(tmp_path / "clean", [scene(seed) for seed in range(20)])
+    file = write_gate(tmp_path)
+    before, fitted = file.read_bytes(), load_gate_file(file).fitted
+    words = ["gate", "calibrate", str(clean), "--view", "top", "--out", str(file)]
+    assert main(words) == 2
+    said = "holds the judge learned of top, which would be lost; expected --keep, or another --out"
+    assert said in capsys.readouterr().err
+    assert file.read_bytes() == before
+    assert main([*words, "--keep"]) == 0
+    assert load_gate_file(file).fitted == fitted
 
 
 def test_wider_margins_give_wider_bounds(tmp_path: Path) -> None:
