@@ -10,6 +10,7 @@ import numpy as np
 from sensor_msgs.msg import Image
 
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.cell.image_topics import TopicImages
 from embodied_iqa.live.ros.conversion import header_of
 from embodied_iqa.live.ros.qos import NEWEST_SENSOR
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
@@ -30,6 +31,7 @@ def test_a_topic_calibrates_until_ctrl_c(ros_domain: int, tmp_path: Path) -> Non
         RosGraph(ros_domain, tmp_path, []) as graph,
         running_program(command, tmp_path / "logs", environment) as program,
     ):
+        wrong = TopicImages(graph.node, graph.node.executor, {f"{TOPIC}s": View.TOP}, print)
         camera = graph.publisher(Image, TOPIC, NEWEST_SENSOR)
         sent = iter(range(10**9))
 
@@ -41,6 +43,7 @@ def test_a_topic_calibrates_until_ctrl_c(ros_domain: int, tmp_path: Path) -> Non
 
         graph.node.create_timer(0.05, publish)
         graph.wait(lambda: len(list(spool.rglob("*.png"))) >= WANTED, "images of the topic")
+        assert wrong.why_silent(View.TOP) == f"nobody publishes it; images are on {TOPIC}"
         program.process.send_signal(signal.SIGINT)
         assert program.wait(COMPLETION_S) == 0
         assert "interrupted; calibrating from what there is" in program.stderr

@@ -153,9 +153,12 @@ def _report(
     print(arguments.out)
     for one in reviewed:
         print("\n".join(one.lines()))
-    given = (("--view", word) for word in arguments.view or ())
-    named = (("--topic", word) for word in arguments.topic or ())
-    words = [word for pair in (*given, *named) for word in pair]
+    given, named = arguments.view or (), arguments.topic or ()
+    if arguments.live:  # its topics are not those of other images; a folder for each of several cameras is
+        views = {one.review.calibration.view for one in reviewed}
+        given, named = tuple(views) if len(views) == 1 else (), ()
+    words = [*(part for one in given for part in ("--view", one))]
+    words += [*(part for one in named for part in ("--topic", one))]
     next_command("gate", "check", "OTHER_IMAGES", *words, "--calibration", arguments.out)
 
 

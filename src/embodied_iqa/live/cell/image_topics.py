@@ -14,6 +14,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import StampedImage, compressed_from_cdr, image_from_cdr
 from embodied_iqa.live.cell.clean_recording import cell_node
+from embodied_iqa.live.ros.image_topics import why_no_images
 from embodied_iqa.live.ros.qos import NEWEST_SENSOR
 from embodied_iqa.quality.gate.live_collecting import LiveImage
 
@@ -36,12 +37,13 @@ class TopicImages:
         topics: Mapping[str, View],
         report: Callable[[str], None],
     ) -> None:
-        self._executor, self._report = executor, report
+        self._node, self._executor, self._report = node, executor, report
+        self._topics = {view: topic for topic, view in topics.items()}
         self.views = tuple(topics.values())
         self._came: deque[LiveImage] = deque()
         self._damaged = dict.fromkeys(topics, 0)
         for topic, view in topics.items():
-            is_compressed = topic.endswith("/compressed")
+            is_compressed = _is_compressed(topic)
             kind = CompressedImage if is_compressed else Image
             take = self._taker(topic, view, compressed_from_cdr if is_compressed else image_from_cdr)
             node.create_subscription(kind, topic, take, NEWEST_SENSOR, raw=True)
@@ -51,6 +53,11 @@ class TopicImages:
         if not self._came:
             self._executor.spin_once(timeout_sec=wait_s)
         return self._came.popleft() if self._came else None
+
+    def why_silent(self, view: View) -> str:
+        """Return why no image of a camera comes, as the graph shows it; empty where one can."""
+        topic = self._topics[view]
+        return why_no_images(self._node, topic, compressed=_is_compressed(topic))
 
     def _taker(
         self, topic: str, view: View, read: Callable[[bytes], StampedImage]
@@ -70,6 +77,10 @@ class TopicImages:
         for topic, count in self._damaged.items():
             if count > 1:
                 self._report(f"{topic}: {count} messages were left out")
+
+
+def _is_compressed(topic: str) -> bool:
+    return topic.endswith("/compressed")
 
 
 @contextmanager

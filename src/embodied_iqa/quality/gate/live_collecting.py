@@ -50,6 +50,10 @@ class LiveSource(Protocol):
         """
         ...
 
+    def why_silent(self, view: View) -> str:
+        """Return why a camera may give no image; empty where that is not known."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LivePlan:
@@ -107,7 +111,7 @@ def collect(
         InputError: A camera gives no image at all, or the disk is full.
         KeyboardInterrupt: Before every camera has given an image.
     """
-    taking = _Taking(source.views, folder, plan, clock.now_s())
+    taking = _Taking(source, folder, plan, clock.now_s())
     try:
         while not (ended := taking.over(clock.now_s())):
             try:
@@ -132,8 +136,9 @@ _DONE: Final = "done"
 class _Taking:
     """Where a collection stands."""
 
-    def __init__(self, views: tuple[View, ...], folder: Path, plan: LivePlan, now_s: float) -> None:
-        self._folder, self._plan = folder, plan
+    def __init__(self, source: LiveSource, folder: Path, plan: LivePlan, now_s: float) -> None:
+        self._source, self._folder, self._plan = source, folder, plan
+        views = source.views
         self.images = dict.fromkeys(views, 0)
         self._seen_s = dict.fromkeys(views, now_s)
         self._due_s = dict.fromkeys(views, now_s)
@@ -172,7 +177,8 @@ class _Taking:
             return _DONE
         for view, seen_s in self._seen_s.items():
             if now_s - seen_s > self._plan.silence_s:
-                silent = f"no image of the {view} camera for {self._plan.silence_s:g} s"
+                why = f" ({why})" if (why := self._source.why_silent(view)) else ""
+                silent = f"no image of the {view} camera for {self._plan.silence_s:g} s{why}"
                 if not self.is_begun:
                     raise InputError(silent)
                 return silent
@@ -219,6 +225,10 @@ class OpenCvCameras:
         if not taken:
             raise InputError(f"the {view} camera {without_password(device)} gives no image")
         return LiveImage(view, np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), np.uint8))
+
+    def why_silent(self, view: View) -> str:  # noqa: ARG002 - one that gives none has failed
+        """Return an empty text: nothing is known beyond that."""
+        return ""
 
     def __enter__(self) -> Self:
         return self
