@@ -28,7 +28,7 @@ METADATA = {"version": "1", "convention": "pi0-libero"}
 
 @dataclass
 class Told:
-    """A finished trial, and what the two servers were asked."""
+    """A finished trial in a cell without a camera `top`, and what the two servers were asked."""
 
     folder: Path
     scores: dict[str, Any]
@@ -45,7 +45,7 @@ def _policy(prompts: list[str], message: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def told(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     folder, prompts = tmp_path_factory.mktemp("words"), []
-    for view in (View.TOP, View.WRIST):
+    for view in (View("front"), View.WRIST):
         rgb = np.random.default_rng(len(view)).integers(0, 256, (48, 64, 3), np.uint8)
         (folder / "pictures" / view).mkdir(parents=True)
         write_image(folder / "pictures" / view / "0.png", rgb)
@@ -54,10 +54,10 @@ def told(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         reference_server(METADATA, lambda message: _policy(prompts, message)) as port,
     ):
         words = ["--task", TASK, "--robot", "none", "--camera", "files", "--gate", "off", "--json"]
-        words += ["--camera-path", str(folder / "pictures"), "--view", "top", "--view", "wrist"]
+        words += ["--camera-path", str(folder / "pictures"), "--view", "front", "--view", "wrist"]
         words += ["--vlm", vlm.reference, "--vla", f"openpi://127.0.0.1:{port}", "--distortion", "19:5"]
         words += ["--out", str(folder / "run")]
-        words += ["--set", "vlm_node.cache.enabled=false"]
+        words += ["--set", "vlm_node.cache.enabled=false", "--set", "vla_node.policy.views=front,wrist"]
         command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
         out = completed(command, folder / "logs", TRIAL_S, {"ROS_DOMAIN_ID": str(ros_domain)})
         asked = [part["text"] for part in _texts(vlm)]
@@ -81,6 +81,11 @@ def test_the_recording_the_scores_and_the_report_hold_the_sentence(told: Told) -
     page = (told.folder / "report.html").read_text(encoding="utf-8")
     assert "<b>“öffnen”</b>" not in page
     assert html.unescape(page).count("打开微波炉") >= 1
+
+
+def test_a_model_for_any_images_is_shown_the_first_camera_of_the_cell(told: Told) -> None:
+    views = [answer.view for run in read_trial(told.folder / "trial.mcap").runs for answer in run.answers]
+    assert set(views) == {"front"}
 
 
 def test_nothing_that_needs_the_cells_grammar_is_made_up(told: Told) -> None:

@@ -57,6 +57,24 @@ class SubjectInfo:
         """
         return self.parts[turn % len(self.parts)] if self.parts else self
 
+    def shown_view(self, cameras: Sequence[str]) -> View:
+        """Return the camera whose images a VLM is shown in a trial.
+
+        Args:
+            cameras: Those of the cell, the first one first; empty: not known.
+
+        Returns:
+            The first of its views; where the cell lacks it and the model takes any images, the cell's first.
+
+        Raises:
+            UsageError: It lists no view.
+        """
+        if self.any_view and cameras and self.views[:1] not in {(camera,) for camera in cameras}:
+            return View(cameras[0])
+        if not self.views:
+            raise UsageError(f"{self.name} lists no view", expected="the cameras whose images it is for")
+        return self.views[0]
+
     def is_made_for(self, view: View) -> bool:
         """Whether the subject is meant for images of this camera."""
         return self.any_view or view in self.views

@@ -38,17 +38,39 @@ def open_bag(rig: CameraRig) -> TimedCameras:
 def _open(
     rig: CameraRig, camera_of: Callable[[CameraParameters, View, Callable[[], int]], StoredCamera]
 ) -> TimedCameras:
-    cameras = open_views(rig.config, lambda view: camera_of(rig.config, view, rig.now_ns))
+    clock = RoundClock(rig.now_ns)
+    cameras = open_views(rig.config, lambda view: camera_of(rig.config, view, clock.now_ns))
     if not rig.config.in_runs:
-        return TimedCameras(rig, cameras)
-    return RunCameras(rig, [RunPlayback(camera, rig.now_ns) for camera in cameras])
+        return TimedCameras(rig, cameras, clock.begin)
+    return RunCameras(rig, [RunPlayback(camera, clock.now_ns) for camera in cameras], clock.begin)
+
+
+class RoundClock:
+    """Stamps of stored images: those of all cameras of one round are the same.
+
+    A policy of several cameras decides on images of one stamp.
+
+    Args:
+        now_ns: ROS time.
+    """
+
+    def __init__(self, now_ns: Callable[[], int]) -> None:
+        self._clock_ns, self._now_ns = now_ns, now_ns()
+
+    def begin(self) -> None:
+        """Begin a round."""
+        self._now_ns = self._clock_ns()
+
+    def now_ns(self) -> int:
+        """Return when the round began."""
+        return self._now_ns
 
 
 class RunCameras(TimedCameras):
     """Plays stored images in each run of a trial."""
 
-    def __init__(self, rig: CameraRig, playbacks: list[RunPlayback]) -> None:
-        super().__init__(rig, playbacks)
+    def __init__(self, rig: CameraRig, playbacks: list[RunPlayback], begin: Callable[[], None]) -> None:
+        super().__init__(rig, playbacks, begin)
         self._playbacks = playbacks
         rig.node.create_subscription(TrialEvent, "trial/events", self._follow_trial, EVENT)
 
@@ -70,7 +92,7 @@ def bag_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]
     Args:
         config: The source, its image topics, and the pose of a fixed camera where the source has none.
         view: The camera.
-        clock_ns: ROS time; an image is stamped when it is read.
+        clock_ns: ROS time of an image that is read.
 
     Raises:
         UsageError: No path is given, or the pose is invalid.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.data.recording.errors import OneImageError
@@ -18,10 +18,13 @@ class TimedCameras:
     Args:
         rig: The camera node.
         cameras: The cameras.
+        begin: Called before every round of all cameras.
     """
 
-    def __init__(self, rig: CameraRig, cameras: Iterable[Camera]) -> None:
-        self._rig = rig
+    def __init__(
+        self, rig: CameraRig, cameras: Iterable[Camera], begin: Callable[[], None] = lambda: None
+    ) -> None:
+        self._rig, self._begin = rig, begin
         self._cameras = list(cameras)
         rig.node.create_timer(1.0 / rig.config.rate_hz, self._read)
 
@@ -38,6 +41,7 @@ class TimedCameras:
                 self._rig.node.get_logger().warning(str(error))
 
     def _read(self) -> None:
+        self._begin()
         for camera in list(self._cameras):
             try:
                 frame = camera.read(deadline_s=0.0)

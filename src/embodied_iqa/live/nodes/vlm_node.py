@@ -38,6 +38,7 @@ class VlmNode(ManagedNode[VlmParameters]):
     def __init__(self) -> None:
         super().__init__("vlm_node", VlmParameters)
         self._subject: Vlm | None = None
+        self._views: tuple[View, ...] = ()
         self._input: FrameInput | None = None
         self._arrived = threading.Condition()
         self._inference: NodeInference[AnswerRecord] = NodeInference(self, limit=_QUESTIONS)
@@ -46,18 +47,18 @@ class VlmNode(ManagedNode[VlmParameters]):
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        subject, cameras = (
-            make_vlm(self.config.subject, self.config.options, self.progress),
-            self.config.cameras,
-        )
+        subject = make_vlm(self.config.subject, self.config.options, self.progress)
+        cameras = self.config.cameras.split(",") if self.config.cameras else []
         try:
-            if cameras:  # asked without a view, it answers about its first one
-                check_cameras(subject.info.name, subject.info.views[:1], cameras.split(","))
+            shown = subject.info.shown_view(cameras)
+            if cameras:
+                check_cameras(subject.info.name, [shown], cameras)
         except UserError:
             close_subject(subject)
             raise
         self._subject = subject
-        self._input = FrameInput(self, subject.info.views, self.config.keep_frames, self._frame_arrived)
+        self._views = subject.info.views if shown in subject.info.views else (shown,)
+        self._input = FrameInput(self, self._views, self.config.keep_frames, self._frame_arrived)
 
     def unload(self) -> None:
         """Unload the subject and its frames; questions that wait end without an answer."""
@@ -96,7 +97,7 @@ class VlmNode(ManagedNode[VlmParameters]):
         if not self.active or subject is None:
             raise UserError("vlm_node is not active")
         check_parses(self.config.subject, request.task)
-        view = parse_view(request.view, subject.info.views) if request.view else subject.info.views[0]
+        view = parse_view(request.view, self._views) if request.view else self._views[0]
         source, stamp_ns = _source(request.source), ns_of(request.stamp)
         self._wait_for(view, source, stamp_ns)
 

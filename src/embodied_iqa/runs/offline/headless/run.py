@@ -126,7 +126,8 @@ class HeadlessRun:
         if not nodes.vla_node.shows_joints:
             check_joints(cell.vla.info, nodes.vla_node.arm_model, nodes.vla_node.tool_length_m)
         gatekeeper = _gatekeeper(cell.judge, nodes.gate_node.judge, distorter)
-        seen = (*self._views, *(cell.vlm.info.views if cell.vlm is not None else ()))
+        shown = [] if cell.vlm is None else [cell.vlm.info.shown_view(nodes.camera_node.views)]
+        seen = (*self._views, *shown)
         cameras = SimulatedCameras(
             cell.renderer, nodes.camera_node.model, tuple(dict.fromkeys(seen)), nodes.camera_node.faults
         )
@@ -283,7 +284,7 @@ class HeadlessRun:
         vlm = self._cell.vlm
         if vlm is None:
             return None
-        view = vlm.info.views[0]
+        view = vlm.info.shown_view(self._options.nodes.camera_node.views)
         if view in self._cameras.dropped(command.stamp_ns):
             return Answered(command.source, command.stamp_ns, ok=False, message="its image did not arrive")
         frame = self._cameras.frame(view, command.source, command.stamp_ns)
