@@ -55,15 +55,16 @@ class RoundClock:
     """
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
-        self._clock_ns, self._now_ns = now_ns, now_ns()
+        self._clock_ns = now_ns
+        self._begun_ns: int | None = None
 
     def begin(self) -> None:
         """Begin a round."""
-        self._now_ns = self._clock_ns()
+        self._begun_ns = self._clock_ns()
 
     def now_ns(self) -> int:
-        """Return when the round began."""
-        return self._now_ns
+        """Return when the round began; before the first one, the time."""
+        return self._clock_ns() if self._begun_ns is None else self._begun_ns
 
 
 class RunCameras(TimedCameras):
