@@ -243,7 +243,9 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
         cell.arm()
 
 
-def test_an_arm_whose_node_is_deactivated_stops_and_does_not_go_on(ros_domain: int, tmp_path: Path) -> None:
+def test_an_arm_whose_node_is_deactivated_or_shut_down_stops_and_does_not_go_on(
+    ros_domain: int, tmp_path: Path
+) -> None:
     with RosGraph(ros_domain, tmp_path, ["arm_node"], PARAMETERS) as graph:
         cell = Cell(graph)
         cell.arm()
@@ -259,3 +261,10 @@ def test_an_arm_whose_node_is_deactivated_stops_and_does_not_go_on(ros_domain: i
         graph.wait(lambda: len(cell.statuses) >= told + 5, "an arm that is active again")
         assert cell.has(**stopped), "its leases are fresh, and it does not go on"
         assert len(cell.controller.ends_at_rest) == sent
+        cell.arm()
+        cell.send(*TO_AND_FRO_M)
+        graph.wait(lambda: cell.has(state=ArmStatus.STATE_EXECUTING), "a moving arm")
+        shutdown = Transition(id=Transition.TRANSITION_ACTIVE_SHUTDOWN)
+        assert graph.call(ChangeState, "/arm_node/change_state", transition=shutdown).success
+        graph.wait(lambda: cell.has(**stopped | {"reason": "arm_node was shut down"}), "a stopped arm")
+        graph.wait(lambda: cell.controller.stops == 2, "a stopped program")

@@ -57,13 +57,14 @@ class Graph:
         number = next(_NUMBERS)
         self.names = tuple(f"{word}_{number}" for word in ("middle", "first", "last"))  # not the alphabet's
         self.activated: list[str] = []
+        self.nodes: dict[str, Loading] = {}
         asking = Node("asking_node")
         held.callback(asking.destroy_node)
         self.manager = LifecycleManager(asking, self.names, ReentrantCallbackGroup())
         held.callback(SpinThread(asking).close)
 
     def add(self, name: str, load: Callable[[], None]) -> None:
-        node = Loading(name, load, self.activated)
+        node = self.nodes[name] = Loading(name, load, self.activated)
         self._held.callback(node.destroy_node)
         self._held.callback(SpinThread(node).close)
 
@@ -91,6 +92,21 @@ def test_all_load_at_once_and_are_activated_in_order(graph: Graph) -> None:
     assert seen == {(name, stage) for name in graph.names for stage in stages}
     graph.manager.bring_up(COMPLETION_S)
     assert graph.activated == list(graph.names), "what is active stays as it is"
+
+
+def test_a_node_that_somebody_else_takes_out_of_service_is_named(graph: Graph) -> None:
+    for name in graph.names:
+        graph.add(name, lambda: None)
+    graph.manager.bring_up(COMPLETION_S)
+    assert graph.manager.problem == ""
+    first = graph.names[1]
+    assert graph.nodes[first].trigger_deactivate() is TransitionCallbackReturn.SUCCESS
+    arrived = graph.manager._arrived
+    with arrived:
+        assert arrived.wait_for(lambda: graph.manager.problem, COMPLETION_S)
+    assert graph.manager.problem == f"{first} is no longer active (deactivating)"
+    graph.manager.bring_up(COMPLETION_S)
+    assert graph.manager.problem == ""
 
 
 def test_a_failure_is_told_while_others_still_load_and_nothing_is_activated(graph: Graph) -> None:

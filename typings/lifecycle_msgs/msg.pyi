@@ -62,3 +62,17 @@ class Transition:
         id: int = ...,
         label: str = ...,
     ) -> None: ...
+
+class TransitionEvent:
+    timestamp: int
+    transition: Transition
+    start_state: State
+    goal_state: State
+    def __init__(
+        self,
+        *,
+        timestamp: int = ...,
+        transition: Transition = ...,
+        start_state: State = ...,
+        goal_state: State = ...,
+    ) -> None: ...

@@ -59,7 +59,8 @@ class TopicOptions:
         compressed: Whether its messages are CompressedImage.
         depth: Whether each image of colour has one of depth.
         rectify: Remove the distortion of the lens.
-        depth_gap_s: Longest time between an image and its depth [s]; an image waits so long for it.
+        depth_gap_s: Longest time between the stamps of an image and its depth [s].
+        depth_wait_s: Longest time that an image waits for its depth to arrive [s].
         ahead_s: How far a stamp may be in the future [s].
         stale_s: Oldest image that is accepted, by its stamp [s].
         give_up_s: Time without an image after which the camera counts as lost [s].
@@ -70,6 +71,7 @@ class TopicOptions:
     depth: bool = False
     rectify: bool = False
     depth_gap_s: float = 0.02
+    depth_wait_s: float = 0.05
     ahead_s: float = AHEAD_S
     stale_s: float = 2.0
     give_up_s: float = 30.0
@@ -291,12 +293,17 @@ class TopicCamera:
 
     def _depth_of(self, stamp_ns: int, rgb: NDArray[np.uint8]) -> NDArray[np.uint16] | None:
         """Return the depth nearest in time; None, and counted, where there is none that fits."""
-        gap_s = self._options.depth_gap_s
-        until_s = self._clock.now_s() + gap_s
+        gap_s, wait_s = self._options.depth_gap_s, self._options.depth_wait_s
+        gap_ns, began_s = round(gap_s * SECOND_NS), self._clock.now_s()
         with self._news:
-            while self._depths.at(stamp_ns) is None and (left_s := until_s - self._clock.now_s()) > 0.0:
+            while self._depths.at(stamp_ns) is None:
+                # where an earlier one fits, a nearer one is worth no more time than lies between the two
+                has_one = self._depths.nearest(stamp_ns, gap_ns) is not None
+                left_s = began_s + (min(gap_s, wait_s) if has_one else wait_s) - self._clock.now_s()
+                if left_s <= 0.0:
+                    break
                 self._clock.wait(self._news, left_s)
-        cdr = self._depths.nearest(stamp_ns, round(gap_s * SECOND_NS))
+        cdr = self._depths.nearest(stamp_ns, gap_ns)
         if cdr is None:
             self._count("without_depth", f"an image has no depth within {gap_s:g} s")
             return None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import Image
 
+from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import UserError, first_line
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import View
@@ -18,7 +19,8 @@ from embodied_iqa.live.ros.node import Health
 from embodied_iqa.live.ros.qos import IMAGE, adjustable
 
 _DEADLINE_S = 0.5
-_JOIN_S = 5.0
+_CLOSE_S = 1.5
+"""Time in which all cameras close: `ros2 launch` kills a node that takes 5 s in all to end."""
 
 
 class LiveCameras:
@@ -28,14 +30,19 @@ class LiveCameras:
         rig: The camera node.
         cameras: The cameras; each is used by its own thread only.
         depth: Publish the depth too, on /camera/<view>/depth/image_raw.
+        clock: Of the time in which they close.
     """
 
-    def __init__(self, rig: CameraRig, cameras: Sequence[LiveCamera], *, depth: bool) -> None:
-        self._rig = rig
+    def __init__(
+        self, rig: CameraRig, cameras: Sequence[LiveCamera], *, depth: bool, clock: Clock = MONOTONIC
+    ) -> None:
+        self._rig, self._clock = rig, clock
         self._cameras = cameras
         self._inform = rig.node.get_logger().info
         self._stop = threading.Event()
         self._failed: dict[View, str] = {}
+        self._open = {camera.view for camera in cameras}
+        self._closed = threading.Condition()
         self._depths = {
             camera.view: rig.node.create_publisher(
                 Image, f"camera/{camera.view}/depth/image_raw", **adjustable(IMAGE)
@@ -43,14 +50,11 @@ class LiveCameras:
             for camera in cameras
             if depth
         }
-        self._threads = [
-            threading.Thread(target=self._work, args=(camera,), name=f"{camera.view} camera", daemon=True)
-            for camera in cameras
-        ]
         for camera in cameras:
             self._inform(f"{camera.view}: {camera.remark}")
-        for thread in self._threads:
-            thread.start()
+        for camera in cameras:
+            name = f"{camera.view} camera"
+            threading.Thread(target=self._work, args=(camera,), name=name, daemon=True).start()
 
     def health(self) -> Health:
         """Return the counts of every camera, and why some have failed."""
@@ -64,10 +68,15 @@ class LiveCameras:
         return Health(DiagnosticStatus.ERROR, "; ".join(self._failed.values()), values)
 
     def close(self) -> None:
-        """Stop the threads and close the cameras."""
+        """Stop the threads and close the cameras; name those that do not return in time, and leave them."""
         self._stop.set()
-        for thread in self._threads:
-            thread.join(_JOIN_S)
+        until_s = self._clock.now_s() + _CLOSE_S
+        with self._closed:
+            while self._open and (left_s := until_s - self._clock.now_s()) > 0.0:
+                self._clock.wait(self._closed, left_s)
+            views = ", ".join(sorted(self._open))
+        if views:
+            self._rig.node.get_logger().warning(f"{views}: not closed within {_CLOSE_S:g} s")
 
     def _publish(self, both: RgbdFrame) -> None:
         self._rig.publish(both.frame)
@@ -82,7 +91,7 @@ class LiveCameras:
         try:
             while not self._stop.is_set():
                 both = camera.read_rgbd(_DEADLINE_S)
-                if both is not None:
+                if both is not None and not self._stop.is_set():
                     self._publish(both)
         except EndOfFramesError as end:
             self._inform(f"{camera.view}: {end}")
@@ -94,4 +103,12 @@ class LiveCameras:
             )
             raise  # a bug: its traceback is shown
         finally:
+            self._close(camera)
+
+    def _close(self, camera: LiveCamera) -> None:
+        try:
             camera.close()
+        finally:
+            with self._closed:
+                self._open.discard(camera.view)
+                self._closed.notify_all()

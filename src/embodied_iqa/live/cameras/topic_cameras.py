@@ -47,6 +47,7 @@ def options_of(wanted: TopicParameters, topics: ViewTopics) -> TopicOptions:
         depth=wanted.depth,
         rectify=wanted.rectify,
         depth_gap_s=wanted.depth_gap_s,
+        depth_wait_s=wanted.depth_wait_s,
         ahead_s=wanted.ahead_s,
         stale_s=wanted.stale_s,
         give_up_s=wanted.give_up_s,

@@ -48,6 +48,7 @@ _STATES = {
     ArmMode.STOPPED: ArmStatus.STATE_STOPPED,
 }
 _DEACTIVATED = "arm_node was deactivated"
+_SHUT_DOWN = "arm_node was shut down"
 
 
 class ArmNode(ManagedNode[ArmParameters]):
@@ -132,10 +133,13 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop the arm: what it has begun is not continued when the node is activated again."""
-        self._watch(_DEACTIVATED)
-        if self._runner.state.run is not None:  # it brakes for a stop that came before
-            self._arm.stop(_DEACTIVATED)
+        self._stop_for(_DEACTIVATED)
         return super().on_deactivate(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop the arm."""
+        self._stop_for(_SHUT_DOWN)
+        return super().on_shutdown(state)
 
     def health(self) -> Health:
         """Return what the arm does and why."""
@@ -159,6 +163,11 @@ class ArmNode(ManagedNode[ArmParameters]):
     def _watch(self, lost: str) -> None:
         if self.active:
             self._carry_out(self._runner.watch(self.get_clock().now().nanoseconds, lost))
+
+    def _stop_for(self, reason: str) -> None:
+        self._watch(reason)
+        if self._runner.state.run is not None:  # it brakes for a stop that came before
+            self._arm.stop(reason)
 
     def _carry_out(self, tick: ArmTick | None) -> None:
         if tick is None:

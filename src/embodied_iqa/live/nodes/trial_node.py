@@ -31,7 +31,7 @@ from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
 from embodied_iqa.live.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
-from embodied_iqa.live.ros.qos import EVENT, LATCHED, STATE
+from embodied_iqa.live.ros.qos import EVENT, LATCHED, STATE, adjustable
 from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.live.ros.trial_commands import TrialCommands
 from embodied_iqa.models.scoring.execution_score import Outcome
@@ -88,8 +88,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._stage = Stage.DONE
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
-        self._views_shown: set[str] = set()
-        self._views_seen: set[str] = set()
+        self._views_shown, self._views_seen = set[str](), set[str]()
         self._recording_fault = ""
         self._event_publisher = self.create_publisher(ours.TrialEvent, "trial/events", EVENT)
         self._subscribe()
@@ -123,15 +122,18 @@ class TrialNode(BaseNode[TrialParameters]):
         ) -> None:
             self.create_subscription(kind, topic, callback, qos, callback_group=listening)
 
+        def on_adjusted(kind: type[MessageT], topic: str, callback: Callable[[MessageT], None]) -> None:
+            self.create_subscription(kind, topic, callback, callback_group=listening, **adjustable(STATE))
+
         on(ours.GateLease, "gate/lease", self._lease_seen, STATE)
         on(ours.SimState, "sim/status", self._world_seen, LATCHED)
         on(ours.ArmStatus, "arm/status", self._arm_seen, EVENT)
         on(ours.ActionChunk, "vla/actions", self._chunk_seen, EVENT)
         on(Bool, "vla/deciding", lambda message: self._happened(Deciding(message.data)), EVENT)
-        on(PoseStamped, "arm/tool_pose", self._pose_seen, STATE)
+        on_adjusted(PoseStamped, "arm/tool_pose", self._pose_seen)
         on(DiagnosticArray, DIAGNOSTICS, self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
-            on(CameraInfo, f"camera/{view}/camera_info", partial(self._image_seen, str(view)), STATE)
+            on_adjusted(CameraInfo, f"camera/{view}/camera_info", partial(self._image_seen, str(view)))
 
     def _happened(self, event: Event) -> None:
         """Queue an event of the current trial; between trials nothing would consume it."""
@@ -147,9 +149,8 @@ class TrialNode(BaseNode[TrialParameters]):
             self._happened(WorldSeen(stamp_ns, False, "", self._pose))
 
     def _world_seen(self, world: ours.SimState) -> None:
-        stamp_ns = ns_of(world.header.stamp)
-        contact, missing = world.contact_violation, world.task_missing
-        self._happened(WorldSeen(stamp_ns, world.task_success, contact, self._pose, missing))
+        stamp_ns, contact = ns_of(world.header.stamp), world.contact_violation
+        self._happened(WorldSeen(stamp_ns, world.task_success, contact, self._pose, world.task_missing))
 
     def _arm_seen(self, arm: ours.ArmStatus) -> None:
         moving = arm.state == ours.ArmStatus.STATE_EXECUTING
@@ -244,8 +245,7 @@ class TrialNode(BaseNode[TrialParameters]):
         patience = StartPatience(self.config.managed_nodes, self.config.start_deadline_s)
 
         def check(problem: str = "") -> None:
-            reason = _why_unwanted(handle, client) or ("the node is stopping" if ENDING.is_set() else "")
-            if reason:
+            if reason := _why_unwanted(handle, client) or ("the node is stopping" if ENDING.is_set() else ""):
                 raise UserError(reason)
             patience.check(problem)
 
@@ -277,7 +277,7 @@ class TrialNode(BaseNode[TrialParameters]):
             self._report_stage(handle, driver.state)
             event = self._next_event()
             self._commands.check_deadline()
-            problem = _why_unwanted(handle, client) or self._recording_fault
+            problem = _why_unwanted(handle, client) or self._lifecycle.problem or self._recording_fault
             commands = driver.handle(event, time.monotonic(), problem=problem)
             if driver.gave_up:
                 self._commands.hurry()

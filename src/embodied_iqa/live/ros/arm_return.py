@@ -18,7 +18,7 @@ from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.live.ros.conversion import chunk_to_msg
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
-from embodied_iqa.live.ros.qos import EVENT, STATE
+from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ur_robot import GIVEN_UP
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 from embodied_iqa.world.protocols import ActionChunk as Chunk
@@ -68,9 +68,11 @@ class ArmReturn:
         self._node = node
         self._publisher = node.create_publisher(ActionChunk, "vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
-        node.create_subscription(PoseStamped, "arm/tool_pose", self._take_pose, STATE, callback_group=group)
         node.create_subscription(
-            JointState, "arm/joint_states", self._take_joints, STATE, callback_group=group
+            PoseStamped, "arm/tool_pose", self._take_pose, callback_group=group, **adjustable(STATE)
+        )
+        node.create_subscription(
+            JointState, "arm/joint_states", self._take_joints, callback_group=group, **adjustable(STATE)
         )
         node.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
         node.create_subscription(ArmStatus, "arm/status", self._take_status, EVENT, callback_group=group)

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from functools import partial
 
 from diagnostic_msgs.msg import DiagnosticArray
-from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
@@ -54,9 +55,19 @@ class LifecycleManager:
             for name in names
         }
         self._reasons: dict[str, str] = {}
+        self._left: dict[str, str] = {}
         self._note: Callable[[str, str], None] = lambda _name, _state: None
         self._arrived = threading.Condition()
         node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._take, 10, callback_group=group)
+        for name in self._clients:
+            topic, changed = f"{name}/transition_event", partial(self._changed, name)
+            node.create_subscription(TransitionEvent, topic, changed, 10, callback_group=group)
+
+    @property
+    def problem(self) -> str:
+        """Which node somebody else has deactivated or shut down since `bring_up`; empty for none."""
+        left = self._left.copy()
+        return ", ".join(f"{name} is no longer active ({state})" for name, state in left.items())
 
     def bring_up(
         self,
@@ -79,6 +90,7 @@ class LifecycleManager:
         self._configure_all(until, check)
         for name in self._clients:
             self._bring(name, _ACTIVE, until, check)
+        self._left.clear()
 
     def _configure_all(self, until: float, check: Callable[[], None]) -> None:
         """Configure all nodes at once: each loads in its own process, and the slowest decides how long."""
@@ -148,6 +160,12 @@ class LifecycleManager:
                 if name is not None and status.message.startswith(CONFIGURE_FAILED):
                     self._reasons[name] = status.message.removeprefix(CONFIGURE_FAILED)
             self._arrived.notify_all()
+
+    def _changed(self, name: str, event: TransitionEvent) -> None:
+        if event.start_state.id == State.PRIMARY_STATE_ACTIVE:
+            with self._arrived:
+                self._left[name] = event.goal_state.label
+                self._arrived.notify_all()
 
     def _reason(self, name: str) -> str:
         """Return why a node failed; the reason comes on another topic and may arrive later."""

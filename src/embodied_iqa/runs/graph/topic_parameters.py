@@ -92,7 +92,8 @@ class TopicParameters:
             images followed by /compressed.
         depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
         depth_image: Topic of depth aligned to colour, 16UC1 in mm or 32FC1 in m.
-        depth_gap_s: Longest time between an image and its depth; an image waits so long for its depth [s].
+        depth_gap_s: Longest time between the stamps of an image and its depth [s].
+        depth_wait_s: Longest time that an image waits for its depth; its lease is later by that [s].
         rectify: Remove the distortion of the lens, as the camera info describes it.
         ahead_s: How far in the future the stamp of an image may be; later ones are refused [s].
         stale_s: Oldest image that is accepted, by its stamp [s].
@@ -106,6 +107,7 @@ class TopicParameters:
     depth: bool = False
     depth_image: str = ""
     depth_gap_s: float = ranged(0.02, 0.0, 0.5)
+    depth_wait_s: float = ranged(0.05, 0.0, 0.5)
     rectify: bool = False
     ahead_s: float = ranged(0.02, 0.0, 1.0)
     stale_s: float = ranged(2.0, 0.05, 3600.0)

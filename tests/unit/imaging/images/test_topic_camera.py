@@ -192,7 +192,7 @@ def test_rectified_images_have_the_projection_of_p() -> None:
     assert both.depth[60, 80] == 700
 
 
-WITH_DEPTH = TopicOptions("/lens", depth=True, depth_gap_s=0.02)
+WITH_DEPTH = TopicOptions("/lens", depth=True)
 
 
 def test_the_depth_nearest_in_time_goes_with_an_image() -> None:
@@ -207,15 +207,32 @@ def test_the_depth_nearest_in_time_goes_with_an_image() -> None:
     assert not bench.wrong()
 
 
-def test_an_image_waits_for_its_depth() -> None:
+def test_an_image_waits_for_its_depth_which_comes_40_ms_later() -> None:
     bench = Bench(WITH_DEPTH)
+    bench.camera.take_depth(depth(NOW_NS - 33 * MS, 400))  # that of the image before
     bench.camera.take_image(image())
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(bench.camera.read_rgbd, 0.0)
+        bench.clock.await_waiting()
+        bench.clock.advance(0.04)
         bench.camera.take_depth(depth(NOW_NS, 500))
         both = reading.result(PATIENCE_S)
     assert both is not None
     assert both.depth is not None
+    assert np.unique(both.depth).tolist() == [500]
+
+
+@pytest.mark.parametrize(("before_ms", "waits_s"), [(4, 0.02), (21, 0.05)])
+def test_an_image_waits_longer_where_it_has_no_depth_yet(before_ms: int, waits_s: float) -> None:
+    bench = Bench(WITH_DEPTH)
+    bench.camera.take_depth(depth(NOW_NS - before_ms * MS, 400))
+    bench.camera.take_image(image())
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(bench.camera.read_rgbd, 0.0)
+        bench.clock.outlast(reading, waits_s)
+    both = reading.result()
+    assert both is not None
+    assert (both.depth is None) == (before_ms > 20)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +296,7 @@ FLOATS = st.floats(width=64)
     model=st.sampled_from(["plumb_bob", "rational_polynomial", "equidistant", "", "x"]),
 )
 def test_hostile_messages_never_raise(data: st.DataObject, width: int, model: str) -> None:
-    bench = Bench(TopicOptions("/lens", rectify=True, depth=True, depth_gap_s=0.0))
+    bench = Bench(TopicOptions("/lens", rectify=True, depth=True, depth_wait_s=0.0))
     lists = {name: st.lists(FLOATS, min_size=size, max_size=size) for name, size in (("r", 9), ("p", 12))}
     for name, sound in (("k", K), ("r", EYE), ("p", P)):
         strange = data.draw(lists.get(name, lists["r"]))

@@ -8,6 +8,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +30,7 @@ from embodied_iqa.live.cameras.own_cameras import open_own, own_cameras
 from embodied_iqa.live.cameras.stored_cameras import open_files
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
-from manual_clock import PATIENCE_S
+from manual_clock import PATIENCE_S, ManualClock
 
 RGB = np.zeros((4, 6, 3), np.uint8)
 
@@ -57,6 +58,14 @@ class QueueCamera:
 
     def close(self) -> None:
         self.closed.set()
+
+
+@dataclass
+class StuckCamera(QueueCamera):
+    """Knows no deadline: it returns with the next image only, as a driver whose device is gone."""
+
+    def read_rgbd(self, _deadline_s: float) -> RgbdFrame | None:
+        return super().read_rgbd(PATIENCE_S)
 
 
 @dataclass
@@ -122,6 +131,18 @@ def test_a_camera_that_fails_is_closed_and_reported_and_the_others_go_on(
     assert out.words[-1] == "wrist: all were shown"
     assert feed.health().message == "the cable is loose", "the end of a recording is no failure"
     assert (out.topics, out.depths.empty()) == ([], True)
+
+
+def test_cameras_that_do_not_return_share_one_deadline_and_publish_nothing_later() -> None:
+    out, clock, stuck = Published(), ManualClock(), [StuckCamera(View.TOP), StuckCamera(View.WRIST)]
+    feed = LiveCameras(out.rig(), stuck, depth=False, clock=clock)
+    with ThreadPoolExecutor(1) as pool:
+        clock.outlast(pool.submit(feed.close), 1.5)
+    assert out.words[-1] == "top, wrist: not closed within 1.5 s"
+    for camera in stuck:
+        camera.shows.put(RgbdFrame(image_frame(RGB, camera.view)))
+        assert camera.closed.wait(PATIENCE_S)
+    assert out.frames.empty()
 
 
 def test_a_bug_in_a_camera_is_reported_too(
