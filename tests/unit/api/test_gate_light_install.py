@@ -102,13 +102,14 @@ def test_the_proxy_starts_with_the_packages_of_the_extra() -> None:
 def test_other_commands_say_in_one_line_what_to_install() -> None:
     program = """
 from embodied_iqa.cli.main import main
-print([main(words.split()) for words in ("tasks", "trial --help", "metrics list", "completion bash")])
+lines = "tasks", "trial --help", "metrics list", "completion bash", "gate check i --calibration f"
+print([main(line.split()) for line in lines])
 """
     words = [sys.executable, "-c", ONLY + program, ",".join(_allowed())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.stdout == "[1, 1, 1, 1]\n", done.stderr
+    assert done.stdout == "[1, 1, 1, 1, 1]\n", done.stderr
     lines = done.stderr.splitlines()
-    assert len(lines) == 4, done.stderr
+    assert len(lines) == 5, done.stderr
     assert all("is not installed; expected pip install 'embodied_iqa[all]'" in line for line in lines), lines
 
 

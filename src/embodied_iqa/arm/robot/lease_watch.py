@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.leases import Permission, StopAhead, counts, judge_lease
 from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 
 
@@ -31,8 +32,9 @@ class Moment:
 @dataclass(frozen=True, slots=True)
 class _Arrived:
     lease: GateLease
+    came_ns: int
+    """By the steady clock, as its end."""
     ends_ns: int
-    """By the steady clock."""
     ahead: StopAhead | None = None
     """The lease itself where its frame was ahead of the clock."""
 
@@ -82,7 +84,7 @@ class LeaseWatch:
         ahead = None
         if lease.frame_stamp_ns > now.ros_ns:
             ahead = StopAhead(lease, now.ros_ns, now.ros_ns + self.options.remember_ns)
-        arrived = _Arrived(lease, now.steady_ns + expires_ns - now.ros_ns, ahead)
+        arrived = _Arrived(lease, now.steady_ns, now.steady_ns + expires_ns - now.ros_ns, ahead)
         before = self._newest.get(lease.view)
         if before is not None and before.is_known(now.ros_ns):
             arrived = _deciding(before, arrived)
@@ -102,6 +104,9 @@ class LeaseWatch:
             return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
         lease, stamp_ns = newest.lease, newest.lease.frame_stamp_ns
         found = judge_lease(lease, now.ros_ns)
+        silent_ns = now.steady_ns - newest.came_ns
+        if lease.verdict is not Verdict.PASS and silent_ns > self.options.longest_ns:
+            return replace(found, reason=_silent(view, silent_ns, found.reason))
         if found.verdict is not Verdict.PASS:
             return found
         if now.steady_ns > newest.ends_ns:
@@ -127,6 +132,12 @@ class LeaseWatch:
         return permission if decided.verdict is Verdict.PASS else judge_lease(decided, 0)
 
 
+def _silent(view: View, silent_ns: int, reason: str) -> str:
+    """Return why nothing moves where no lease follows one that was to stop: its reason may be over."""
+    silent_s = silent_ns // SECOND_NS
+    return f"no lease of the {view} view for {silent_s} s: gate or camera is silent; the last one: {reason}"
+
+
 def _deciding(before: _Arrived, arrived: _Arrived) -> _Arrived:
     """Return which of two leases of a camera counts."""
     first, second = before.lease, arrived.lease
@@ -137,7 +148,7 @@ def _deciding(before: _Arrived, arrived: _Arrived) -> _Arrived:
         expires_ns=min(first.expires_ns, second.expires_ns),
         needs_decision=first.needs_decision or second.needs_decision,
     )
-    return _Arrived(both, min(before.ends_ns, arrived.ends_ns), before.ahead)
+    return _Arrived(both, arrived.came_ns, min(before.ends_ns, arrived.ends_ns), before.ahead)
 
 
 def _order(lease: GateLease) -> tuple[int, int, Verdict]:

@@ -17,7 +17,12 @@ from embodied_iqa.quality.gate.fitted import FittedGate, unlike
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.judgement import Judgement
 from embodied_iqa.quality.gate.second_stage import Prediction
-from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, faults_of, measured_of, unusual
+from embodied_iqa.quality.gate.statistics_judge import (
+    StatisticsJudge,
+    faults_of,
+    measured_or_rejected,
+    unusual,
+)
 
 Image = NDArray[np.uint8]
 
@@ -63,14 +68,17 @@ class FittedJudge:
 
     def judge(self, view: View, rgb: Image | None) -> Judgement:
         """See `ImageJudge`."""
-        measured, half = measured_of(rgb)
+        if rgb is None:
+            return self._statistics.judge(view, None)
+        found = measured_or_rejected(rgb)
+        if isinstance(found, Judgement):
+            return found
+        measured, half = found
         calibration = self._statistics.calibration_of(view, measured)
-        if rgb is None or half is None or measured is None or calibration is None:
+        fitted = self._fitted.get((view, measured.width_px, measured.height_px))
+        if calibration is None or fitted is None:
             return self._statistics.judge_measured(view, measured)
-        found = self._fitted.get((view, measured.width_px, measured.height_px))
-        if found is None:
-            return self._statistics.judge_measured(view, measured)
-        gate, predictor = found
+        gate, predictor = fitted
         faults, strange = unusual(measured, calibration), unlike(gate.seen, measured)
         if strange:
             reason = f"unlike every image of the calibration: {strange}"

@@ -21,6 +21,9 @@ except ModuleNotFoundError:  # the light install
 _COMPILED_FROM_PX: Final = 1 << 19
 """Images of so many pixels are worth the half second that a process takes to load compiled code."""
 
+_ODD: Final = np.array([1, 254, 24], np.uint8)
+"""Black, white, and gray levels from the median of its neighbours beyond which a pixel is a speck."""
+
 CELL_PX: Final = 16
 """Side of the cells in which steps are looked for."""
 
@@ -46,6 +49,7 @@ def compile_for(sizes_px: Iterable[int]) -> None:
     kernels.laplacian_energy(gray, 0, 4)
     kernels.noise_response(gray, 0, 4, gray.copy())
     kernels.step_sums(gray, 0, 4, np.zeros(3, np.int32), np.zeros(4, np.int32))
+    kernels.odd_pixels(gray, 0, 4, _ODD)
     kernels.histogram(image[..., 1])
     image.flags.writeable = False  # another type for the compiler: that of a received message
     kernels.histogram(image[..., 1])
@@ -65,6 +69,21 @@ def noise_response(plane: Gray, own: slice, response: Gray) -> None:
         _kernels.noise_response(plane, own.start, own.stop, response)
     else:
         response[:] = cv2.convertScaleAbs(cv2.Sobel(plane, cv2.CV_16S, 2, 2, ksize=3)[own])
+
+
+def odd_pixels(plane: Gray, own: slice) -> tuple[int, int, int]:
+    """Return how many pixels of some rows of ``(H, W)`` are black, white, and specks.
+
+    A speck is far from the median of its 3 x 3 neighbours; beyond the border the outermost pixels are
+    repeated.
+    """
+    if _kernels is not None:
+        found: tuple[int, int, int] = _kernels.odd_pixels(plane, own.start, own.stop, _ODD)
+        return found
+    black, white, far = _ODD
+    rows, away = plane[own], cv2.absdiff(plane, cv2.medianBlur(plane, 3))[own]
+    dark, bright, specks = (int(np.count_nonzero(odd)) for odd in (rows <= black, rows >= white, away > far))
+    return dark, bright, specks
 
 
 def histogram(plane: Gray) -> Counts:

@@ -67,6 +67,60 @@ def noise_response(plane: Gray, top: int, end: int, response: Gray) -> None:
 
 
 @compiled
+def _write_medians(low: Gray, middle: Gray, high: Gray, medians: Gray) -> None:
+    """Write the medians of 3 x 3 pixels, given the least, the middle and the largest of each 3 x 1."""
+    width = len(medians)
+    l0, l1, l2 = low[:width], low[1 : width + 1], low[2:]
+    m0, m1, m2 = middle[:width], middle[1 : width + 1], middle[2:]
+    h0, h1, h2 = high[:width], high[1 : width + 1], high[2:]
+    for x in range(width):
+        first = np.uint8(max(l0[x], l1[x], l2[x]))
+        least, most = np.uint8(min(m0[x], m1[x])), np.uint8(max(m0[x], m1[x]))
+        second = np.uint8(max(least, min(most, m2[x])))
+        third = np.uint8(min(h0[x], h1[x], h2[x]))
+        least, most = np.uint8(min(first, second)), np.uint8(max(first, second))
+        medians[x] = np.uint8(max(least, min(most, third)))
+
+
+@compiled
+def odd_pixels(plane: Gray, top: int, end: int, limits: Gray) -> Any:
+    """Return how many pixels of rows ``top`` to ``end`` are at most black, at least white, and specks.
+
+    ``limits`` are ``(3,)``: black, white, and how far a speck is from the median of its 3 x 3 neighbours;
+    beyond the border the outermost pixels are repeated.
+    """
+    width = plane.shape[1]
+    lows, middles = np.empty(width + 2, np.uint8), np.empty(width + 2, np.uint8)
+    highs, medians = np.empty(width + 2, np.uint8), np.empty(width, np.uint8)
+    low, middle, high = lows[1 : width + 1], middles[1 : width + 1], highs[1 : width + 1]
+    dark, bright, specks = np.zeros(width, np.uint8), np.zeros(width, np.uint8), np.zeros(width, np.uint8)
+    n_dark, n_bright, n_specks = 0, 0, 0
+    black, white, far = limits[0], limits[1], limits[2]
+    for y in range(top, end):
+        up, row, down = plane[max(y - 1, 0)], plane[y], plane[min(y + 1, len(plane) - 1)]
+        for x in range(width):
+            least, most = np.uint8(min(up[x], row[x])), np.uint8(max(up[x], row[x]))
+            low[x] = np.uint8(min(least, down[x]))
+            middle[x] = np.uint8(max(least, min(most, down[x])))
+            high[x] = np.uint8(max(most, down[x]))
+        for ranked in (lows, middles, highs):
+            ranked[0], ranked[width + 1] = ranked[1], ranked[width]
+        _write_medians(lows, middles, highs, medians)
+        for x in range(width):
+            away = np.uint8(max(row[x], medians[x]) - min(row[x], medians[x]))
+            dark[x] = np.uint8(dark[x] + np.uint8(row[x] <= black))
+            bright[x] = np.uint8(bright[x] + np.uint8(row[x] >= white))
+            specks[x] = np.uint8(specks[x] + np.uint8(away > far))
+        if (y - top) % 255 == 254 or y == end - 1:  # before 8 bits overflow
+            for x in range(width):
+                n_dark += int(dark[x])
+                n_bright += int(bright[x])
+                n_specks += int(specks[x])
+            dark[:] = bright[:] = specks[:] = np.uint8(0)
+    return n_dark, n_bright, n_specks
+
+
+@compiled
 def histogram(plane: Gray) -> Any:
     """Return ``(256,)`` int64, how often each value is in ``(H, W)``, which need not be contiguous.
 

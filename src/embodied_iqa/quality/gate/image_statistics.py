@@ -23,6 +23,7 @@ from embodied_iqa.quality.gate.image_filters import (
     histogram,
     laplacian_energy,
     noise_response,
+    odd_pixels,
     step_sums,
 )
 
@@ -35,9 +36,7 @@ STATISTICS_VERSION: Final = "2"
 """Changes whenever a number can change; calibrations of another version are refused."""
 
 MIN_SIDE_PX: Final = 16
-_BLACK, _WHITE = 1, 254
 _GRID_PX: Final = 8
-_SPECK_GRAY: Final = 24
 _BAND_PX: Final = 1 << 17
 """Pixels of a band, which with its filters' answers fits into the second cache of a core."""
 _VIVID_IS_ONE_IN: Final = 200
@@ -229,12 +228,12 @@ class _Sums:
         sums = cls(0, 0, 0, 0, np.empty_like(gray), np.zeros(width - 1, np.int32), np.zeros(0, np.int32), 0.0)
         rows, moving = [], 0
         for (top, end), band, own in _overlapping(gray):
-            sums.dark += int(np.count_nonzero(band[own] <= _BLACK))
-            sums.bright += int(np.count_nonzero(band[own] >= _WHITE))
+            dark, bright, specks = odd_pixels(band, own)
+            sums.dark += dark
+            sums.bright += bright
+            sums.specks += specks
             sums.energy += laplacian_energy(band, own)
             noise_response(band, own, sums.response[top:end])
-            far = cv2.absdiff(band, cv2.medianBlur(band, 3))[own] > _SPECK_GRAY
-            sums.specks += int(np.count_nonzero(far))
             steps, cells = step_sums(band, own, sums.columns)
             rows.append(steps)
             moving += cells
@@ -244,11 +243,13 @@ class _Sums:
 
 
 def _check(rgb: NDArray[np.uint8]) -> None:
-    if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or min(rgb.shape[:2]) < MIN_SIDE_PX:
+    is_array = isinstance(rgb, np.ndarray)  # it comes from a user's loop
+    is_rgb = is_array and rgb.dtype == np.uint8 and rgb.ndim == 3 and rgb.shape[2] == 3
+    if not is_rgb or min(rgb.shape[:2]) < MIN_SIDE_PX:
         raise InputError(
-            "cannot measure this image",
+            "the image cannot be measured",
             expected=f"(H, W, 3) uint8 of at least {MIN_SIDE_PX} x {MIN_SIDE_PX}",
-            got=f"{rgb.shape} {rgb.dtype}",
+            got=f"{rgb.shape} {rgb.dtype}" if is_array else type(rgb).__name__,
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Fault, shortened
 from embodied_iqa.quality.gate.calibration import GateCalibration
@@ -29,17 +29,18 @@ class StatisticsJudge:
             (item.view, item.width_px, item.height_px): item for item in reversed(calibrations)
         }
 
-    def calibration_of(self, view: View, statistics: ImageStatistics | None) -> GateCalibration | None:
+    def calibration_of(self, view: View, statistics: ImageStatistics) -> GateCalibration | None:
         """Return the calibration of a camera at the size of an image, None where there is none."""
-        if statistics is None:
-            return None
         return self._calibrations.get((view, statistics.width_px, statistics.height_px))
 
     def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
         """See `ImageJudge`."""
-        return self.judge_measured(view, statistics_of(rgb))
+        if rgb is None:
+            return Judgement(Verdict.REJECT, "the image cannot be measured: there is none")
+        found = measured_or_rejected(rgb)
+        return found if isinstance(found, Judgement) else self.judge_measured(view, found[0])
 
-    def judge_measured(self, view: View, statistics: ImageStatistics | None) -> Judgement:
+    def judge_measured(self, view: View, statistics: ImageStatistics) -> Judgement:
         """Judge an image by its statistics."""
         calibration = self.calibration_of(view, statistics)
         verdict, reason = judge_image(view, statistics, calibration)
@@ -47,23 +48,18 @@ class StatisticsJudge:
         return Judgement(verdict, reason, statistics, faults=faults)
 
 
-def statistics_of(rgb: NDArray[np.uint8] | None) -> ImageStatistics | None:
-    """Return the statistics, or None where an image is missing or too small for them."""
-    return measured_of(rgb)[0]
-
-
-def measured_of(
-    rgb: NDArray[np.uint8] | None,
-) -> tuple[ImageStatistics, NDArray[np.uint8]] | tuple[None, None]:
-    """Return the statistics and the image at half its size, or nothing, as `statistics_of`."""
+def measured_or_rejected(
+    rgb: NDArray[np.uint8],
+) -> tuple[ImageStatistics, NDArray[np.uint8]] | Judgement:
+    """Return the statistics and the image at half its size; of what cannot be measured the judgement."""
     try:
-        return (None, None) if rgb is None else measure_halving(rgb)
-    except InputError:
-        return None, None
+        return measure_halving(rgb)
+    except InputError as error:
+        return Judgement(Verdict.REJECT, first_line(error))
 
 
 def judge_image(
-    view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None
+    view: View, statistics: ImageStatistics, calibration: GateCalibration | None
 ) -> tuple[Verdict, str]:
     """Judge an image alone, without the frames before it.
 
@@ -71,8 +67,6 @@ def judge_image(
         The verdict, and the reason: up to three faults in words, the worst first; empty for PASS. An image
         within the range of a tolerated disturbance passes.
     """
-    if statistics is None:
-        return Verdict.REJECT, "the image cannot be measured"
     size = f"{statistics.width_px}x{statistics.height_px}"
     if calibration is None:
         return Verdict.REJECT, f"the {view} camera is not calibrated at {size} (embodied-iqa gate calibrate)"
@@ -100,9 +94,9 @@ def faults_of(statistics: ImageStatistics, calibration: GateCalibration) -> tupl
     return worst, shortened([words for _, words in faults])
 
 
-def unusual(statistics: ImageStatistics | None, calibration: GateCalibration | None) -> tuple[Fault, ...]:
-    """Return the statistics beyond their soft bounds; none where an image was not measured."""
-    if statistics is None or calibration is None:
+def unusual(statistics: ImageStatistics, calibration: GateCalibration | None) -> tuple[Fault, ...]:
+    """Return the statistics beyond their soft bounds; none without a calibration."""
+    if calibration is None:
         return ()
     return tuple(
         Fault(statistic, value, bounds.soft_low, bounds.soft_high)

@@ -86,6 +86,16 @@ def test_a_lease_lives_a_second_after_its_arrival_at_most() -> None:
     assert short.permission((View.TOP,), at(401)).verdict is Verdict.HOLD
 
 
+def test_a_verdict_to_stop_that_nothing_follows_says_since_when_the_gate_is_silent() -> None:
+    made = watch(lease(100, Verdict.REJECT, reason="dark"), now=at(110, 5000))
+    assert made.permission((View.TOP,), at(1110, 6000)) == Permission(Verdict.REJECT, "dark", 0, 100 * MS)
+    words = "no lease of the top view for 61 s: gate or camera is silent; the last one: dark"
+    for later in (at(61_120, 66_001), at(110, 66_001)):  # also where ROS time stands still
+        assert made.permission((View.TOP,), later) == Permission(Verdict.REJECT, words, 0, 100 * MS)
+    again = made.with_lease(lease(61_000, Verdict.REJECT, reason="dark"), at(61_120, 66_001))
+    assert again.permission((View.TOP,), at(61_130, 66_011)).reason == "dark"
+
+
 def test_a_lease_that_is_sent_again_does_not_last_longer() -> None:
     made = watch(lease(100), now=at(110, 5000))
     again = made.with_lease(lease(100, expires_ns=900 * MS), at(110, 5100))

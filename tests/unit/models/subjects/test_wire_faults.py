@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -368,6 +369,24 @@ def test_a_server_that_closes_every_time_is_given_up(clock: ManualClock):
         client.connect()
         with pytest.raises(ConnectionLostError):
             client.infer(OBSERVATION)
+
+
+def test_a_client_that_closes_sends_a_close_frame(clock: ManualClock):
+    heard: SimpleQueue[bytes] = SimpleQueue()
+
+    def listens(connection: socket.socket, _stop: threading.Event):
+        greet(connection)
+        heard.put(b"".join(iter(lambda: connection.recv(64), b"")))
+
+    with raw_server(listens) as port:
+        client = client_of(port, clock)
+        client.connect()
+        client.close()
+        client.close()
+        said = heard.get(timeout=PATIENCE_S)
+    mask, code = said[2:6], said[6:]
+    assert said[:2] == b"\x88\x82", "one frame: close, masked, of two bytes"
+    assert bytes(a ^ b for a, b in zip(mask, code, strict=False)) == (1000).to_bytes(2)
 
 
 def test_a_closed_client_asks_no_more(clock: ManualClock):

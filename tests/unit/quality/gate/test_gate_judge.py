@@ -208,7 +208,6 @@ def test_a_stamp_from_the_future_does_not_lengthen_the_lease(mode: GateMode) -> 
 @pytest.mark.parametrize(
     ("view", "statistics", "calibration", "words"),
     [
-        (View.TOP, None, CALIBRATION, "cannot be measured"),
         (View.TOP, statistics_of(PASS), None, "not calibrated"),
         (View.SIDE, statistics_of(PASS), CALIBRATION, "of the top camera"),
         (View.TOP, dataclasses.replace(statistics_of(PASS), width_px=320), CALIBRATION, "320x480"),
@@ -216,7 +215,7 @@ def test_a_stamp_from_the_future_does_not_lengthen_the_lease(mode: GateMode) -> 
     ],
 )
 def test_what_cannot_be_judged_is_rejected(
-    view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None, words: str
+    view: View, statistics: ImageStatistics, calibration: GateCalibration | None, words: str
 ) -> None:
     judgement = Judgement(*judge_image(view, statistics, calibration), statistics)
     _, _, lease = step(GateState(), GateFrame(view, MS, MS, judgement), GateOptions())

@@ -218,7 +218,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
     return image_filters._kernels
 
 
-@pytest.mark.parametrize("size", [(16, 16), (17, 33), (33, 1026), (40, 2077), (225, 319)])
+@pytest.mark.parametrize("size", [(16, 16), (17, 33), (33, 1026), (40, 2077), (225, 319), (600, 17)])
 def test_compiled_statistics_are_those_of_opencv_bit_by_bit(
     size: tuple[int, int], compiled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

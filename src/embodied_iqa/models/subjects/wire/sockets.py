@@ -113,8 +113,15 @@ class TimedSocket:
         except OSError:
             return b""
 
-    def close(self) -> None:
-        """Close, and wake a thread in `send` or `receive`; calling it twice is fine."""
+    def close(self, last: bytes = b"") -> None:
+        """Close, and wake a thread in `send` or `receive`; calling it twice is fine.
+
+        Args:
+            last: Sent before, if there is room for it now.
+        """
+        with contextlib.suppress(OSError):
+            if last:
+                self._socket.send(last)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

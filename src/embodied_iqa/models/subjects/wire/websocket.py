@@ -7,7 +7,7 @@ from typing import Any
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidHandshake, InvalidStatus
-from websockets.frames import Frame, Opcode
+from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.protocol import SEND_EOF, State
 from websockets.uri import parse_uri
 
@@ -15,6 +15,7 @@ from embodied_iqa.models.subjects.wire.deadline import Deadline
 from embodied_iqa.models.subjects.wire.errors import ConnectionLostError, ProtocolError
 from embodied_iqa.models.subjects.wire.sockets import Address, TimedSocket
 
+_CLOSE = Frame(Opcode.CLOSE, Close(CloseCode.NORMAL_CLOSURE, "").serialize())
 _DATA = {Opcode.TEXT, Opcode.BINARY, Opcode.CONT}
 _FEED_BYTES = 1 << 14
 """Bytes parsed between two checks of the deadline: many tiny frames take long."""
@@ -106,8 +107,10 @@ class Websocket:
         return self._whole.pop(0)
 
     def close(self) -> None:
-        """Close at once; calling it twice is fine."""
-        self._link.close()
+        """Send a close frame if there is room for it, and close at once; calling it twice is fine."""
+        # not by the protocol, which may be in use: this also ends a `receive` of another thread
+        is_open = self._protocol.state is State.OPEN
+        self._link.close(_CLOSE.serialize(mask=True) if is_open else b"")
 
     def _shake_hands(self, headers: Mapping[str, str], deadline: Deadline) -> None:
         request = self._protocol.connect()
