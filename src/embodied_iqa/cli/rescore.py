@@ -44,7 +44,7 @@ FRAME_OPTIONS: Final = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    what = "recording of a trial, or with --task images of anybody: recording, data set, video"
+    what = "recording of a trial, or with --task images of anybody: recording, data set, video, folder"
     parser.add_argument("recording", type=Path, metavar="RECORDING", help=what)
     add_frame_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="new or empty folder for scores.json")

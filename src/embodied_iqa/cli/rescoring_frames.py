@@ -1,4 +1,4 @@
-"""`embodied-iqa rescore` of images that are no trial: a recording of any stack, a data set, a video."""
+"""`embodied-iqa rescore` of images that are no trial: any recording, data set, video or folder of images."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Final
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.rescore import judge_of
@@ -24,6 +25,7 @@ from embodied_iqa.data.frames.cameras import cameras_of, parse_topics
 from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.frames.dataset_states import DatasetStates
 from embodied_iqa.data.frames.depth_beside import depths_of
+from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.camera_models import recorded_intrinsics, recorded_poses
 from embodied_iqa.data.recording.opening import recording_files
@@ -48,7 +50,18 @@ from embodied_iqa.world.protocols import Vla, Vlm, close_subject
 from embodied_iqa.world.tasks.task_files import load_task_file
 
 _COLUMNS: Final = (
-    *("task", "stamp_ns", "view", "distortion", "level", "verdict", "predicted", "cognition", "decision"),
+    *(
+        "task",
+        "stamp_ns",
+        "image",
+        "view",
+        "distortion",
+        "level",
+        "verdict",
+        "predicted",
+        "cognition",
+        "decision",
+    ),
     *("answer", "reference_answer", "against_recorded_action", "reference_against_recorded_action"),
 )
 
@@ -81,13 +94,16 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
         remarks.append(_stated(panel.actions, panel.vla))
     if panel.judge is None:
         remarks.append("the gate judged nothing: no --calibration of these cameras")
+    if isinstance(frames, FolderFrames):
+        remarks.append("files have no times: the stamp of an image is its number, in s")
     scores = [score_session(folder.name, record, remarks) for _, record in records]
     for (recording, _), one in zip(records, scores, strict=True):
         one.write(recording.parent)
     every = dict.fromkeys(remark for one in scores for remark in one.remarks)
     whole = SessionScores(folder.name, tuple(run for one in scores for run in one.runs), tuple(every))
     whole.write(folder)
-    write_text_whole(folder / "frames.csv", _table([record for _, record in records]))
+    names = _names(frames, plan)
+    write_text_whole(folder / "frames.csv", _table([record for _, record in records], names))
     _report(arguments, whole, folder)
     return int(not any(_has_judgement(run) for _, record in records for run in record.runs))
 
@@ -128,6 +144,12 @@ def _frames(arguments: argparse.Namespace) -> Frames:
     frames = open_frames(arguments.recording)
     if isinstance(frames, RecordingFrames):
         return RecordingFrames(arguments.recording, arguments.task_topic or "")
+    if isinstance(frames, FolderFrames):
+        timed = next((name for name in ("every", "schedule") if getattr(arguments, name)), None)
+        if timed is not None:
+            raise UsageError(f"--{timed} is for images with times", got=f"{frames.kind} {frames.path}")
+        if arguments.tasks:
+            return FolderFrames(frames.path, _tasks_of_files(arguments.tasks, frames))
     wrong = next((name for name in given if name != "task"), None)
     if wrong is not None:
         raise InputError(f"--{wrong.replace('_', '-')} is of a recording", got=f"{frames.kind} {frames.path}")
@@ -139,6 +161,9 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
     if not arguments.distortion:
         raise UsageError("nothing to compare with", expected="--distortion, such as 19:5")
     cameras = _cameras(sampling.topics, frames)
+    if isinstance(frames, FolderFrames) and len(cameras) > 1:
+        expected = "one --topic VIEW=FOLDER: files have no times that say which belong together"
+        raise UsageError("images of several cameras", expected=expected, got=", ".join(cameras))
     known = isinstance(frames, RecordingFrames)
     poses, faults = recorded_poses(frames.path, cameras) if known else ({}, ())
     return RescoringPlan(
@@ -154,7 +179,7 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
         sampling.every_s,
         recorded_intrinsics(frames.path, cameras) if known else {},
         poses,
-        _tasks(arguments.tasks, frames.path, tuple(cameras.values())) if arguments.tasks else (),
+        _tasks(arguments.tasks, frames.path, tuple(cameras.values())) if arguments.tasks and known else (),
         faults,
         depths_of(frames, cameras, parse_topics(arguments.depth or (), "--depth")),
     )
@@ -183,6 +208,30 @@ def _tasks(file: Path, recording: Path, views: Sequence[View]) -> tuple[tuple[in
         expected = f"entries with bag, stamp_ns and view {' or '.join(views)}"
         raise InputError(f"{file} has no task for {recording}", expected=expected)
     return tuple(sorted(found.items()))
+
+
+def _tasks_of_files(file: Path, frames: FolderFrames) -> dict[Path, str]:
+    """Return the easiest task of each image that a file lists.
+
+    Raises:
+        InputError: The file is wrong, or lists none of the images.
+    """
+    found = {
+        (file.parent / item.path).resolve(): item.tasks[0].text
+        for item in load_task_file(file)
+        if item.stamp_ns is None
+    }
+    if not any(image.resolve() in found for image in frames.files):
+        raise InputError(f"{file} has no task for images in {frames.path}", expected="entries with image")
+    return found
+
+
+def _names(frames: Frames, plan: RescoringPlan) -> dict[int, str]:
+    """Return the names of files by the stamps that stand for them; of sources with times none."""
+    if not isinstance(frames, FolderFrames):
+        return {}
+    images = enumerate(frames.images(tuple(plan.cameras)), start=1)
+    return {number * SECOND_NS: image.name for number, image in images}
 
 
 def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> Panel:
@@ -230,7 +279,7 @@ def _subjects(
     return vlm, vla
 
 
-def _table(records: Sequence[TrialRecord]) -> str:
+def _table(records: Sequence[TrialRecord], names: Mapping[int, str]) -> str:
     """Return every image under every distortion as CSV; what is not known is empty."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, _COLUMNS, restval="", lineterminator="\n")
@@ -239,7 +288,8 @@ def _table(records: Sequence[TrialRecord]) -> str:
         (run,) = record.runs
         stamps_ns = {one.stamp_ns for one in run.answers} | {one.stamp_ns for one in run.chunks}
         for stamp_ns in sorted(stamps_ns | {one.stamp_ns for one in run.verdicts}):
-            writer.writerow(_row(record, run, stamp_ns))
+            image = {"image": names[stamp_ns]} if stamp_ns in names else {}
+            writer.writerow(_row(record, run, stamp_ns) | image)
     return stream.getvalue()
 
 

@@ -54,14 +54,16 @@ def sampling_of(arguments: argparse.Namespace, source: Path) -> Sampling:
     return Sampling(parse_topics(arguments.topic or ()), task, every_s, _states(arguments, source))
 
 
-def refuse_stored_options(arguments: argparse.Namespace, why: str) -> None:
-    """Refuse the options where nothing stored is read.
+def refuse_stored_options(arguments: argparse.Namespace, why: str, besides: Sequence[str] = ()) -> None:
+    """Refuse the options, besides some, where nothing stored is read.
 
     Raises:
         UsageError: One is given.
     """
     names = ("topic", "task", "every", "state", "arm")
-    given = next((name for name in names if getattr(arguments, name) is not None), None)
+    given = next(
+        (name for name in names if getattr(arguments, name) is not None and name not in besides), None
+    )
     if given is not None:
         raise UsageError(f"--{given} {why}")
 

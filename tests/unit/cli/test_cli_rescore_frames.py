@@ -471,3 +471,63 @@ def test_a_subject_is_closed_where_the_other_cannot_be_made(
     monkeypatch.setattr(rescoring_frames, "make_vla", unreachable)
     assert rescore(bag, tmp_path / "other", *words, "--vla", "pixel") == 2
     assert closed == ["vlm", "vlm"]
+
+
+def write_photos(folder: Path, count: int = 3) -> Path:
+    folder.mkdir(parents=True)
+    for number in range(count):
+        write_image(folder / f"{number}.png", image(View.TOP, number))
+    return folder
+
+
+def test_images_of_a_folder_are_asked_about_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos, out = write_photos(tmp_path / "photos"), tmp_path / "out"
+    (photos / "1.png").write_bytes((photos / "1.png").read_bytes()[:300])
+    words = ["--task", TASK, "--vlm", "pixel", "--distortion", "19:5", "--out", str(out)]
+    assert main(["rescore", str(photos), *words]) == 0
+    assert [row["image"] for row in rows_of(out)] == ["0.png", "2.png"] * 2
+    assert {row["stamp_ns"] for row in rows_of(out)} == {"1000000000", "3000000000"}
+    remarks = capsys.readouterr().out
+    assert "1.png" in remarks
+    assert "no times" in remarks
+    (recorded,) = read_trial(out / "open-the-drawer-recorded/trial.mcap").runs
+    frames = [
+        Frame(View.TOP, one.stamp_ns, image(View.TOP, n), None, None)
+        for one, n in zip(recorded.answers, (0, 2), strict=True)
+    ]
+    assert [one.answer for one in recorded.answers] == [PixelVlm().answer(frame, TASK) for frame in frames]
+
+
+def test_a_file_lists_tasks_of_images_of_a_folder(tmp_path: Path) -> None:
+    photos, out, file = write_photos(tmp_path / "photos"), tmp_path / "out", tmp_path / "tasks.csv"
+    head = "# embodied-iqa-tasks 1\nimage,bag,stamp_ns,view,rank,text,verb,main_object,background\n"
+    file.write_text(head + "".join(f"photos/{n}.png,,,top,1,task {n},,,\n" for n in (0, 2)))
+    words = ["--tasks", str(file), "--vlm", "pixel", "--distortion", "19:5", "--out", str(out)]
+    assert main(["rescore", str(photos), *words]) == 0
+    assert {(row["image"], row["task"]) for row in rows_of(out)} == {("0.png", "task 0"), ("2.png", "task 2")}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--every", "2"), "--every is for images with times"),
+        (("--topic", "top=a", "--topic", "wrist=b"), "images of several cameras"),
+        ((), "images of several cameras"),
+        (("--topic", "top=nose"), "available: a, b"),
+        (("--task-topic", "/told"), "tasks come from one place"),
+    ],
+)
+def test_what_a_folder_does_not_know_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    for camera in "ab":
+        write_photos(tmp_path / "photos" / camera, 1)
+    out = tmp_path / "out"
+    common = ["--task", TASK, "--vlm", "pixel", "--distortion", "19:5", "--out", str(out)]
+    assert main(["rescore", str(tmp_path / "photos"), *common, *words]) in {1, 2}
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not out.exists()

@@ -28,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--panel", default=EMBEDDED, metavar="NAMES", help=f"subjects by commas, or {EMBEDDED} (default)")
     add_plan_options(parser, BuildPlan, "seed", "store", seed="N")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks")
+    source.add_argument(
+        "--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks or --task"
+    )
     stored = "recording of a trial, or with --tasks or --task any recording, LeRobot data set or video"
     source.add_argument("--from-bag", type=Path, metavar="FILE", help=stored)
     suites = "suites of LIBERO by commas, such as libero_spatial (docs/libero.md)"

@@ -46,6 +46,7 @@ from embodied_iqa.runs.offline.recorded_actions import RecordedActions, actions_
 from embodied_iqa.world.libero.suites import CAMERAS
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.world.tasks.sentence import check_sentence
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,16 +105,19 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
                 "--views is not of recordings", expected="--topic VIEW=TOPIC", got=arguments.views
             )
         return _stored(arguments)
-    refuse_stored_options(arguments, "needs --from-bag")
+    refuse_stored_options(
+        arguments, "needs --from-bag", besides=("task",) * (arguments.from_folder is not None)
+    )
     if arguments.world is not None:
         if arguments.tasks is not None:
             raise UsageError("--tasks needs --from-folder or --from-bag")
         return LiberoSource(tuple(arguments.world.split(",")), views or tuple(CAMERAS))
     if arguments.from_folder is not None:
-        if arguments.tasks is None or len(views) > 1:
-            raise UsageError("photographs need their tasks", expected="--tasks FILE, at most one view")
-        view = views[0] if views else View.TOP
-        return FolderSource(arguments.from_folder, arguments.tasks, view, arguments.cell_cameras)
+        if (arguments.tasks is None) == (not arguments.task) or len(views) > 1:
+            expected = "--tasks FILE or --task TEXT, at most one view"
+            raise UsageError("photographs need their tasks", expected=expected)
+        view, task = views[0] if views else View.TOP, check_sentence(arguments.task) if arguments.task else ""
+        return FolderSource(arguments.from_folder, arguments.tasks, view, arguments.cell_cameras, task)
     if arguments.tasks is not None:
         raise UsageError("--tasks needs --from-folder or --from-bag")
     return _simulated(arguments, views)

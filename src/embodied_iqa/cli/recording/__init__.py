@@ -1,4 +1,4 @@
-"""`embodied-iqa recording`: shows what a recording, a LeRobot data set or a video holds; exports trials."""
+"""`embodied-iqa recording`: shows what a recording, a data set, a video or a folder holds; exports trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`embodied-iqa recording info`: shows what a recording, a LeRobot data set or a video holds."""
+"""`embodied-iqa recording info`: shows what a recording, a data set, a video or a folder of images holds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from typing import Any, Final
 
 from rich.markup import escape
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.progress import ProgressBars, track
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.cli.output import console, print_json, printable, table_of
 from embodied_iqa.data.frames.cameras import depth_topic_beside
+from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
+from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.survey import Times, TopicSurvey, survey
 from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE
@@ -29,7 +32,7 @@ _STEP: Final = 1000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    what = "a recording (MCAP, SQLite, a folder of `ros2 bag`), a LeRobot data set or a video"
+    what = "a recording (MCAP, SQLite, a folder of `ros2 bag`), a data set, a video or a folder of images"
     parser.add_argument("recording", type=Path, metavar="FILE", help=what)
     parser.add_argument("--json", action="store_true", help="print the result as JSON, times in ns")
 
@@ -43,6 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
     if is_video(arguments.recording):
         video = _video(VideoFrames(arguments.recording))
         print_json(video) if arguments.json else _print_video(video)
+        return 0
+    if arguments.recording.is_dir() and not is_recording(arguments.recording):
+        folder = _folder(FolderFrames(arguments.recording))
+        print_json(folder) if arguments.json else _print_folder(folder)
         return 0
     with TrialReader(arguments.recording) as reader, ProgressBars() as bars:
 
@@ -160,6 +167,35 @@ def _video(video: VideoFrames) -> dict[str, Any]:
         "longest_gap_ns": times.gap_ns if times.count > 1 else None,
         "damaged": damaged,
     }
+
+
+def _folder(frames: FolderFrames) -> dict[str, Any]:
+    """Return what a folder of images holds, by reading them: sizes, and files that cannot be read."""
+    sizes: dict[str, Counter[str]] = {topic: Counter() for topic in frames.topics}
+    damaged = []
+    for image in track(frames.images(), frames.path.name, frames.count()):
+        try:
+            height_px, width_px = image.rgb.shape[:2]
+        except InputError as error:
+            damaged.append(str(error))
+            continue
+        sizes[image.topic][f"{width_px}x{height_px}"] += 1
+    folders = [
+        {"topic": topic, "images": count, "sizes": dict(sizes[topic].most_common())}
+        for topic, count in sorted(frames.topics.items())
+    ]
+    return {"recording": str(frames.path), "format": "images", "folders": folders, "damaged": damaged}
+
+
+def _print_folder(tree: dict[str, Any]) -> None:
+    print(f"{tree['recording']}: {sum(one['images'] for one in tree['folders'])} images, without times")
+    table = table_of("folder", "images", "sizes", right=("images",))
+    for one in tree["folders"]:
+        sizes = ", ".join(f"{count} x {size}" for size, count in one["sizes"].items())
+        table.add_row(escape(printable(one["topic"] or ".")), str(one["images"]), sizes or "-")
+    console().print(table)
+    for fault in tree["damaged"]:
+        print(f"not readable: {fault}")
 
 
 def _print_video(tree: dict[str, Any]) -> None:

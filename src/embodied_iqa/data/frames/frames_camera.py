@@ -1,4 +1,4 @@
-"""Camera that replays the images of a video or a data set; nothing is known of where it was."""
+"""Camera that replays the images of a folder, a video or a data set; nothing is known of where it was."""
 
 from __future__ import annotations
 
@@ -74,7 +74,11 @@ class FramesCamera:
             raise EndOfFramesError(f"all images of the {self._view} camera in {self._frames.path} were shown")
         if isinstance(image, UnreadableImage):
             raise OneImageError(self._frames.path, f"{image.what}: {image.error}", self._clock_ns())
-        return Frame(self._view, self._clock_ns(), image.rgb, None, self._T_base_camera)
+        try:
+            rgb = image.rgb
+        except InputError as error:
+            raise OneImageError(self._frames.path, str(error), self._clock_ns()) from error
+        return Frame(self._view, self._clock_ns(), rgb, None, self._T_base_camera)
 
     def rewind(self) -> None:
         """Continue with the first image."""

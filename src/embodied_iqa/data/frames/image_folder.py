@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.codecs import image_files
 from embodied_iqa.imaging.images.frame import View, is_view
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
@@ -21,6 +23,7 @@ class FolderFrames:
 
     Args:
         path: A file, or a folder.
+        tasks: What the robot was asked to do, in words, by the resolved path of the file.
 
     Raises:
         InputError: It does not exist, or has no images.
@@ -29,8 +32,8 @@ class FolderFrames:
     kind = "images in"
     note = ""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, tasks: Mapping[Path, str] | None = None) -> None:
+        self.path, self._tasks = path, tasks or {}
         self._root = path if path.is_dir() else path.parent
         self.files = image_files(path, recursive=True) if path.is_dir() else _single(path)
         self.topics: Mapping[str, int] = Counter(map(self._topic, self.files))
@@ -47,13 +50,22 @@ class FolderFrames:
         """Return the number of files in some folders, by default all."""
         return sum(self.topics[topic] for topic in chosen_topics(self.path, topics, self.topics))
 
-    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
+    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage]:
         """Iterate over all files, or folder by folder; a file is read when its pixels are asked for."""
         chosen_topics(self.path, topics, self.topics)
         groups = [[file for file in self.files if self._topic(file) == topic] for topic in topics]
         for file in chain(*groups) if topics else self.files:
             name = file.relative_to(self._root).as_posix()
-            yield StoredImage(name, file.name, self._topic(file), None, file)
+            task = self._tasks.get(file.resolve()) if self._tasks else None
+            yield StoredImage(name, file.name, self._topic(file), None, file, task)
+
+    def numbered(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
+        """Iterate with pixels and a number as the stamp: files have no times, the first one gets 1 s."""
+        for number, image in enumerate(self.images(topics), start=1):
+            try:
+                yield replace(image, stamp_ns=number * SECOND_NS, source=image.rgb)
+            except InputError as error:
+                yield UnreadableImage(image.title, error, image.name)
 
     def _topic(self, file: Path) -> str:
         folder = file.relative_to(self._root).parent.as_posix()

@@ -9,9 +9,8 @@ from embodied_iqa_msgs.msg import TrialEvent
 
 from embodied_iqa.data.frames.frames_camera import FramesCamera
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
-from embodied_iqa.data.frames.video_frames import is_video
-from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
+from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.file_camera import FileCamera, files_of_view, intrinsics_of_fov
 from embodied_iqa.imaging.images.frame import View
@@ -88,7 +87,7 @@ class RunCameras(TimedCameras):
 
 
 def bag_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]) -> BagCamera | FramesCamera:
-    """Open a camera of a recording, video or data set; what it and the parameters do not know stays unknown.
+    """Open a camera of a recording, folder, video or data set; what nothing says stays unknown.
 
     Args:
         config: The source, its image topics, and the pose of a fixed camera where the source has none.
@@ -100,7 +99,7 @@ def bag_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]
         InputError: The source cannot be used.
     """
     path, pose, topic = Path(config.needed_path()), stated_pose(config, view), _topic(config, view)
-    if is_video(path) or is_lerobot(path):
+    if not is_recording(path):
         return FramesCamera(path, view, topic, T_base_camera=pose, loop=config.loop, clock_ns=clock_ns)
     options = BagCameraOptions(
         topic=topic or _only_topic(path, config.views),

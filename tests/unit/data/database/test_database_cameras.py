@@ -68,6 +68,21 @@ def test_subject_that_needs_the_camera_says_so_and_the_build_goes_on(
     assert main(["build", "--out", str(tmp_path / "db"), *words, "--cell-cameras"]) != 0
 
 
+def test_all_photographs_may_share_one_task(
+    tmp_path: Path, tasks_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos, out = ["--from-folder", str(tasks_file.parent)], ["--out", str(tmp_path / "db")]
+    steps = ["--steps", "references,tasks", *out]
+    assert main(["build", *photos, "--task", "open the drawer", *steps]) == 0
+    tasks = DatabaseStore(tmp_path / "db").tasks(["text", "rank"]).to_pylist()
+    assert tasks == [{"text": "open the drawer", "rank": 1}] * 2
+    capsys.readouterr()
+    both = ["--task", "open the drawer", "--tasks", str(tasks_file)]
+    for words in ([], both, ["--task", "open the drawer", "--every", "2"]):
+        assert main(["build", *photos, *words, *steps]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_cells_cameras_are_of_photographs_only(tmp_path: Path) -> None:
     assert main(["build", "--out", str(tmp_path / "db"), "--cell-cameras"]) == 2
 

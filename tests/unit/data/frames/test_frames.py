@@ -89,6 +89,25 @@ def test_a_folder_gives_its_files_by_name_with_their_folder_as_topic(tmp_path: P
         list(frames.images(["roof"]))
 
 
+def test_info_of_a_folder_has_sizes_and_what_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("top/a.png", "top/b.png", "c.png"):
+        write_image(tmp_path / name, smooth(1))
+    (tmp_path / "top/b.png").write_bytes(b"no image")
+    assert main(["recording", "info", str(tmp_path), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    height_px, width_px = smooth(1).shape[:2]
+    sizes = {f"{width_px}x{height_px}": 1}
+    assert tree["folders"] == [
+        {"topic": "", "images": 1, "sizes": sizes},
+        {"topic": "top", "images": 2, "sizes": sizes},
+    ]
+    assert [fault for fault in tree["damaged"] if "b.png" in fault] == tree["damaged"] != []
+    assert main(["recording", "info", str(tmp_path)]) == 0
+    assert "3 images, without times" in capsys.readouterr().out
+
+
 def test_a_recording_names_each_image_once_and_what_cannot_be_read(tmp_path: Path) -> None:
     frames = open_frames(write_recording(tmp_path / "trial.mcap"))
     assert dict(frames.topics) == {"/camera/top/image_raw": 3, "/eye": 1}

@@ -14,6 +14,7 @@ from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.recording.errors import OneImageError, WrongPoseError
 from embodied_iqa.data.recording.writer import TrialWriter
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import Frame, UnknownCameraError, View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.live.cameras.camera_poses import stated_pose
@@ -131,3 +132,16 @@ def test_a_damaged_image_of_a_data_set_is_named_and_the_next_one_is_shown(tmp_pa
         frame = camera.read(0.0)
     assert frame is not None
     assert frame.rgb.tobytes() == pixels(0, 2).tobytes()
+
+
+def test_a_folder_is_a_camera_and_a_damaged_file_costs_one_image(tmp_path: Path) -> None:
+    for number in range(3):
+        write_image(tmp_path / f"top/{number}.png", image(View.TOP, number))
+    (tmp_path / "top/1.png").write_bytes(b"no image")
+    with closing(bag_camera(parameters(path=str(tmp_path), views=["top"]), View.TOP, lambda: 7)) as camera:
+        camera.read(0.0)
+        with pytest.raises(OneImageError, match=r"1\.png"):
+            camera.read(0.0)
+        frame = camera.read(0.0)
+    assert frame is not None
+    assert frame.rgb.tobytes() == image(View.TOP, 2).tobytes()

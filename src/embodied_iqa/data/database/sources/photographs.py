@@ -5,48 +5,51 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.database.schema import SourceKind
-from embodied_iqa.data.database.sources.candidate import Candidate, fingerprint_of, home_tool
+from embodied_iqa.data.database.sources.candidate import Candidate, fingerprint_of, home_tool, short_id
 from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.frame import Frame, View, image_frame
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 from embodied_iqa.world.simulation.renderer import intrinsics_of
+from embodied_iqa.world.tasks.task import Task, TaskSource
 from embodied_iqa.world.tasks.task_files import ImageTasks, load_task_file
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """Photographs in a folder, with a file of their tasks.
+    """Photographs in a folder, with a file of their tasks or one task of all.
 
     Attributes:
         folder: Contains the images.
-        tasks_file: See docs/tasks.md; an image without tasks is skipped.
+        tasks_file: See docs/tasks.md; an image without tasks is skipped. None for `task`.
         view: View of the images for which the file has none.
         cell_cameras: The images show the simulated cell as its cameras do; otherwise nothing is known of
             their cameras.
+        task: The task of all images, where there is no file.
         images: Sorted by name.
         tasks: By image.
     """
 
     folder: Path
-    tasks_file: Path
+    tasks_file: Path | None
     view: View = View.TOP
     cell_cameras: bool = False
+    task: str = ""
     images: tuple[Path, ...] = field(init=False)
     tasks: Mapping[Path, ImageTasks] = field(init=False)
 
     def __post_init__(self) -> None:
-        base = self.tasks_file.parent
-        listed = {
-            (base / item.path).resolve(): item
-            for item in load_task_file(self.tasks_file)
-            if item.stamp_ns is None
-        }
-        object.__setattr__(self, "tasks", listed)
-        object.__setattr__(self, "images", tuple(image_files(self.folder)))
+        images, file = tuple(image_files(self.folder)), self.tasks_file
+        if file is None:
+            tasks = {path.resolve(): _with_task(path, self.task) for path in images}
+        else:
+            listed = (item for item in load_task_file(file) if item.stamp_ns is None)
+            tasks = {(file.parent / item.path).resolve(): item for item in listed}
+        object.__setattr__(self, "tasks", tasks)
+        object.__setattr__(self, "images", images)
 
     @property
     def count(self) -> int | None:
@@ -69,7 +72,7 @@ class FolderSource:
         path = self.images[index]
         item = self.tasks.get(path.resolve())
         if item is None:
-            raise UsageError(f"no tasks: {self.tasks_file.name} does not list {path.name}")
+            raise UsageError(f"no tasks: {self.tasks_file} does not list {path.name}")
         view = item.view or self.view
         rgb = read_image(path)
         frame = image_frame(rgb, view)
@@ -89,3 +92,8 @@ class FolderSource:
             main_kind=item.labels.main_kind,
             background=item.labels.background,
         )
+
+
+def _with_task(image: Path, text: str) -> ImageTasks:
+    task = Task(short_id(f"{text}:{image.name}"), 1, text, source=TaskSource.FILE)
+    return ImageTasks(PurePosixPath(image.name), None, None, (task,), 0)
