@@ -140,7 +140,7 @@ def measure(width_px: int, height_px: int, predictions: int, *, masks: bool) -> 
     difference = average_precision(found, truth, masks=masks) - reference(there, seen, kind)
     return {
         "compared": "masks" if masks else "boxes",
-        "picture": f"{width_px} x {height_px}",
+        "image": f"{width_px} x {height_px}",
         "predictions": predictions,
         "ours_us": ours_us,
         "pycocotools_us": peer_us,
@@ -163,10 +163,10 @@ def main() -> None:
         for predictions in PREDICTIONS
     ]
     table = Table(title=f"average precision of one image, {OBJECTS} objects")
-    for heading in ("compared", "picture", "found", "ours us", "peer us", "ratio", "difference"):
+    for heading in ("compared", "image", "found", "ours us", "peer us", "ratio", "difference"):
         table.add_column(heading, justify="right")
     for row in rows:
-        cells = [row[key] for key in ("compared", "picture", "predictions")]
+        cells = [row[key] for key in ("compared", "image", "predictions")]
         numbers = (f"{row['ours_us']:.0f}", f"{row['pycocotools_us']:.0f}", f"{row['ratio']:.0f}")
         table.add_row(*map(str, cells), *numbers, f"{row['difference']:.0e}")
     Console().print(table)

@@ -221,11 +221,11 @@ def _numbers(stamps: list[int], arrived: Arrivals, *, gated: bool) -> dict[str, 
     whole = {stamp: (arrived.leases[stamp] - stamp) / 1e6 for stamp in stamps if stamp in arrived.leases}
     images = [(arrived.images[stamp] - stamp) / 1e6 for stamp in stamps if stamp in arrived.images]
     result: dict[str, float] = {
-        "pictures": len(stamps),
+        "images": len(stamps),
         "lost images": len(stamps) - len(images),
         "lost leases": len(stamps) - len(whole),
     }
-    result |= spread(images, "picture") | spread(list(whole.values()), "lease")
+    result |= spread(images, "image") | spread(list(whole.values()), "lease")
     if gated:
         work = {stamp: arrived.gate_ms[stamp] for stamp in whole if stamp in arrived.gate_ms}
         result |= spread(list(work.values()), "gate's work")

@@ -80,7 +80,7 @@ def main() -> None:
                 "name": line.name,
                 "wall_ms": [round(wall, 2) for wall, _ in times],
                 "processor_ms": [round(processor, 2) for _, processor in times],
-                "peak_pictures": round(peak_memory(image, line.id), 1),
+                "peak_images": round(peak_memory(image, line.id), 1),
             }
         )
     show(records, options.size)
@@ -92,7 +92,7 @@ def show(records: list[dict[str, Any]], size: str) -> None:
     table = Table("type", *(f"level {level}" for level in LEVELS), "memory", title=f"{size}: ms on one core")
     for record in records:
         cells = [f"{value:.1f}" for value in record["processor_ms"]]
-        table.add_row(f"{record['id']} {record['name']}", *cells, f"{record['peak_pictures']:.1f} x")
+        table.add_row(f"{record['id']} {record['name']}", *cells, f"{record['peak_images']:.1f} x")
     Console(width=110).print(table)
     of_paper = [record for record in records if ":" not in record["id"]]
     for clock in ("wall_ms", "processor_ms"):
@@ -102,7 +102,7 @@ def show(records: list[dict[str, Any]], size: str) -> None:
             f"{clock}: {fast} of {len(of_paper)} types under {FAST_MS:g} ms at every level (target 25); "
             f"slowest {slowest['name']} {max(slowest[clock]):.0f} ms (target {SLOWEST_MS:g})"
         )
-    memory = max(record["peak_pictures"] for record in of_paper)
+    memory = max(record["peak_images"] for record in of_paper)
     print(f"most memory: {memory:.1f} images (target {MOST_MEMORY:g})")
 
 

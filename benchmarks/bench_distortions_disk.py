@@ -105,8 +105,8 @@ def main() -> None:
             limit = encoder_limit(Path(folder), options.workers, image_format)
         table.add_row(image_format, f"{speed:.1f}", f"{idle_speed:.1f}", f"{limit:.1f}")
         record["formats"][image_format] = {
-            "pictures_per_s": speed,
-            "pictures_per_processor_s": idle_speed,
+            "images_per_s": speed,
+            "images_per_processor_s": idle_speed,
             "encoder_limit_per_s": limit,
         }
     Console(width=100).print(table)

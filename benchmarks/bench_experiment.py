@@ -74,7 +74,7 @@ def speed(gate: str, runs: int, clock: Clock) -> dict[str, float]:
     return {
         "runs": len(keys),
         "simulated [s]": simulated_s,
-        "pictures": clock.images,
+        "images": clock.images,
         "times real time, by the clock on the wall": simulated_s / wall_s,
         "times real time, by processor time": simulated_s / cpu_s,
         "without drawing, by the clock on the wall": simulated_s / (wall_s - clock.wall_s),

@@ -77,12 +77,12 @@ class Camera(Node):
 
 def calibrated(folder: Path, size: tuple[int, int]) -> Path:
     """Return the file of a calibration on textured images of this size."""
-    clean = [measure(picture(seed, size)) for seed in range(_CLEAN)]
+    clean = [measure(image_of(seed, size)) for seed in range(_CLEAN)]
     save_calibrations([calibrate(View.TOP, clean, "texture")], folder / "gate.yaml")
     return folder / "gate.yaml"
 
 
-def picture(seed: int, size: tuple[int, int]) -> np.ndarray:
+def image_of(seed: int, size: tuple[int, int]) -> np.ndarray:
     """``(H, W, 3)`` uint8: coarse random texture."""
     image: np.ndarray = cv2.resize(textured(seed, 224), size, interpolation=cv2.INTER_CUBIC)
     return image
@@ -95,7 +95,7 @@ def measured(size: tuple[int, int], seconds: float) -> dict[str, object]:
         os.environ["ROS_DOMAIN_ID"] = str(opened.enter_context(own_domain()))
         opened.enter_context(Started(command_of_gate(calibrated(folder, size)), is_told=False))
         camera = opened.enter_context(spinning(Camera))
-        data = picture(0, size).tobytes()
+        data = image_of(0, size).tobytes()
         image = Image(width=size[0], height=size[1], encoding="rgb8", step=3 * size[0], data=data)
         pause, until_s = threading.Event(), monotonic() + _WAIT_S
         while not camera.leases_ms:

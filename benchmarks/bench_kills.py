@@ -62,7 +62,7 @@ _EXPERIMENT = (
     *("--levels", "5", "--set", "camera_node.width_px=320", "--set", "camera_node.height_px=240"),
 )
 _TABLES = {
-    Kind.BUILD: ("*.parquet", "*.json", "annotations/**/*", "constants/**/*", "pictures/**/*"),
+    Kind.BUILD: ("*.parquet", "*.json", "annotations/**/*", "constants/**/*", "images/**/*"),
     Kind.EXPERIMENT: ("runs.parquet", "scores.csv", "experiment.json"),
 }
 _TOPIC = "/camera/top/image_raw"

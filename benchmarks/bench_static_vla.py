@@ -49,10 +49,10 @@ def main() -> None:
     count = len(tasks)
 
     def decoded(index: int) -> object:
-        return read_image(folder.images / tasks[index].pictures[0].file)
+        return read_image(folder.images / tasks[index].images[0].file)
 
     def read(index: int) -> object:
-        return folder.frames(tasks[index], [tasks[index].pictures[0].view])
+        return folder.frames(tasks[index], [tasks[index].images[0].view])
 
     def scored(timing: Timing, index: int) -> object:
         return scores_of(chunks[index], tasks[index], timing, 12.5)

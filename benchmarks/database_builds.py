@@ -137,11 +137,11 @@ def _memory(pid: int) -> tuple[float, float]:
 
 def sizes_of(path: Path) -> dict[str, float]:
     """Megabytes of images, of tables, and of what may be removed."""
-    found = {"pictures_mb": 0.0, "tables_mb": 0.0, "work_mb": 0.0}
+    found = {"images_mb": 0.0, "tables_mb": 0.0, "work_mb": 0.0}
     for file in path.rglob("*"):
         if file.is_file():
             first = file.relative_to(path).parts[0]
-            name = f"{first}_mb" if first in {"pictures", "work"} else "tables_mb"
+            name = f"{first}_mb" if first in {"images", "work"} else "tables_mb"
             found[name] += file.stat().st_size / 1e6
     return found
 

@@ -89,7 +89,7 @@ def topics_page() -> str:
 
 def _topic_rows() -> Iterator[str]:
     yield "| Topic | Type | Quality of service |\n|---|---|---|"
-    for topic in recorded_topics([View("view")], distorted_pictures=True):
+    for topic in recorded_topics([View("view")], distorted_images=True):
         durable = "transient local" if topic.qos.durability.name == "TRANSIENT_LOCAL" else "volatile"
         reliable = topic.qos.reliability.name.lower().replace("_", " ")
         name = topic.name.replace("/view/", "/<view>/")

@@ -39,9 +39,9 @@ def telling_database(path: Path, references: int = 20, subjects: int = 5) -> Dat
     clean = np.full(SHAPE, 90, np.uint8)
     rows = store.references().to_pylist()
     for row in rows:
-        write_image(path / row["picture"], clean)
+        write_image(path / row["image"], clean)
         row["sha256"] = image_hash(clean)
-        camera = {"view": row["view"], "picture": row["picture"], "sha256": row["sha256"]}
+        camera = {"view": row["view"], "image": row["image"], "sha256": row["sha256"]}
         numbers = dict.fromkeys(("fx_px", "fy_px"), 20.0) | dict.fromkeys(("cx_px", "cy_px"), 5.0)
         row["cameras"] = [camera | numbers | {"T_base_camera": np.eye(4).ravel().tolist()}]
     write_table(store.references_file, pa.Table.from_pylist(rows, schema=REFERENCES), REFERENCES)
@@ -49,8 +49,8 @@ def telling_database(path: Path, references: int = 20, subjects: int = 5) -> Dat
     for row in pairs:
         rgb = clean + np.uint8(row["level"])
         rgb[0, 0] = (*divmod(rank[row["pair_id"]], 256), 0)
-        row["picture"], row["sha256"] = f"pictures/pairs/{row['pair_id']}.png", image_hash(rgb)
-        write_image(path / row["picture"], rgb)
+        row["image"], row["sha256"] = f"images/pairs/{row['pair_id']}.png", image_hash(rgb)
+        write_image(path / row["image"], rgb)
     write_table(store.pairs_file, pa.Table.from_pylist(pairs, schema=PAIRS), PAIRS)
     return store
 

@@ -61,7 +61,7 @@ def write_database(
     store.write_record(DatabaseRecord({"seed": seed}, recorded))
     if images:
         for row in (*made, *pairs):
-            file = path / row["picture"]
+            file = path / row["image"]
             file.parent.mkdir(parents=True, exist_ok=True)
             cv2.imwrite(str(file), rng.integers(0, 256, (24, 32, 3), dtype=np.uint8))
     return store
@@ -72,13 +72,11 @@ def add_cameras(store: DatabaseStore, count: int) -> None:
     rows = rows_of(Reference, store.references())
     T_base_camera = np.array([[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 1], [0, 0, 0, 1]], float)
     for number, row in enumerate(rows[:count]):
-        file = store.path / row.picture
+        file = store.path / row.image
         file.parent.mkdir(parents=True, exist_ok=True)
         rgb = np.random.default_rng(number).integers(0, 256, (96, 128, 3), dtype=np.uint8)
         write_image(file, rgb)
-        camera = Camera(
-            row.view, row.picture, image_hash(rgb), 100, 100, 64, 48, tuple(T_base_camera.ravel())
-        )
+        camera = Camera(row.view, row.image, image_hash(rgb), 100, 100, 64, 48, tuple(T_base_camera.ravel()))
         rows[number] = replace(row, cameras=(camera,), sha256=camera.sha256, width_px=128, height_px=96)
     write_table(store.references_file, table_of(Reference, rows), REFERENCES)
 
@@ -91,7 +89,7 @@ def _reference(number: int, rng: np.random.Generator) -> dict[str, Any]:
         "main_object": None if real else OBJECTS[number % 5], "main_kind": None,
         "background": None if real else BACKGROUNDS[number // 2 % 5], "scene_seed": None if real else number,
         "instruction": None, "stamp_ns": 0, "width_px": 32, "height_px": 24,
-        "picture": f"pictures/references/r{number:05d}.png", "sha256": "0" * 64, "cameras": [],
+        "image": f"images/references/r{number:05d}.png", "sha256": "0" * 64, "cameras": [],
         "T_base_tool": np.eye(4).ravel().tolist(), "gripper": 0.0,
     }  # fmt: skip
     return row | dict(zip(ATTRIBUTES, rng.random(5).tolist(), strict=True))
@@ -103,7 +101,7 @@ def _pair(reference: dict[str, Any], number: str, rng: np.random.Generator, imag
         "pair_id": name, "reference_id": reference["reference_id"], "distortion_id": number,
         "distortion_name": line.name, "distortion_class": str(line.distortion_class),
         "level": int(reference["reference_id"][1:]) % 5 + 1, "seed": 1,
-        "picture": f"pictures/pairs/{name}.png" if images else None, "sha256": "0" * 64,
+        "image": f"images/pairs/{name}.png" if images else None, "sha256": "0" * 64,
     }  # fmt: skip
     return row | {key: float(reference[key] - 0.1 * rng.random()) for key in ATTRIBUTES}
 

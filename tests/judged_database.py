@@ -32,4 +32,4 @@ def write_exposure_gate(store: DatabaseStore) -> Path:
 def exposures_of(store: DatabaseStore) -> dict[str, float]:
     """Return the exposure of each distorted image by the id of its pair."""
     pairs = rows_of(Pair, store.pairs())
-    return {row.pair_id: measure(read_image(store.path / str(row.picture))).exposure for row in pairs}
+    return {row.pair_id: measure(read_image(store.path / str(row.image))).exposure for row in pairs}

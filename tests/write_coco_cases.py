@@ -69,7 +69,7 @@ def main() -> None:
     """Write the answers."""
     answers = {
         "pycocotools": version("pycocotools"),
-        "pictures": [_both([case]) for case in all_images()],
+        "images": [_both([case]) for case in all_images()],
         "sets": [_both(cases) for cases in all_sets()],
     }
     ANSWERS.write_text(json.dumps(answers, indent=1) + "\n")

@@ -40,7 +40,7 @@ class Build:
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    source = write_coco(tmp_path_factory.mktemp("pictures"))
+    source = write_coco(tmp_path_factory.mktemp("images"))
     words = ["miqa", "build", *source, "--models", MODELS, "--share", "0.2", "--out"]
     path = tmp_path_factory.mktemp("whole") / "mdb"
     assert main([*words, str(path)]) == 0
@@ -148,7 +148,7 @@ def test_a_model_that_predicts_nothing_is_consistent_and_never_right(
     assert {(row.weighted_consistency, row.weighted_accuracy, row.composite) for row in rows} == {(1, 0, 0.5)}
     usual = MiqaDatabase(build.whole).rows(VisionTask.DETECTION)
     assert len({row.composite for row in usual}) > 5
-    assert [row.picture for row in rows] == [row.picture for row in usual]
+    assert [row.image for row in rows] == [row.image for row in usual]
 
 
 def test_references_of_a_database_give_the_same_bytes_in_any_number_of_workers(

@@ -101,7 +101,7 @@ def machine() -> dict[str, str]:
     with mujoco.Renderer(model, 120, 160) as renderer:
         renderer.update_scene(data, camera="probe")
         image = digest_array(renderer.render())
-    return {"architecture": platform.machine(), "features": cv2.getCPUFeaturesLine(), "picture": image}
+    return {"architecture": platform.machine(), "features": cv2.getCPUFeaturesLine(), "image": image}
 
 
 def require_same_machine() -> None:

@@ -74,7 +74,7 @@ OF_GATES = {"arm", *(field.name for field in fields(GateEffects))}
 def distortions() -> Values:
     """Return hashes of the distorted image: 30 x 5 levels and the region modes of MIQD, two seeds."""
     image, inside_of = golden_images.image(), golden_images.mask()
-    found: Values = {"picture": golden.digest_array(image), "mask": golden.digest_array(inside_of)}
+    found: Values = {"image": golden.digest_array(image), "mask": golden.digest_array(inside_of)}
     for seed in (0, 1234):
         for line in catalogue():
             for level in LEVELS:
@@ -130,7 +130,7 @@ def panel() -> Values:
             frames = {view: renderer.frame(view, snapshot) for view in CELL_VIEWS}
         where = f"scene {index}"
         found[f"{where} task"] = str(task)
-        found |= {f"{where} {view} picture": golden.digest_array(f.rgb) for view, f in frames.items()}
+        found |= {f"{where} {view} image": golden.digest_array(f.rgb) for view, f in frames.items()}
         for name, member in members.items():
             plan = member.plan([frames[view].rgb for view in member.info.views], str(task))
             found[f"{where} {name} plan rounded"] = golden.digest_rounded(plan.waypoints, 6)

@@ -47,14 +47,14 @@ def told(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder, prompts = tmp_path_factory.mktemp("words"), []
     for view in (View("front"), View.WRIST):
         rgb = np.random.default_rng(len(view)).integers(0, 256, (48, 64, 3), np.uint8)
-        (folder / "pictures" / view).mkdir(parents=True)
-        write_image(folder / "pictures" / view / "0.png", rgb)
+        (folder / "images" / view).mkdir(parents=True)
+        write_image(folder / "images" / view / "0.png", rgb)
     with (
         ChatServer() as vlm,
         reference_server(METADATA, lambda message: _policy(prompts, message)) as port,
     ):
         words = ["--task", TASK, "--robot", "none", "--camera", "files", "--gate", "off", "--json"]
-        words += ["--camera-path", str(folder / "pictures"), "--view", "front", "--view", "wrist"]
+        words += ["--camera-path", str(folder / "images"), "--view", "front", "--view", "wrist"]
         words += ["--vlm", vlm.reference, "--vla", f"openpi://127.0.0.1:{port}", "--distortion", "19:5"]
         words += ["--out", str(folder / "run")]
         words += ["--set", "vlm_node.cache.enabled=false", "--set", "vla_node.policy.views=front,wrist"]

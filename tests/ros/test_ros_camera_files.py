@@ -17,13 +17,13 @@ IMAGES = 3
 
 
 def test_stored_images_play_in_each_run(ros_domain: int, tmp_path: Path) -> None:
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     for number in range(IMAGES):
-        write_image(tmp_path / "pictures" / f"{number}.png", np.full((48, 64, 3), number, np.uint8))
+        write_image(tmp_path / "images" / f"{number}.png", np.full((48, 64, 3), number, np.uint8))
     overrides = {
         "arm_node.robot": "none",
         "camera_node.source": "files",
-        "camera_node.path": str(tmp_path / "pictures"),
+        "camera_node.path": str(tmp_path / "images"),
         "camera_node.rate_hz": 30.0,
         "camera_node.views": ["top"],
     }

@@ -48,7 +48,7 @@ class HostedPolicy:
             "role": "vla",
             "family": self.family,
             "convention": self.convention.name,
-            "pictures": list(FORMS[self.convention.observation].images),
+            "images": list(FORMS[self.convention.observation].images),
             "description": f"{self.name} ({self.family}), actions by {self.convention.name}",
         }
 

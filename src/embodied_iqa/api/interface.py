@@ -5,7 +5,6 @@ Scores, verdicts and tables are the same as those of the command line, because b
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -208,11 +207,6 @@ class Run:
             raise UsageError("no such task", got=task, available=range(len(self.tasks)))
         with TrialReader(self.tasks[task].recording) as reader:
             yield from reader.images([f"/camera/{parse_view(view)}/image_raw"])
-
-    def pictures(self, view: str = "top", task: int = 0) -> Iterator[RecordedImage]:
-        """Return what `images` does: its former name, deprecated."""
-        warnings.warn("Run.pictures is called Run.images", DeprecationWarning, stacklevel=2)
-        return self.images(view, task)
 
 
 def open_run(folder: Path | str) -> Run:

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
@@ -48,9 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a benchmark to continue")
     names = f"by commas; {TRAIN}NAME is trained anew for each split (default {_METRICS})"
-    add("--metrics", type=words_of("--metrics", str), default=_METRICS, metavar="NAMES", help=names)
+    add("--metrics", type=words_of(str), default=_METRICS, metavar="NAMES", help=names)
     targets = f"scores, some of {','.join(Target)} (default: all that the database has)"
-    add("--targets", type=words_of("--targets", Target), default="", metavar="NAMES", help=targets)
+    add("--targets", type=words_of(Target), default="", metavar="NAMES", help=targets)
     add_plan_options(parser, BenchmarkPlan, "train_on", "repeats", "unseen", "draws", "all_views")
     human = "human database NAME:DIR: live, tid2013, kadid10k or koniq10k; may be repeated"
     add("--human", action="append", default=[], metavar="NAME:DIR", help=human)
@@ -88,8 +87,6 @@ def _plan(arguments: argparse.Namespace, store: DatabaseStore) -> BenchmarkPlan:
     from embodied_iqa.data.analysis.loading import load_grid
     from embodied_iqa.quality.metrics.benchmark.targets import available_targets
 
-    if arguments.draws < 1:
-        raise UsageError("--draws is wrong", expected="1 or more", got=arguments.draws)
     targets = arguments.targets or available_targets(load_grid(store, all_views=arguments.all_views))
     return read_plan(BenchmarkPlan, arguments, targets=targets, human=tuple(arguments.human))
 

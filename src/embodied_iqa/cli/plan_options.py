@@ -109,7 +109,7 @@ def add_plan_options(parser: argparse.ArgumentParser, plan: Any, *names: str, **
     for words in names:
         name, _, others = words.partition(" as ")
         options = [f"--{word.replace('_', '-')}" for word in others.split() or [name]]
-        form = _form(options[0], hints[name], fields[name])
+        form = _form(hints[name], fields[name])
         if "action" not in form:
             form["metavar"] = metavars.get(name, form.get("metavar"))
         text = _help(texts[name], hints[name], form["default"])
@@ -131,13 +131,10 @@ def read_plan(plan: Callable[..., Plan], arguments: argparse.Namespace, **given:
     return plan(**{name: value for name, value in vars(arguments).items() if name in known} | given)
 
 
-def words_of(
-    option: str, kind: type[Word], *, may_be_empty: bool = True
-) -> Callable[[str], tuple[Word, ...]]:
+def words_of(kind: type[Word], *, may_be_empty: bool = True) -> Callable[[str], tuple[Word, ...]]:
     """Return the type of an option whose value is words by commas.
 
     Args:
-        option: Its name, for the message of the `UsageError` for an unknown word.
         kind: An enum, or str for any words.
         may_be_empty: Whether no word is a value, too.
     """
@@ -147,15 +144,16 @@ def words_of(
         known = list(map(str, kind)) if issubclass(kind, StrEnum) else words
         for word in words:
             if word not in known:
-                raise UsageError(f"{option} is wrong", got=word, available=known)
+                error = UsageError("unknown word", got=word, available=known)
+                raise argparse.ArgumentTypeError(str(error))
         if not (words or may_be_empty):
-            raise UsageError(f"{option} is wrong", expected="one or more by commas", got=text)
+            raise argparse.ArgumentTypeError(f"expected one or more by commas; got {text!r}")
         return tuple(kind(word) for word in words)
 
     return parse
 
 
-def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
+def _form(hint: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
     """Return the arguments of `add_argument` for a field of this type."""
     if field.default is dataclasses.MISSING:
         return {"type": hint, "required": True, "default": None, "metavar": _METAVARS.get(hint, "PATH")}
@@ -165,7 +163,7 @@ def _form(option: str, hint: Any, field: dataclasses.Field[Any]) -> dict[str, An
         action: object = argparse.BooleanOptionalAction if default else "store_true"
         return {"action": action, "default": default}
     if typing.get_origin(kind) is tuple:
-        words = words_of(option, typing.get_args(kind)[0], may_be_empty=not default)
+        words = words_of(typing.get_args(kind)[0], may_be_empty=not default)
         return {"type": words, "default": ",".join(default or ()), "metavar": "NAMES"}
     if issubclass(kind, StrEnum):
         known, start = {str(word): word for word in kind}, default and str(default)

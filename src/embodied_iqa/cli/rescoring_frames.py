@@ -46,7 +46,7 @@ from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 from embodied_iqa.runs.trial.scores import score_trial
-from embodied_iqa.world.protocols import Vla, Vlm, close_subject
+from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
 from embodied_iqa.world.tasks.task_files import load_task_file
 
 _COLUMNS: Final = (
@@ -272,10 +272,11 @@ def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | Data
 def _subjects(
     arguments: argparse.Namespace, graph: GraphParameters, opened: ExitStack
 ) -> tuple[Vlm | None, Vla | None]:
-    vlm = None if arguments.vlm is None else make_vlm(parse_vlm(arguments.vlm), graph.vlm_node.options)
-    opened.callback(close_subject, vlm)
-    vla = None if arguments.vla is None else make_vla(parse_vla(arguments.vla), graph.vla_node.options)
-    opened.callback(close_subject, vla)
+    hold, vlm, vla = opened.enter_context, None, None
+    if arguments.vlm is not None:
+        vlm = hold(closing_subject(make_vlm(parse_vlm(arguments.vlm), graph.vlm_node.options)))
+    if arguments.vla is not None:
+        vla = hold(closing_subject(make_vla(parse_vla(arguments.vla), graph.vla_node.options)))
     return vlm, vla
 
 

@@ -95,7 +95,7 @@ def check(arguments: argparse.Namespace) -> int:
         errors = (*errors, *faults_of_frames(arguments.file, found, topics))
     tasks = sum(len(item.tasks) for item in found)
     if arguments.json:
-        result = {"pictures": len(found), "tasks": tasks, "errors": [str(error) for error in errors]}
+        result = {"images": len(found), "tasks": tasks, "errors": [str(error) for error in errors]}
         print_json(result)
     else:
         for error in errors:
@@ -175,7 +175,7 @@ def write_file(arguments: argparse.Namespace) -> int:
         raise InputError(f"{out} exists", expected="a new file")
     done = export_tasks(DatabaseStore(arguments.database), out)
     if arguments.json:
-        result = {"pictures": done.images, "tasks": done.tasks, "rejected": done.left_out}
+        result = {"images": done.images, "tasks": done.tasks, "rejected": done.left_out}
         print_json(result)
     else:
         left_out = f"; {done.left_out} rejected references are left out" if done.left_out else ""
@@ -189,7 +189,7 @@ def read_file(arguments: argparse.Namespace) -> int:
     store, how = DatabaseStore(arguments.database), Conflicts(arguments.conflicts)
     done = import_tasks(store, arguments.file, arguments.person, how)
     if arguments.json:
-        result = {"pictures": done.images, "tasks": done.tasks, "edits": done.edits}
+        result = {"images": done.images, "tasks": done.tasks, "edits": done.edits}
         print_json(result | {"conflicts": unstructure(done.conflicts)})
         return 0
     for name in done.conflicts:

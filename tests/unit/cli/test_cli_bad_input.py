@@ -131,7 +131,7 @@ def test_a_mistyped_word_is_answered_with_the_nearest_one(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--camera", "files", "--robot", "none", "--camera-path", "{tmp}/pictures"], ["--camera-path"]),
+        (["--camera", "files", "--robot", "none", "--camera-path", "{tmp}/images"], ["--camera-path"]),
         (["--camera", "bag", "--robot", "none", "--camera-path", "{tmp}/x.mcap"], ["x.mcap"]),
         (["--set", "gate_node.calibration=mine.yaml"], ["mine.yaml"]),
         (["--set", "gate_node.calibration=config/gate/mine.yaml"], ["config/gate/mine.yaml"]),

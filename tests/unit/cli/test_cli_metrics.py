@@ -30,7 +30,7 @@ class Number:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    images, references = tmp_path / "pictures", tmp_path / "references"
+    images, references = tmp_path / "images", tmp_path / "references"
     for name, image in (("a.png", NOISY), ("below/b.png", CLEAN)):
         (images / name).parent.mkdir(parents=True, exist_ok=True)
         (references / name).parent.mkdir(parents=True, exist_ok=True)
@@ -64,14 +64,14 @@ def test_one_metric_is_shown(capsys: pytest.CaptureFixture[str]):
 def test_a_folder_is_scored_against_a_folder(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
     images, references = folders
     tree = result(capsys, "score", "psnr", images, "--reference", references)
-    values = {row["picture"]: row["value"] for row in tree["pictures"]}
+    values = {row["image"]: row["value"] for row in tree["images"]}
     assert values == {"a.png": pytest.approx(psnr(CLEAN, NOISY)), "below/b.png": "inf"}
     assert tree["mean"] == pytest.approx(psnr(CLEAN, NOISY))
 
 
 def test_an_image_is_scored_alone(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
     tree = result(capsys, "score", "piqe", folders[0] / "a.png")
-    assert 0 <= tree["pictures"][0]["value"] <= 100
+    assert 0 <= tree["images"][0]["value"] <= 100
     assert main(["metrics", "score", "piqe", str(folders[0])]) == 0
     assert "lower is better" in capsys.readouterr().out
 
@@ -83,10 +83,10 @@ def test_one_bad_file_is_reported_and_the_others_are_scored(
     (images / "bad.png").write_bytes(b"\x89PNG")
     write_image(images / "alone.png", NOISY)
     tree = result(capsys, "score", "ssim", images, "--reference", references)
-    errors = {row["picture"]: row["error"] for row in tree["pictures"] if row["error"]}
+    errors = {row["image"]: row["error"] for row in tree["images"] if row["error"]}
     assert set(errors) == {"bad.png", "alone.png"}
     assert "0 references" in errors["alone.png"]
-    assert len(tree["pictures"]) == 4
+    assert len(tree["images"]) == 4
 
 
 def test_nothing_scored_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -114,9 +114,9 @@ def test_what_distort_wrote_is_scored_as_a_whole_by_several_metrics(
     assert [tree["metric"] for tree in trees] == ["psnr", "ssim", "piqe"]
     made = {"12_1/a.png", "12_1/below/b.png", "12_4/a.png", "12_4/below/b.png"}
     for tree in trees:
-        assert {row["picture"] for row in tree["pictures"] if row["error"] is None} == made
+        assert {row["image"] for row in tree["images"] if row["error"] is None} == made
     mild = read_image(distorted / "12_1" / "below" / "b.png")
-    values = {row["picture"]: row["value"] for row in trees[0]["pictures"]}
+    values = {row["image"]: row["value"] for row in trees[0]["images"]}
     assert values["12_1/below/b.png"] == pytest.approx(psnr(CLEAN, mild))
     command = ["metrics", "score", "psnr,ssim", str(distorted), "--reference", str(photos)]
     assert main(command) == 0

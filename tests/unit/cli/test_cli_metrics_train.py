@@ -64,11 +64,11 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     assert f"metric: trained:{out}" in shown.out
     (line,) = [line for line in shown.err.splitlines() if line.startswith("next: embodied-iqa ")]
     assert line.endswith(f"metrics score trained:{out} IMAGES")
-    image = tmp_path / "picture.png"
+    image = tmp_path / "image.png"
     Image.new("RGB", (32, 24)).save(image)
     following = shlex.split(line.removeprefix("next: embodied-iqa "))
     assert main([str(image) if word == "IMAGES" else word for word in following]) == 0
-    assert "picture.png" in capsys.readouterr().out
+    assert "image.png" in capsys.readouterr().out
     assert main([*words, "--seed", "1"]) == 2
     assert "holds another plan: seed is 0 there, 1 asked" in capsys.readouterr().err
 

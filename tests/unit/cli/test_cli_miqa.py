@@ -180,8 +180,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
     for name in ("a.png", "deep/b.png", "c.png"):
-        write_image(tmp_path / "pictures" / name, scene(len(name)))
-    return tmp_path / "pictures"
+        write_image(tmp_path / "images" / name, scene(len(name)))
+    return tmp_path / "images"
 
 
 def test_folders_and_files_are_scored_with_their_paths(
@@ -192,11 +192,11 @@ def test_folders_and_files_are_scored_with_their_paths(
     tree = json.loads(capsys.readouterr().out)
     assert (tree["metric"], tree["higher_is_better"]) == (f"trained:{model}", True)
     names = [images / "a.png", single, images / "deep" / "b.png", single]
-    assert sorted(row["picture"] for row in tree["pictures"]) == sorted(map(str, names))
+    assert sorted(row["image"] for row in tree["images"]) == sorted(map(str, names))
     metric, scenes = metric_by_name(f"trained:{model}"), {name: scene(len(str(name))) for name in ("a.png",)}
-    values = {Path(row["picture"]).name: row["value"] for row in tree["pictures"]}
+    values = {Path(row["image"]).name: row["value"] for row in tree["images"]}
     assert values["a.png"] == metric.measure(scenes["a.png"])
-    assert tree["mean"] == pytest.approx(np.mean([row["value"] for row in tree["pictures"]]))
+    assert tree["mean"] == pytest.approx(np.mean([row["value"] for row in tree["images"]]))
     assert main(["miqa", "score", str(images), "--trained", str(model)]) == 0
     assert "mean " in capsys.readouterr().out
 
@@ -209,7 +209,7 @@ def test_an_image_that_cannot_be_read_is_reported_and_the_others_are_scored(
     words = ["miqa", "score", str(images), "--trained", str(model), "--json"]
     assert main(words) == 0
     shown = capsys.readouterr()
-    rows = {Path(row["picture"]).name: row for row in json.loads(shown.out)["pictures"]}
+    rows = {Path(row["image"]).name: row for row in json.loads(shown.out)["images"]}
     assert [name for name, row in rows.items() if row["value"] is None] == ["a.png", "small.png"]
     assert "too small" in rows["small.png"]["error"]
     assert "2 of 4 images have no value" in shown.err

@@ -84,8 +84,11 @@ def test_each_type_is_read_back() -> None:
         (("--most-steps", "10"), "argument --most-steps: expected 1 to 9; got 10"),
         (("--most-steps", "x"), "argument --most-steps: invalid int value: 'x'"),
         (("--colour", "rad"), "argument --colour: invalid choice; got 'rad'; did you mean red?"),
-        (("--names", ","), "--names is wrong; expected one or more by commas; got ','"),
-        (("--colours", "red,green"), "--colours is wrong; got 'green'; available: red, dark-blue"),
+        (("--names", ","), "argument --names: expected one or more by commas; got ','"),
+        (
+            ("--colours", "red,green"),
+            "argument --colours: unknown word; got 'green'; available: red,",
+        ),
     ],
 )
 def test_a_wrong_value_is_a_usage_error(words: tuple[str, ...], message: str) -> None:

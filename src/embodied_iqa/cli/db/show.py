@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [_labelled(side_by_side(store, item), _title(item)) for item in sample]
         write_image(arguments.out, np.vstack(rows))
         if not arguments.json:
-            print(f"pictures: {arguments.out}")
+            print(f"images: {arguments.out}")
     return 0
 
 

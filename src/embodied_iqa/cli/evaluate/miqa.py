@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="DIR", help="measured values and the report (default MODEL-evaluation)")
     labels = f"{', '.join(Label)} (default: that of MODEL)"
     add("--label", choices=list(map(str, Label)), default="", metavar="NAME", help=labels)
-    tasks = words_of("--vision-task", VisionTask)
+    tasks = words_of(VisionTask)
     add(
         "--vision-task",
         type=tasks,

@@ -186,7 +186,7 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         images = [dataclasses.asdict(result) for result in results]
         left_out = [str(one.error) for one in stored.unreadable]
-        print_json({"counts": counts, "pictures": images, "left_out": left_out})
+        print_json({"counts": counts, "images": images, "left_out": left_out})
     else:
         passing = Verdict.PASS.name.lower()
         for result in results:

@@ -30,15 +30,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_hold(parser)
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
     add("--policy-token-env", default="", metavar="NAME", help="likewise, of the policy server")
-    thousand = within(int, 1, 1024)
-    add("--most-clients", type=thousand, default=16, metavar="N", help="most connections (default 16)")
-    add("--most-mib", type=thousand, default=16, metavar="N", help="longest message [MiB] (default 16)")
+    number = within(int, 1, 1024)
+    add("--most-clients", type=number, default=16, metavar="N", help="most connections (default 16)")
+    add("--most-mib", type=number, default=16, metavar="N", help="longest message [MiB] (default 16)")
     deadline = "longest wait for the policy's answer [s] (default 30)"
     add("--deadline", type=float, default=30.0, metavar="S", help=deadline)
     record = "record images, verdicts and times to this MCAP file"
     add("--record", type=Path, metavar="FILE", help=record)
     waits = "most images that wait for the disk; further ones are dropped and counted [MiB] (default 256)"
-    add("--record-mib", type=thousand, default=256, metavar="N", help=waits)
+    add("--record-mib", type=number, default=256, metavar="N", help=waits)
     add("--json", action="store_true", help="print address, metadata and cameras as JSON")
 
 

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = _rows(errors)
     false = sum(one.false for one in errors)
     if arguments.json:
-        print_json({"pictures": len(errors), "false": false, "things": rows})
+        print_json({"images": len(errors), "false": false, "things": rows})
         return 0
     within = f"within {NEAR_BINS} bins"
     table = table_of("kind", "number", within, "median", "95 %", right=("number", within, "median", "95 %"))

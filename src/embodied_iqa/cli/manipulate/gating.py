@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     episodes = read_episodes(arguments.episodes)[:: arguments.stride]
     split_scenes([one.name for one in episodes], plan.promise, plan.seed)  # refuse too few before the work
     load_detector(arguments.detector)
-    folder: Path = arguments.out.with_suffix("") / "pictures"
+    folder: Path = arguments.out.with_suffix("") / "images"
     stored = images.store_images(episodes, folder)
     options = images.LabelOptions(arguments.detector, arguments.distortions_each, plan.seed, plan.workers)
     source = images.PlannerSource(folder, stored, options)

@@ -38,5 +38,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _subsets(words: str) -> tuple[Subset, ...]:
     """Return the subsets in the order of the protocol, each once."""
-    wanted = PROTOCOL if words == "all" else words_of("--subset", Subset, may_be_empty=False)(words)
+    wanted = PROTOCOL if words == "all" else words_of(Subset, may_be_empty=False)(words)
     return tuple(subset for subset in Subset if subset in wanted)

@@ -122,7 +122,7 @@ def print_scores(info: MetricInfo, scored: list[Scored], *, as_json: bool) -> No
 def _tree(info: MetricInfo, scored: list[Scored]) -> dict[str, object]:
     rows = [
         {
-            "picture": row.image,
+            "image": row.image,
             "value": _plain(row.value),
             "error": row.error or None,
             "outside_training": row.outside,
@@ -134,7 +134,7 @@ def _tree(info: MetricInfo, scored: list[Scored]) -> dict[str, object]:
         "metric": info.name,
         "higher_is_better": info.higher_is_better,
         "mean": mean,
-        "pictures": rows,
+        "images": rows,
     }
 
 

@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
     models = "by commas: panel (default), names as in docs/vision-models.md, python:MODULE:NAME"
     add("--models", default="panel", metavar="NAMES", help=models)
-    tasks = words_of("--vision-task", VisionTask, may_be_empty=False)
+    tasks = words_of(VisionTask, may_be_empty=False)
     add(
         "--vision-task", type=tasks, default=",".join(VisionTask), metavar="NAMES", help="some of %(default)s"
     )

@@ -48,7 +48,7 @@ def _print(path: Path, summary: ImportSummary) -> None:
     print(f"{path}: {manifest.rows} labels of {manifest.task}, {manifest.references} references")
     print(f"split: {'as published' if summary.published_split else f'drawn with seed {manifest.seed}'}")
     counts = {
-        "labelled images without a file, left out": summary.missing_pictures,
+        "labelled images without a file, left out": summary.missing_images,
         "references without a source image, left out": summary.missing_sources,
         "images with one of two labels, left out": summary.unpaired,
         "references without a mask": summary.without_mask,

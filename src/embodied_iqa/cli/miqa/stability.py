@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("database", type=Path, metavar="MDB", help="folder of `embodied-iqa miqa build`")
-    tasks = words_of("--vision-task", VisionTask)
+    tasks = words_of(VisionTask)
     add(
         "--vision-task",
         type=tasks,
@@ -65,7 +65,7 @@ def _print(stabilities: Sequence[Stability]) -> None:
     for task in stabilities:
         print(
             f"{task.task}: {task.trials} splits of {task.models} models ({task.models - task.small} and "
-            f"{task.small}; {task.distinct} different ones exist), {task.pictures} images; "
+            f"{task.small}; {task.distinct} different ones exist), {task.images} images; "
             f"splits without a correlation: {max(row.undefined for row in task.rows)}"
         )
     print("published: other images and 75 models; not a target")

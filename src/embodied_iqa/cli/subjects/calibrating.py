@@ -37,7 +37,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
     scenes = reference_scenes(arguments.scenes, arguments.seed)
     recipe = (
         f"embodied-iqa subjects calibrate {arguments.name} --scenes {arguments.scenes} "
-        f"--seed {arguments.seed}: every task of each simulated scene, arm at home, clean 640x480 pictures"
+        f"--seed {arguments.seed}: every task of each simulated scene, arm at home, clean 640x480 images"
     )
     overrides = overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
     graph = resolve(tuple(arguments.config), overrides, only_reads=True)

@@ -149,7 +149,7 @@ def _sizes(item: SubjectEntry) -> tuple[str, str, str, str]:
         parameters,
         f"{item.weights_gb:g} GB" if item.weights_gb else _DASH,
         f"{item.needed_gb:g} GB" if item.needed_gb else _DASH,
-        f"{item.picture_px} px" if item.picture_px else "any size",
+        f"{item.image_px} px" if item.image_px else "any size",
     )
 
 

@@ -22,7 +22,7 @@ from embodied_iqa.data.database.verdicts import outdated_verdicts, stored_verdic
 from embodied_iqa.imaging.images.codecs import read_image
 
 _MOST_REPORTED: Final = 20
-_KEY: Final = ["picture", "task_id"]
+_KEY: Final = ["image", "task_id"]
 """What an answer is about: a pair or a reference, and a task."""
 
 
@@ -211,8 +211,8 @@ class _Checker:
     def images(self) -> Iterator[str]:
         """Every image can be read and shows what was written."""
         cameras = pc.list_flatten(self._store.references(["cameras"])["cameras"])
-        pairs = self._store.pairs(["picture", "sha256"])
-        images = [(camera["picture"], camera["sha256"]) for camera in cameras.to_pylist()]
+        pairs = self._store.pairs(["image", "sha256"])
+        images = [(camera["image"], camera["sha256"]) for camera in cameras.to_pylist()]
         for name, digest in [*images, *_columns(pairs)]:
             if name is not None:
                 yield from self._image(name, digest)

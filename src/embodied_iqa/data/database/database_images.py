@@ -41,11 +41,11 @@ def read_frames(path: Path, reference: Reference, views: Iterable[View]) -> dict
 
 
 def _read_frame(path: Path, camera: Camera, stamp_ns: int) -> Frame:
-    rgb = read_image(path / camera.picture)
+    rgb = read_image(path / camera.image)
     if image_hash(rgb) != camera.sha256:
-        raise InputError(f"{path / camera.picture} is not the image that was written")
+        raise InputError(f"{path / camera.image} is not the image that was written")
     if fault := camera_fault(camera):
-        raise InputError(f"{path / camera.picture}: {fault}")
+        raise InputError(f"{path / camera.image}: {fault}")
     height_px, width_px = rgb.shape[:2]
     pinhole, pose = camera.pinhole_px, camera.T_base_camera
     return Frame(
@@ -80,7 +80,7 @@ def reference_frame(path: Path, reference: Reference) -> Frame:
     camera = next((camera for camera in reference.cameras if camera.view == view), None)
     if camera is None:
         raise InputError(f"the reference has no image of the {view} camera")
-    inside(path, camera.picture)
+    inside(path, camera.image)
     return read_frames(path, reference, [view])[view]
 
 
@@ -90,8 +90,8 @@ def distorted_rgb(path: Path, reference: Reference, pair: Pair) -> NDArray[np.ui
     Raises:
         InputError: A file is missing, damaged or outside of the database.
     """
-    if pair.picture is not None:
-        return read_image(inside(path, pair.picture))
+    if pair.image is not None:
+        return read_image(inside(path, pair.image))
     return distorted_frame(reference_frame(path, reference), spec_of(pair)).rgb
 
 

@@ -37,7 +37,7 @@ class ReferenceFrames:
     def __init__(self, path: Path) -> None:
         self.path = path
         rows = rows_of(Reference, open_database(path).references())
-        self._files = [(row, view, file) for row in rows for view, file in _pictures(row).items()]
+        self._files = [(row, view, file) for row in rows for view, file in _images(row).items()]
         if not self._files:
             raise InputError(f"{path} has no references")
         self.topics: Mapping[str, int] = Counter(str(view) for _, view, _ in self._files)
@@ -68,8 +68,8 @@ class ReferenceFrames:
             yield StoredImage(name, Path(name).name, str(view), row.stamp_ns, file, row.instruction)
 
 
-def _pictures(row: Reference) -> dict[View, str]:
-    return {row.view: row.picture} | {camera.view: camera.picture for camera in row.cameras}
+def _images(row: Reference) -> dict[View, str]:
+    return {row.view: row.image} | {camera.view: camera.image for camera in row.cameras}
 
 
 def open_clean(source: Path) -> Frames:

@@ -14,7 +14,7 @@ from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.world.protocols import ChunkStatus
 from embodied_iqa.world.tasks.task import TaskSource
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Changes with every change that a reader of the tables has to follow."""
 
 _Small = Annotated[int, pa.int8()]
@@ -44,7 +44,7 @@ class Camera:
     """An image of the reference's instant: file, hash of its pixels, pinhole model, pose."""
 
     view: View
-    picture: str
+    image: str
     sha256: str
     fx_px: float | None
     """This and the three that follow: null where the pinhole model is not known."""
@@ -84,7 +84,7 @@ class Reference:
     stamp_ns: int
     width_px: int
     height_px: int
-    picture: str
+    image: str
     """Of `view`, relative to the database."""
     sha256: str
     """Of the image's pixels."""
@@ -133,7 +133,7 @@ class Pair:
     """1 (mild) to 5 (severe)."""
     seed: int
     """Seed of the distortion."""
-    picture: str | None
+    image: str | None
     """Null where the image is made again from its seed."""
     sha256: str
     """Of the distorted image's pixels."""

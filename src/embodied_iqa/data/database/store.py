@@ -89,7 +89,7 @@ class DatabaseStore:
     @property
     def images(self) -> Path:
         """The images."""
-        return self.path / "pictures"
+        return self.path / "images"
 
     def tables(self) -> dict[str, Path]:
         """Return the existing single tables by name."""

@@ -104,12 +104,12 @@ def import_tasks(
     """
     journal, built = Journal(store.path), DatabaseStore(store.path, built=True)
     listed = load_task_file(file, files_exist=False)
-    references = {row.picture: row for row in rows_of(Reference, built.references())}
+    references = {row.image: row for row in rows_of(Reference, built.references())}
     unknown = [str(item.path) for item in listed if str(item.path) not in references]
     if unknown:
         raise InputError(
             f"{file} names {len(unknown)} images that are not references of {store.path}",
-            expected="paths such as pictures/references/NAME-VIEW.png",
+            expected="paths such as images/references/NAME-VIEW.png",
             got=unknown[0],
         )
     tasks = rows_by_reference(rows_of(ReferenceTask, built.tasks()))
@@ -200,7 +200,7 @@ def _entry(row: Reference, tasks: Sequence[ReferenceTask], view: EditView) -> di
         "background": labels.background,
     }
     return {
-        "image": row.picture,
+        "image": row.image,
         "view": str(row.view),
         **{name: text for name, text in named.items() if text is not None},
         "real": row.real,

@@ -36,8 +36,8 @@ class ImageFile:
 
 def reference_images(store: DatabaseStore) -> Iterator[ImageFile]:
     """Yield the images of the references by id."""
-    for row in store.references(["reference_id", "picture"]).sort_by("reference_id").to_pylist():
-        yield _stored(store, row["reference_id"], row["picture"])
+    for row in store.references(["reference_id", "image"]).sort_by("reference_id").to_pylist():
+        yield _stored(store, row["reference_id"], row["image"])
 
 
 def distorted_images(store: DatabaseStore, pair_ids: Iterable[str]) -> Iterator[ImageFile]:
@@ -52,12 +52,12 @@ def distorted_images(store: DatabaseStore, pair_ids: Iterable[str]) -> Iterator[
     last, rgb = "", np.zeros((0, 0, 3), np.uint8)
     for pair_id in pair_ids:
         pair = pairs[pair_id]
-        if pair.picture is not None:
-            yield _stored(store, pair_id, pair.picture)
+        if pair.image is not None:
+            yield _stored(store, pair_id, pair.image)
             continue
         reference = references[pair.reference_id]
         if reference.reference_id != last:
-            last, rgb = reference.reference_id, read_image(store.path / reference.picture)
+            last, rgb = reference.reference_id, read_image(store.path / reference.image)
         yield ImageFile(pair_id, f"{file_stem(pair_id)}.png", _png(_distorted(rgb, reference, pair)))
 
 

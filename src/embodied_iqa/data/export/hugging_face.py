@@ -79,7 +79,7 @@ def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path
     pairs = pa.table(opinion_columns(opinions))
     files = track(distorted_images(store, pair_ids), "pairs", len(pair_ids))
     _write_images(folder / "pairs", pairs, files)
-    references = store.references().sort_by("reference_id").drop_columns(["cameras", "picture"])
+    references = store.references().sort_by("reference_id").drop_columns(["cameras", "image"])
     files = track(reference_images(store), "references", references.num_rows)
     _write_images(folder / "references", references, files)
     for name, table in (("tasks", store.tasks()), ("scores", store.scores())):

@@ -32,7 +32,7 @@ and `_subjects`, their number. `wrong_motion` is 5 minus what was lost by motion
 `refusal_loss_mean` and `wrong_motion_loss_mean` are these losses themselves, lower is better.
 
 UTF-8, commas, a header; an empty cell where there is no value; lists and structures as JSON. Images are
-not in this export; the column `picture` has their paths in the database, and is empty where they are made
+not in this export; the column `image` has their paths in the database, and is empty where they are made
 from their seed."""
 
 

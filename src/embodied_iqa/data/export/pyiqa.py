@@ -15,8 +15,8 @@ from embodied_iqa.data.export.exported_images import ImageFile, distorted_images
 from embodied_iqa.data.export.opinions import PairOpinions
 from embodied_iqa.data.export.plain import write_csv
 
-_REFERENCES: Final = Path("pictures", "references")
-_PAIRS: Final = Path("pictures", "pairs")
+_REFERENCES: Final = Path("images", "references")
+_PAIRS: Final = Path("images", "pairs")
 _README: Final = """\
 For [IQA-PyTorch](https://github.com/chaofengc/IQA-PyTorch): one meta file a target and kind of metric.
 
@@ -34,8 +34,8 @@ Ten splits by reference, 8:2, are columns of the meta files: `split_seed0` to `s
 `val`. In the options of a dataset, paths seen from this folder:
 
 ```yaml
-dataroot_target: pictures/pairs
-dataroot_ref: pictures/references
+dataroot_target: images/pairs
+dataroot_ref: images/references
 meta_info_file: meta_info_decision_fr.csv
 split_index: split_seed0
 mos_range: [0, 5]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,12 +68,6 @@ class RecordedImage:
     topic: str
     log_time_ns: int
     image: StampedImage
-
-    @property
-    def picture(self) -> StampedImage:
-        """The image, by its former name, deprecated."""
-        warnings.warn("RecordedImage.picture is called image", DeprecationWarning, stacklevel=2)
-        return self.image
 
 
 class RecordingPart(Protocol):

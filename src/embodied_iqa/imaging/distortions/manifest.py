@@ -90,7 +90,7 @@ class Failure:
 class _File:
     """Content of ``manifest.json``."""
 
-    pictures: tuple[Record, ...]
+    images: tuple[Record, ...]
     failed: tuple[Failure, ...] = ()
     seeding: str = ""
 
@@ -111,7 +111,7 @@ class Manifest:
         self._failed: dict[str, Failure] = {}
         if (folder / MANIFEST_FILE).exists():
             stored = read_json(_File, folder / MANIFEST_FILE, "the manifest", most_bytes=MOST_DATASET_BYTES)
-            self._add(stored.pictures)
+            self._add(stored.images)
         if (folder / _JOURNAL).exists():
             self._add(_journalled(folder / _JOURNAL))
 
@@ -177,7 +177,7 @@ class Manifest:
         writer.writeheader()
         writer.writerows(values | {"parameters": json.dumps(values["parameters"])} for values in present)
         failed = [unstructure(failure) for failure in self.failed]
-        tree: dict[str, Any] = {"seeding": SEEDING, "pictures": present}
+        tree: dict[str, Any] = {"seeding": SEEDING, "images": present}
         tree |= {"failed": failed} if failed else {}
         file, text = self._folder / MANIFEST_FILE, json.dumps(tree, indent=1) + "\n"
         check_size(text, file, "the manifest", most_bytes=MOST_DATASET_BYTES)

@@ -81,7 +81,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._set_task = self.create_client(srv.SetTask, "vla/set_task", callback_group=group)
         self._ask_vlm = self.create_client(srv.AskVlm, "vlm/ask", callback_group=group)
         self._record = self.create_client(srv.RecordTrial, "recorder/record", callback_group=group)
-        events = [topic for topic in recorded_topics((), distorted_pictures=False) if topic.name == _EVENTS]
+        events = [topic for topic in recorded_topics((), distorted_images=False) if topic.name == _EVENTS]
         self._outputs = {
             topic.name: self.create_publisher(topic.kind, topic.live_name, topic.qos)
             for topic in (*camera_topics(self.config.views), *arm_topics(), *events)

@@ -28,7 +28,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
     def __init__(self) -> None:
         super().__init__("recorder_node", RecorderParameters)
         self._options = WriterOptions(compression=self.config.compression)
-        self._topics = recorded_topics(self.config.views, distorted_pictures=self.config.distorted_pictures)
+        self._topics = recorded_topics(self.config.views, distorted_images=self.config.distorted_images)
         self._queue: RecordingQueue | None = None
         self._path = ""
         self._paused = False

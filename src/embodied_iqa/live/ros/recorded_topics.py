@@ -75,7 +75,7 @@ def arm_topics() -> list[RecordedTopic]:
     ]
 
 
-def recorded_topics(views: Iterable[View], *, distorted_pictures: bool) -> list[RecordedTopic]:
+def recorded_topics(views: Iterable[View], *, distorted_images: bool) -> list[RecordedTopic]:
     """Return all topics of a recording."""
     views = tuple(views)
     topics = [
@@ -93,6 +93,6 @@ def recorded_topics(views: Iterable[View], *, distorted_pictures: bool) -> list[
     ]
     for view in views:
         topics.append(RecordedTopic(f"/distorted/{view}/preview/compressed", CompressedImage, EVENT))
-        if distorted_pictures:
+        if distorted_images:
             topics.append(RecordedTopic(f"/distorted/{view}/image_raw", Image, IMAGE))
     return topics

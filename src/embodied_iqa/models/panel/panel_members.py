@@ -47,7 +47,7 @@ class Recipe:
         look: Network of the close looks at objects (`Look`).
         context: Whether these also get the encoder's features.
         reader: Task encoder (`READERS`).
-        pictures: Format of its images.
+        images: Format of its images.
         views: Input views; a VLA's actions aim in the first.
         style: What its answers mention; None for a VLA.
         augmentation: Of the training images.
@@ -66,7 +66,7 @@ class Recipe:
     look: str
     context: bool
     reader: str
-    pictures: ImageFormat
+    images: ImageFormat
     views: tuple[View, ...]
     style: Style | None
     augmentation: Augmentation

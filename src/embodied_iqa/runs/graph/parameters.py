@@ -225,13 +225,13 @@ class RecorderParameters:
 
     Attributes:
         views: The cameras whose raw images are recorded.
-        distorted_pictures: Record the distorted images too; they can be recomputed from the raw ones.
+        distorted_images: Record the distorted images too; they can be recomputed from the raw ones.
         queue_bytes: Memory of the writer's queue [byte].
         compression: Compression of the recording: zstd, lz4 or none.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
-    distorted_pictures: bool = False
+    distorted_images: bool = False
     queue_bytes: int = ranged(268_435_456, 1_000_000, 8_000_000_000)
     compression: Compression = Compression.ZSTD
 

@@ -63,7 +63,7 @@ class MiqaDatabase:
         return _rows(file, file.stat().st_mtime_ns if file.is_file() else 0)
 
     def images(self, task: VisionTask) -> MiqaImages:
-        """Return the images; `MiqaRow.picture` names them."""
+        """Return the images; `MiqaRow.image` names them."""
         return MiqaImages(self.path, task)
 
     def values(self, task: VisionTask) -> ModelMeasures:
@@ -79,9 +79,9 @@ class MiqaDatabase:
                 expected="labels of `miqa build`",
             )
         references = dict.fromkeys(row.reference for row in self.rows(task))
-        rows = [row for name in references for row in read_values(folder, name) if "/" in row.picture]
+        rows = [row for name in references for row in read_values(folder, name) if "/" in row.image]
         return ModelMeasures(
-            tuple(row.picture for row in rows),
+            tuple(row.image for row in rows),
             np.array([row.consistency for row in rows], np.float64),
             np.array([row.accuracy for row in rows], np.float64),
             np.array([model.performance for model in manifest.models], np.float64),

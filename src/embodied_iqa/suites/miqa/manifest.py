@@ -12,7 +12,7 @@ from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.layout import TaskFolder
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 
 class Images(StrEnum):
@@ -59,7 +59,7 @@ class Manifest:
     Attributes:
         task: The task.
         source: Source of the references, in words.
-        pictures: Where distorted images come from.
+        images: Where distorted images come from.
         folder: Folder of imported images; empty otherwise.
         seed: Of distortions, drawn images and the split.
         share: Share of the 250 images of a reference that is labelled; 1 for an import.
@@ -73,7 +73,7 @@ class Manifest:
 
     task: VisionTask
     source: str
-    pictures: Images
+    images: Images
     folder: str
     seed: int
     share: float

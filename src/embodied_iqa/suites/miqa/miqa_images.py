@@ -146,7 +146,7 @@ def _origin_at(root: Path, task: VisionTask, _: int) -> _Origin:
     folder = TaskFolder(root, task)
     manifest = read_manifest(folder)
     images = ImageFolder(Path(manifest.folder)) if manifest.folder else folder.images
-    return _Origin(manifest.pictures, images, manifest.seed)
+    return _Origin(manifest.images, images, manifest.seed)
 
 
 def _origin(root: Path, task: VisionTask) -> _Origin:

@@ -20,7 +20,7 @@ class MiqaRow:
     """Labels of one distorted image; all in [0, 1], higher is better.
 
     Attributes:
-        picture: Its path below ``images/``, which identifies it.
+        image: Its path below ``images/``, which identifies it.
         reference: Name of its source image.
         category: Class of the source image; empty if unknown.
         kind: Type of the distortion, as in its name.
@@ -37,7 +37,7 @@ class MiqaRow:
         std_accuracy: As for consistency.
     """
 
-    picture: str
+    image: str
     reference: str
     category: str
     kind: str
@@ -59,11 +59,11 @@ class ModelValues:
     """Measures of every model on one image, from which labels are computed.
 
     Attributes:
-        picture: Path below ``images/``; the reference's name for the clean image.
+        image: Path below ``images/``; the reference's name for the clean image.
         consistency: ``(M,)`` in the order of the manifest, in [0, 1].
         accuracy: ``(M,)`` likewise.
     """
 
-    picture: str
+    image: str
     consistency: tuple[float, ...]
     accuracy: tuple[float, ...]

@@ -70,7 +70,7 @@ class Stability:
         small: Models in the smaller part.
         trials: Number of random splits.
         distinct: Number of different splits that there are.
-        pictures: Labelled images.
+        images: Labelled images.
         rows: Consistency, accuracy, composite.
     """
 
@@ -79,7 +79,7 @@ class Stability:
     small: int
     trials: int
     distinct: int
-    pictures: int
+    images: int
     rows: tuple[StabilityRow, ...]
 
 

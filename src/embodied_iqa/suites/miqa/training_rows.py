@@ -71,14 +71,14 @@ class LabelTraining:
         """Return the recipe with the changes.
 
         Raises:
-            UsageError: There is no such recipe, or it has no such layer.
+            UsageError: The recipe is unknown, or it has no such layer.
         """
         recipe = recipe_by_name(self.recipe)
         if self.region_layer is not None:
             recipe = with_region_layer(recipe, self.region_layer)
         if self.epochs is not None:
             recipe = replace(recipe, epochs=self.epochs, steps=0)
-        return recipe if self.images_each is None else replace(recipe, pictures_each=self.images_each)
+        return recipe if self.images_each is None else replace(recipe, images_each=self.images_each)
 
 
 def parse_target(text: str) -> tuple[VisionTask, Label]:
@@ -118,5 +118,5 @@ def references_digest(database: MiqaDatabase, task: VisionTask) -> str:
 def _set(database: MiqaDatabase, task: VisionTask, label: Label, part: Part) -> TrainingSet:
     rows: list[MiqaRow] = [row for row in database.rows(task) if row.part is part]
     labels = np.array([getattr(row, label.field) for row in rows], np.float64)
-    names = tuple(row.picture for row in rows)
+    names = tuple(row.image for row in rows)
     return TrainingSet(database.images(task), names, tuple(row.reference for row in rows), labels)

@@ -57,12 +57,12 @@ def write_task(folder: TaskFolder, manifest: Manifest, rows: Sequence[MiqaRow]) 
 def _write_labels(folder: TaskFolder, reference: str, rows: Sequence[MiqaRow]) -> Iterator[Path]:
     """Write the published files of a reference and yield them."""
     if folder.task is VisionTask.CLASSIFICATION:
-        cells = [(row.picture, *(getattr(row, name) for name in CLASSIFICATION_COLUMNS[1:])) for row in rows]
+        cells = [(row.image, *(getattr(row, name) for name in CLASSIFICATION_COLUMNS[1:])) for row in rows]
         yield _write_csv(folder.labels / f"{reference}_mmos.csv", CLASSIFICATION_COLUMNS, cells)
         return
     for kind in ("accuracy", "consistency"):
         names = [f"{form}_{kind}" for form in ("weighted", "mean", "std")]
-        cells = [(row.picture.rpartition("/")[2], *(getattr(row, name) for name in names)) for row in rows]
+        cells = [(row.image.rpartition("/")[2], *(getattr(row, name) for name in names)) for row in rows]
         yield _write_csv(folder.labels / f"{reference}_{kind}.csv", DETECTION_COLUMNS, cells)
 
 

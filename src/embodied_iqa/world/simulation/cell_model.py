@@ -64,7 +64,7 @@ def build_model(
     *,
     fine: bool = False,
     textured: bool = True,
-    picture_px: tuple[int, int] = (MAX_WIDTH_PX, MAX_HEIGHT_PX),
+    image_px: tuple[int, int] = (MAX_WIDTH_PX, MAX_HEIGHT_PX),
     backgrounds: Sequence[Background] = (),
     marks: Sequence[Mark] = (),
     clutter: Sequence[Clutter] = (),
@@ -75,7 +75,7 @@ def build_model(
         scene: What is on the table.
         fine: Render with anti-aliasing: several times slower.
         textured: With the textures of the backgrounds, which take longest; physics needs none.
-        picture_px: Width and height of the largest image.
+        image_px: Width and height of the largest image.
         backgrounds: Further backgrounds whose materials the model contains.
         marks: Further marks whose textures the model contains.
         clutter: Further clutter, after the scene's.
@@ -84,7 +84,7 @@ def build_model(
         A ``mujoco.MjModel``.
     """
     spec = mujoco.MjSpec.from_string(_BASE)
-    spec.visual.global_.offwidth, spec.visual.global_.offheight = picture_px
+    spec.visual.global_.offwidth, spec.visual.global_.offheight = image_px
     spec.visual.quality.shadowsize, spec.visual.quality.offsamples = 0, 4 if fine else 0
     add_plain_materials(spec)
     add_shadow_material(spec)

@@ -130,7 +130,7 @@ class SceneRenderer(Closable):
         self._model: Any = build_model(
             scene,
             fine=self._fine,
-            picture_px=(size.width_px, size.height_px),
+            image_px=(size.width_px, size.height_px),
             backgrounds=self._backgrounds,
             marks=self._marks,
             clutter=self._clutter,

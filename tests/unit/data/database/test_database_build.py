@@ -170,7 +170,7 @@ def test_seeds_give_the_images_that_are_not_kept(
 
 
 def test_another_plan_or_folder_is_refused(tmp_path: Path, tasks_file: Path, whole: DatabaseStore) -> None:
-    with pytest.raises(UsageError, match="another plan: store is 'pictures' there, 'seeds' asked"):
+    with pytest.raises(UsageError, match="another plan: store is 'images' there, 'seeds' asked"):
         build_photos(whole.path, tasks_file, references=5, store=ImageStorage.SEEDS)
     (tmp_path / "mine.txt").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match="holds no database build"):
@@ -422,8 +422,8 @@ def test_full_disk_stops_and_goes_on(
 def test_damage_is_named(tmp_path: Path, tasks_file: Path) -> None:
     build_photos(tmp_path / "db", tasks_file)
     store = DatabaseStore(tmp_path / "db")
-    image = store.path / store.references().to_pylist()[0]["picture"]
-    other = store.path / store.references().to_pylist()[1]["picture"]
+    image = store.path / store.references().to_pylist()[0]["image"]
+    other = store.path / store.references().to_pylist()[1]["image"]
     image.write_bytes(other.read_bytes())
     write_table(store.tasks_file, store.tasks(), TASKS, "changed")
     part = store.annotation_part(VLM, 0)

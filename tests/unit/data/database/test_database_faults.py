@@ -87,11 +87,11 @@ def test_torn_photographs_are_skipped_and_counted(tmp_path: Path, share: float) 
 def test_corrupt_images_of_a_database_are_named(tmp_path: Path, tasks_file: Path) -> None:
     build_photos(tmp_path / "db", tasks_file)
     store = DatabaseStore(tmp_path / "db")
-    distorted = store.path / store.pairs(["picture"]).to_pylist()[7]["picture"]
+    distorted = store.path / store.pairs(["image"]).to_pylist()[7]["image"]
     distorted.write_bytes(distorted.read_bytes()[:100])
     (error,) = check_database(store).errors
     assert distorted.name in error
-    reference = store.path / store.references(["picture"]).to_pylist()[0]["picture"]
+    reference = store.path / store.references(["image"]).to_pylist()[0]["image"]
     cv2.imwrite(str(reference), np.zeros((96, 128, 3), np.uint8))
     assert len(check_database(store).errors) == 2
     store.annotation_part(VLM, 0).unlink()

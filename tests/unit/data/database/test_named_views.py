@@ -51,7 +51,7 @@ def test_a_database_holds_them(recording: Path, tmp_path: Path, capsys: pytest.C
     assert {(row["view"], row["subject"]) for row in scores} == {("front", name) for name in PANEL}
     assert all(row["score"] is not None for row in scores)
     capsys.readouterr()
-    image = out / rows[0]["picture"]
+    image = out / rows[0]["image"]
     assert printed(capsys, "metrics", "score", "piqe", image, "--view", "front")["mean"] > 0
 
 

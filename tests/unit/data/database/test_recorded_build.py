@@ -88,7 +88,7 @@ def test_a_trial_becomes_a_whole_database(tmp_path: Path, capsys: pytest.Capture
             TASK,
             "recording",
         )
-        np.testing.assert_array_equal(read_image(store.path / row["picture"]), scene(number, View.TOP))
+        np.testing.assert_array_equal(read_image(store.path / row["image"]), scene(number, View.TOP))
         assert row["gripper"] == 0.25
         assert row["T_base_tool"][3] == pytest.approx(0.3)
     tasks = store.tasks().to_pylist()
@@ -119,7 +119,7 @@ def test_any_recording_becomes_a_whole_database_with_a_file_of_tasks(tmp_path: P
     store, references = built(tmp_path / "db", "--from-bag", str(recording), "--tasks", str(tasks))
     first, second = references
     for row, number in ((first, 1), (second, 3)):
-        np.testing.assert_array_equal(read_image(store.path / row["picture"]), scene(number, View.WRIST))
+        np.testing.assert_array_equal(read_image(store.path / row["image"]), scene(number, View.WRIST))
         assert (row["view"], row["stamp_ns"]) == ("wrist", 1000 * number)
     assert [first[name] for name in ("main_object", "background", "real")] == ["toy", "wood", False]
     assert [second[name] for name in ("main_object", "background", "real")] == [None, None, True]

@@ -155,7 +155,7 @@ def test_errors_leave_no_edit(store: DatabaseStore, file: Path) -> None:
     write_in(file, FOURTH, "push the cube")
     good = file.read_text("utf-8")
     for bad, error in (
-        (good.replace("pictures/references/", "elsewhere/", 1), "1 images that are not references"),
+        (good.replace("images/references/", "elsewhere/", 1), "1 images that are not references"),
         (good.replace("journal: ", "journal: x"), "bad journal"),
         (good.replace("rank: 1", "rank: 9", 1), "rank"),
     ):
@@ -245,7 +245,7 @@ def test_no_edit_of_another_person_is_replaced(
 def test_the_commands(store: DatabaseStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database, file = str(store.path), tmp_path / "tasks.yaml"
     assert main(["tasks", "export", database, "--out", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"pictures": 4, "tasks": 4, "rejected": 0}
+    assert json.loads(capsys.readouterr().out) == {"images": 4, "tasks": 4, "rejected": 0}
     assert main(["tasks", "export", database, "--out", str(file)]) == 1
     assert capsys.readouterr().err.endswith("tasks.yaml exists; expected a new file\n")
     importing = ["tasks", "import", database, str(file), "--person", "ben"]

@@ -63,11 +63,11 @@ def test_pyiqa_reads_meta_files_splits_and_images(store: DatabaseStore, tmp_path
     assert len(meta) == len(expected)
     seen = {}
     for ref_name, dist_name, mos, std in meta.iloc[:, :4].itertuples(index=False):
-        image = (out / "pictures" / "pairs" / dist_name).read_bytes()
+        image = (out / "images" / "pairs" / dist_name).read_bytes()
         seen[hashlib.sha256(image).hexdigest()] = mos, std, ref_name
-        assert (out / "pictures" / "references" / ref_name).is_file()
+        assert (out / "images" / "references" / ref_name).is_file()
     for pair_id, row in pairs.iterrows():
-        mos, std, _ = seen[hashlib.sha256((store.path / row["picture"]).read_bytes()).hexdigest()]
+        mos, std, _ = seen[hashlib.sha256((store.path / row["image"]).read_bytes()).hexdigest()]
         assert (mos, std) == pytest.approx((expected["mean"][pair_id], expected["std"][pair_id]))
     for seed in SPLIT_SEEDS:
         column = meta[f"split_seed{seed}"]
@@ -97,7 +97,7 @@ def test_hugging_face_datasets_loads_the_folder_offline(
     for row in pairs.select(range(0, len(pairs), 37)):
         assert row["cognition_mean"] == pytest.approx(expected["mean"][row["pair_id"]])
         np.testing.assert_array_equal(
-            np.asarray(row["image"]), read_image(store.path / rows.loc[row["pair_id"], "picture"])
+            np.asarray(row["image"]), read_image(store.path / rows.loc[row["pair_id"], "image"])
         )
     assert len(pairs.filter(lambda row: row["split_seed0"] == "train")) == 4 * 30
     for name, table in (
@@ -131,8 +131,8 @@ def test_csv_is_read_back_by_pandas(
     assert len(pd.read_csv(out / "execution.csv")) == 31 * 6
     readme = (out / "README.md").read_text(encoding="utf-8")
     assert "cc-by-4.0" in readme
-    assert "column `picture` has their paths" in readme
-    assert "picture" in set(references) & set(pd.read_csv(out / "pairs.csv"))
+    assert "column `image` has their paths" in readme
+    assert "image" in set(references) & set(pd.read_csv(out / "pairs.csv"))
     assert "Photographs" in (out / "LICENSE.txt").read_text(encoding="utf-8")
     assert json.loads((out / "dataset.json").read_text()) == json.loads(store.record_file.read_text())
 
@@ -161,12 +161,12 @@ def seeded(path: Path) -> DatabaseStore:
     references = {row["reference_id"]: row for row in store.references().to_pylist()}
     rows = []
     for pair in store.pairs().to_pylist():
-        (store.path / pair["picture"]).unlink()
+        (store.path / pair["image"]).unlink()
         reference = references[pair["reference_id"]]
         spec = DistortionSpec(pair["distortion_id"], pair["level"], pair["seed"])
-        rgb = read_image(store.path / reference["picture"])
+        rgb = read_image(store.path / reference["image"])
         made = FrameDistorter(spec).apply(rgb, reference["view"], reference["stamp_ns"])
-        rows.append(pair | {"picture": None, "sha256": hashlib.sha256(made.tobytes()).hexdigest()})
+        rows.append(pair | {"image": None, "sha256": hashlib.sha256(made.tobytes()).hexdigest()})
     write_table(store.pairs_file, pa.Table.from_pylist(rows, schema=PAIRS), PAIRS)
     return store
 
@@ -174,7 +174,7 @@ def seeded(path: Path) -> DatabaseStore:
 def test_images_are_made_again_from_their_seeds(tmp_path: Path) -> None:
     store = seeded(tmp_path / "db")
     export_database(store, tmp_path / "out", ExportFormat.PYIQA)
-    files = sorted((tmp_path / "out" / "pictures" / "pairs").iterdir())
+    files = sorted((tmp_path / "out" / "images" / "pairs").iterdir())
     assert len(files) == 60
     hashes = {hashlib.sha256(read_image(file).tobytes()).hexdigest() for file in files}
     assert hashes == {row["sha256"] for row in store.pairs().to_pylist()}
@@ -186,10 +186,10 @@ def test_another_image_than_the_scored_one_ends_the_export_without_a_trace(
 ) -> None:
     store = seeded(tmp_path / "db")
     row = store.references().to_pylist()[1]
-    cv2.imwrite(str(store.path / row["picture"]), np.zeros((24, 32, 3), np.uint8))
+    cv2.imwrite(str(store.path / row["image"]), np.zeros((24, 32, 3), np.uint8))
     with pytest.raises(InputError, match="not the one that was scored"):
         export_database(store, tmp_path / "out", form)
-    (store.path / row["picture"]).unlink()
+    (store.path / row["image"]).unlink()
     with pytest.raises(InputError, match="cannot be read"):
         export_database(store, tmp_path / "out", form)
     assert sorted(item.name for item in tmp_path.iterdir()) == ["db"]

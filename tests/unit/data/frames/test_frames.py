@@ -306,10 +306,10 @@ def test_a_video_is_distorted_judged_measured_and_listed(
     assert sum(json.loads(capsys.readouterr().out)["counts"].values()) == 25
     assert main(["metrics", "score", "psnr", str(out), "--reference", str(path), "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
-    assert len(tree["pictures"]) == 25
+    assert len(tree["images"]) == 25
     clean, distorted = images_of(path)[3].rgb, read_image(out / "10_3/frame_000003.png")
     expected = 10 * np.log10(255**2 / np.mean((clean.astype(float) - distorted) ** 2))
-    (row,) = [row for row in tree["pictures"] if row["picture"].endswith("frame_000003.png")]
+    (row,) = [row for row in tree["images"] if row["image"].endswith("frame_000003.png")]
     assert row["value"] == pytest.approx(expected, abs=1e-6)
     assert main(["recording", "info", str(path), "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
@@ -325,7 +325,7 @@ def test_a_recording_is_measured_against_another_by_topic_and_stamp(
     words = ["metrics", "score", "psnr", str(path), "--reference", str(path), "--json"]
     assert main([*words, "--only-topic", "/camera/top/image_raw"]) == 0
     tree = json.loads(capsys.readouterr().out)
-    assert [row["value"] for row in tree["pictures"]] == ["inf"] * 3
+    assert [row["value"] for row in tree["images"]] == ["inf"] * 3
     assert main([*words[:-1]]) == 0
     assert "/eye" in capsys.readouterr().err
 

@@ -36,7 +36,7 @@ def test_distort_writes_an_image_for_each_camera_and_step(tmp_path: Path) -> Non
 def test_episodes_are_distorted_by_noise_of_their_own_as_the_manifest_says(tmp_path: Path) -> None:
     folder, out = write_dataset(tmp_path / "set"), tmp_path / "out"
     assert main(["distort", str(folder), "--distortion", "10:3", "--workers", "1", "--out", str(out)]) == 0
-    records = json.loads((out / "manifest.json").read_text())["pictures"]
+    records = json.loads((out / "manifest.json").read_text())["images"]
     found = {(record["view"], record["stamp_ns"]): record for record in records}
     assert list(found) == [("top", step * 100_000_000) for step in range(STEPS)]
     for stamp_ns, (episode, step) in ((0, (0, 0)), (700_000_000, (1, 2))):
@@ -84,7 +84,7 @@ def test_the_gate_is_calibrated_by_cameras_and_judges_them(
     capsys.readouterr()
     check = ["gate", "check", str(folder), "--view", "top", "--calibration", str(output), "--json"]
     assert main(check) == 0
-    checked = json.loads(capsys.readouterr().out)["pictures"]
+    checked = json.loads(capsys.readouterr().out)["images"]
     assert [one["name"] for one in checked][5] == f"{TOP}/episode_000001/frame_000000"
 
 

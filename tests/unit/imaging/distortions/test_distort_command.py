@@ -66,7 +66,7 @@ def test_an_image_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: P
     clean = read_image(folder / "a.png")
     stamp_ns = stamp_of_pixels(clean)
     assert np.array_equal(made, FrameDistorter(spec).apply(clean, "top", stamp_ns))
-    (record,) = json.loads((out / "manifest.json").read_text())["pictures"]
+    (record,) = json.loads((out / "manifest.json").read_text())["images"]
     assert record["parameters"] == {"variance": 0.02}
     assert (record["type"], record["name"], record["level"], record["seed"]) == (
         "15",
@@ -96,7 +96,7 @@ def test_the_same_seed_gives_the_same_pixels_by_command_and_in_python_under_any_
     assert [np.array_equal(image, expected) for image in made] == [True, True]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["seeding"] == SEEDING
-    (view,), (stamp_ns,) = ({record[key] for record in manifest["pictures"]} for key in ("view", "stamp_ns"))
+    (view,), (stamp_ns,) = ({record[key] for record in manifest["images"]} for key in ("view", "stamp_ns"))
     again = embodied_iqa.distort(read_image(folder / "a.png"), word, seed=5, view=view, stamp_ns=stamp_ns)
     assert np.array_equal(again, expected)
 
@@ -121,14 +121,14 @@ def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
     cv2.imwrite(str(folder / "a.png"), np.full((64, 64, 3), 7, np.uint8))
     assert counts("--seed", "1") == (2, 4)
     assert counts("--distortion", "13:3", "--seed", "1") == (3, 6)
-    assert len(json.loads((out / "manifest.json").read_text())["pictures"]) == 9
+    assert len(json.loads((out / "manifest.json").read_text())["images"]) == 9
 
 
 def test_a_journal_left_by_a_kill_is_taken_up(folder: Path, tmp_path: Path):
     out = tmp_path / "out"
     command = ["distort", str(folder), "--distortion", "12:3", "--out", str(out), "--workers", "1"]
     assert main(command) == 0
-    records = json.loads((out / "manifest.json").read_text())["pictures"]
+    records = json.loads((out / "manifest.json").read_text())["images"]
     (out / "manifest.json").unlink()
     (out / "manifest.csv").unlink()
     lines = "".join(json.dumps(record) + "\n" for record in records[:2])
@@ -137,7 +137,7 @@ def test_a_journal_left_by_a_kill_is_taken_up(folder: Path, tmp_path: Path):
     assert manifest.find("12_3/a.png") is not None
     assert manifest.find("12_3/sub/c.png") is None
     assert main(command) == 0
-    assert json.loads((out / "manifest.json").read_text())["pictures"] == records
+    assert json.loads((out / "manifest.json").read_text())["images"] == records
     assert not (out / "manifest.partial.jsonl").exists()
 
 
@@ -203,7 +203,7 @@ def test_random_levels_depend_on_seed_and_image_only(folder: Path, tmp_path: Pat
         command = ["distort", str(folder), "--all", "--levels", "random", "--out", str(tmp_path / out)]
         assert main([*command, "--format", "webp"]) == 0
     assert hashes(tmp_path / "x") == hashes(tmp_path / "y")
-    records = json.loads((tmp_path / "x" / "manifest.json").read_text())["pictures"]
+    records = json.loads((tmp_path / "x" / "manifest.json").read_text())["images"]
     assert len(records) == 90
     assert {record["level"] for record in records} == {1, 2, 3, 4, 5}
 
@@ -309,7 +309,7 @@ def test_bad_images_are_listed_with_their_reasons_and_the_others_are_made(
     lines = [line for line in printed.err.splitlines() if not line.startswith("libpng error")]
     assert lines == [f"embodied-iqa: {reason}" for reason in reasons.values()]
     manifest = json.loads((out / "manifest.json").read_text())
-    assert len(manifest["pictures"]) == 18
+    assert len(manifest["images"]) == 18
     assert manifest["failed"] == answer["failed"]
     unfinished = (path.name for path in out.rglob("*") if path.name.startswith(".") or "partial" in path.name)
     assert list(unfinished) == [".lock"]
@@ -359,10 +359,10 @@ def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished
     with monkeypatch.context() as patch:
         patch.setattr(Manifest, "add", full)
         assert main(command) == 1
-    assert len(json.loads((out / "manifest.json").read_text())["pictures"]) == 4
+    assert len(json.loads((out / "manifest.json").read_text())["images"]) == 4
     assert not (out / "manifest.partial.jsonl").exists()
     (out / "manifest.json").rename(out / "manifest.json.old")
-    records = json.loads((out / "manifest.json.old").read_text())["pictures"]
+    records = json.loads((out / "manifest.json.old").read_text())["images"]
     (out / "manifest.partial.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (out / "12_5" / ".a.png.77.partial").write_bytes(b"killed here")
     capsys.readouterr()

@@ -156,7 +156,7 @@ def test_a_training_starts_from_the_shipped_weights(name: str) -> None:
     recipe = REACTIVE[name]
     shipped = PanelNetwork(MODELS, recipe.start)
     network = started(recipe).eval()
-    width, height = recipe.pictures.size_px
+    width, height = recipe.images.size_px
     image = np.random.default_rng(0).integers(0, 256, (height, width, 3)).astype(np.uint8)
     plan, *_ = shipped.run(["pick the red cube"], [image], prepared=True)
     pixels = torch.from_numpy(image)[None].permute(0, 3, 1, 2).float() / 255 - 0.5
@@ -170,7 +170,7 @@ def test_a_training_starts_from_the_shipped_weights(name: str) -> None:
 def test_the_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     recipe = REACTIVE[NAME]
     network = started(recipe)
-    export_member(network, 1, recipe.pictures.size_px, tmp_path / "like.onnx", halved=False)
+    export_member(network, 1, recipe.images.size_px, tmp_path / "like.onnx", halved=False)
     with pytest.raises(InternalError, match="another network"):
         load_start(network, MODELS / f"{recipe.start}.onnx", tmp_path / "like.onnx")
 

@@ -103,7 +103,7 @@ def _save(n: int, part: Path, seed: int = 0) -> None:
 
 
 def _data(recipe: Recipe, n: int) -> TrainingData:
-    samples = _samples(n, kind_of_image=recipe.pictures)
+    samples = _samples(n, kind_of_image=recipe.images)
     order = [CELL_VIEWS.index(view) for view in recipe.views]
     images, marks = tuple(samples.images[i] for i in order), samples.thing_mark[:, :, order]
     own = dataclasses.replace(samples, views=recipe.views, images=images, thing_mark=marks)
@@ -182,7 +182,7 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
     folders = TrainingFolders(tmp_path / "train", tmp_path / "train", tmp_path / "work", tmp_path / "models")
     recipe = _recipe("panel-vla-query", epochs=1, scenes=8)
     train_and_export(recipe, ORIGIN, folders)
-    samples = load_samples(tmp_path / "train", recipe.views, recipe.pictures, worded_for=View.TOP)
+    samples = load_samples(tmp_path / "train", recipe.views, recipe.images, worded_for=View.TOP)
     data = TrainingData(samples, None)
     network, _ = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
     batch = data.batch(np.array([3]), np.array([[1]]))
@@ -196,7 +196,7 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
 def test_harder_tasks_come_after_the_plain_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save(8, tmp_path / "part-000")
     recipe = _recipe("panel-vla-object", epochs=2, ranked_epochs=2)
-    samples = load_samples(tmp_path, recipe.views, recipe.pictures, worded_for=View.TOP)
+    samples = load_samples(tmp_path, recipe.views, recipe.images, worded_for=View.TOP)
     data = TrainingData(samples, None)
     asked: list[int] = []
     batch = data.batch
@@ -291,6 +291,6 @@ def test_members_differ() -> None:
     assert len({recipe.seed for recipe in RECIPES.values()}) == len(RECIPES)
     acting = [view for recipe in RECIPES.values() if recipe.is_vla for view in recipe.views]
     assert all(acting.count(view) >= 2 for view in CELL_VIEWS), "their agreement is defined for each camera"
-    assert len({recipe.pictures for recipe in RECIPES.values()}) == 3
+    assert len({recipe.images for recipe in RECIPES.values()}) == 3
     assert len({(recipe.encoder, recipe.look, recipe.context) for recipe in RECIPES.values()}) >= 5
     assert all(quick(recipe).scenes < recipe.scenes for recipe in RECIPES.values())

@@ -23,7 +23,7 @@ from embodied_iqa.models.panel.training import train_panel as module
 from embodied_iqa.models.panel.training.train_panel import train_panel
 
 SCENES = 8
-MEMBER = next(name for name, recipe in RECIPES.items() if recipe.pictures == SMALL_WHOLE)
+MEMBER = next(name for name, recipe in RECIPES.items() if recipe.images == SMALL_WHOLE)
 
 
 class Bars(ProgressBars):

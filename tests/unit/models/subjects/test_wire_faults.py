@@ -268,7 +268,7 @@ def test_a_server_that_does_not_read_ends_in_time(clock: ManualClock):
     with raw_server(does_not_read, stop) as port:
         client = client_of(port, clock)
         client.connect()
-        much = {"picture": np.zeros(32 << 20, np.uint8)}
+        much = {"image": np.zeros(32 << 20, np.uint8)}
         misses_its_deadline(lambda: client.infer(much), clock, stop, 1)
 
 

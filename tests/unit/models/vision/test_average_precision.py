@@ -35,7 +35,7 @@ def both(predicted: Instances, truth: Instances) -> set[float]:
 def test_images_equal_pycocotools(masks: bool) -> None:
     """Random and adversarial images: ties, doubles, crowd regions, empty boxes, over 100 predictions."""
     compared = 0
-    for case, answers in zip(all_images(), ANSWERS["pictures"], strict=True):
+    for case, answers in zip(all_images(), ANSWERS["images"], strict=True):
         if answers[masks] >= 0:
             assert average_precision(case.predicted, case.truth, masks=masks) == pytest.approx(
                 answers[masks], abs=1e-9

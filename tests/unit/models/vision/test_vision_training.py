@@ -108,7 +108,7 @@ def test_recipes() -> None:
     assert len(recipes_of(())) == 20
     assert len({recipe.seed for recipe in recipes_of(())}) == 20
     (recipe,) = recipes_of(["det-plain-160"], images=40, seed=3)
-    assert (recipe.pictures, recipe.seed) == (40, 3201)
+    assert (recipe.images, recipe.seed) == (40, 3201)
     with pytest.raises(UsageError, match="unknown member of the vision panel; got 'nobody'; available"):
         recipes_of(["nobody"])
     with pytest.raises(UsageError, match="wrong number of training images"):
@@ -214,7 +214,7 @@ def test_the_exported_network_equals_the_trained_one(
     with torch.no_grad():
         expected = network(torch.from_numpy(images))
     expected = [expected] if isinstance(network, Classifier) else list(expected)
-    found = session.run(None, {"pictures": images})
+    found = session.run(None, {"images": images})
     assert len(found) == len(expected) == {"c": 1, "d": 3, "i": 4}[name[0]]
     rows = np.full(found[0].shape, fill_value=True)
     if len(found) > 1:  # where scores are equal, the order is not defined

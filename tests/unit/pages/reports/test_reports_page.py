@@ -99,7 +99,7 @@ def test_the_numbers_are_those_of_the_scores(page: lxml.html.HtmlElement, task: 
 
 def test_reference_stands_beside_distorted_for_every_view(page: lxml.html.HtmlElement) -> None:
     assert len(article(page, 0).xpath(".//img")) == 2
-    captions = [words(item) for item in article(page, 1).xpath(".//div[@class='pictures']//figcaption")]
+    captions = [words(item) for item in article(page, 1).xpath(".//div[@class='images']//figcaption")]
     assert captions == ["top reference", "top distorted", "wrist reference", "wrist distorted"]
     assert all(image.get("alt").strip() for image in page.xpath("//img"))
 

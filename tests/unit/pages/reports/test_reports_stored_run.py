@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import lxml.html
-import numpy as np
 import pytest
 import yaml
 from report_pages import reported, words
@@ -301,10 +300,6 @@ def test_the_python_interface_opens_a_run(single: Path) -> None:
     first = next(run.images(view="top"))
     assert first.topic == "/camera/top/image_raw"
     assert first.image.rgb.shape[2] == 3
-    with pytest.warns(DeprecationWarning, match=r"Run\.pictures is called Run\.images"):
-        same = next(run.pictures(view="top"))
-    with pytest.warns(DeprecationWarning, match="is called image"):
-        assert np.array_equal(same.picture.rgb, first.image.rgb)
     with pytest.raises(UsageError, match="no such task; got 1"):
         next(run.images(task=1))
     script = source_checkout() / "examples" / "open_a_run.py"  # type: ignore[operator]

@@ -108,7 +108,7 @@ def test_an_image_without_a_file_is_made_from_its_seed(store: DatabaseStore) -> 
     client, studio = client_of(store.path)
     data = client.get(f"/db/made/pair/{PAIR}/distorted/full").content
     shown = cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
-    rgb = read_image(store.path / rows_of(Reference, store.references())[0].picture)
+    rgb = read_image(store.path / rows_of(Reference, store.references())[0].image)
     pair = next(row for row in rows_of(Pair, store.pairs()) if row.pair_id == PAIR)
     spec = DistortionSpec(pair.distortion_id, pair.level, pair.seed)
     assert np.array_equal(shown, FrameDistorter(spec).apply(rgb, View(View.WRIST), 0))
@@ -118,7 +118,7 @@ def test_an_image_without_a_file_is_made_from_its_seed(store: DatabaseStore) -> 
 def test_images_outside_of_the_database_are_refused(tmp_path: Path) -> None:
     store = write_database(tmp_path / "made", references=1)
     (tmp_path / "secret.png").write_bytes(b"secret")
-    rows = [replace(row, picture="../secret.png") for row in rows_of(Pair, store.pairs())]
+    rows = [replace(row, image="../secret.png") for row in rows_of(Pair, store.pairs())]
     write_table(store.pairs_file, table_of(Pair, rows), PAIRS)
     client, _ = client_of(store.path)
     answer = client.get(f"/db/made/pair/{PAIR}/distorted/full")

@@ -53,7 +53,7 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     assert main(["gate", "check", str(tried), "--calibration", str(output), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["counts"] == {"pass": 1, "hold": 0, "reject": 3}
-    assert "blurred" in result["pictures"][1]["reason"]
+    assert "blurred" in result["images"][1]["reason"]
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 0
     text = capsys.readouterr().out.splitlines()
     assert text[0] == "top   pass   000.png"
@@ -239,7 +239,7 @@ def test_a_database_gives_the_references_of_the_camera(
 ) -> None:
     store = write_database(tmp_path / "db", references=66, subjects=1, distortions=["01"])
     add_cameras(store, 66)
-    write(store.path / "pictures" / "distorted", [scene(1)])
+    write(store.path / "images" / "distorted", [scene(1)])
     words = ["gate", "calibrate", str(store.path), "--out", str(tmp_path / "gate.yaml")]
     assert main([*words, "--view", "top"]) == 0
     assert "top   128x96 from 22 frames" in capsys.readouterr().out

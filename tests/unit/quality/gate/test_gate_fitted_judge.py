@@ -322,6 +322,6 @@ def test_the_check_of_images_takes_a_judge_by_name(
         write_image(folder / f"{name}.png", rgb)
     arguments = ["gate", "check", str(folder), "--view", "top", "--calibration", str(file), "--json"]
     assert main([*arguments, "--judge", "learned"]) == 0
-    images = json.loads(capsys.readouterr().out)["pictures"]
+    images = json.loads(capsys.readouterr().out)["images"]
     assert [one["verdict"] for one in images] == ["pass", "hold"]
     assert "expected loss" in images[1]["reason"]

@@ -35,7 +35,7 @@ DARK = REFERENCE // 4
 
 
 def _shape(encoder: str) -> SightShape:
-    return SightShape(encoder, Look.COARSE, context=False, picture_px=SMALL_PX)
+    return SightShape(encoder, Look.COARSE, context=False, image_px=SMALL_PX)
 
 
 def _save(folder: Path, name: str, network: Network, views: tuple[View, ...]) -> str:

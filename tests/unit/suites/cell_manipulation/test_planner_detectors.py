@@ -213,7 +213,7 @@ def test_the_error_of_a_detector_is_printed_by_kind(
     assert main([*command, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     total = shown["things"][-1]
-    assert (shown["pictures"], shown["false"], total["kind"], total["near"]) == (1, 0, "all", 1.0)
+    assert (shown["images"], shown["false"], total["kind"], total["near"]) == (1, 0, "all", 1.0)
     assert main([*command, "--distortion", "7:5"]) == 0
     assert "1 images; " in capsys.readouterr().out
     assert main([*command, "--stride", "0"]) == 2

@@ -51,7 +51,7 @@ def episodes() -> list[Episode]:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory, episodes: list[Episode]) -> tuple[Path, StoredImages]:
-    folder = tmp_path_factory.mktemp("gate") / "pictures"
+    folder = tmp_path_factory.mktemp("gate") / "images"
     return folder, store_images(episodes[:2], folder)
 
 
@@ -95,13 +95,13 @@ def test_images_are_of_the_beginning_and_of_a_later_state_and_are_read_again(
     stored: tuple[Path, StoredImages], episodes: list[Episode]
 ) -> None:
     folder, images = stored
-    assert [one.name for one in images.pictures] == ["base-000-0", "base-000-1", "base-001-0", "base-001-2"]
+    assert [one.name for one in images.images] == ["base-000-0", "base-000-1", "base-001-0", "base-001-2"]
     first = read_image(folder / "base-000-0.png")
     with Environment() as environment:
         seen = environment.reset(episodes[0]).front
         assert seen is not None
         np.testing.assert_array_equal(first, seen.rgb)
-        assert {thing.name for thing in images.pictures[0].things} == {
+        assert {thing.name for thing in images.images[0].things} == {
             name for goal in episodes[0].goals for name in (goal.target, goal.destination)
         }
     assert store_images(episodes[:2], folder) == images
@@ -166,7 +166,7 @@ def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Stored
     monkeypatch.setattr(split, "_FEWEST_CHECKED", 2)
     monkeypatch.setattr(gate_images, "load_detector", lambda _: ByBrightness())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder, camera = tmp_path / "gate" / "pictures", Intrinsics(96, 96, 90.0, 90.0, 47.5, 47.5)
+    folder, camera = tmp_path / "gate" / "images", Intrinsics(96, 96, 90.0, 90.0, 47.5, 47.5)
     pose, thing = tuple(tuple(row) for row in np.eye(4).tolist()), WantedThing("ball", (-0.5, 0.1, 0.02))
     names, made = [f"base-{number:03d}" for number in range(16)], []
     folder.mkdir(parents=True)

@@ -69,7 +69,7 @@ def test_labels_are_those_computed_by_hand(tmp_path: Path, use: Use) -> None:
     assert database.manifest(CLS).weights_from is WeightSource.CARD
     images = database.images(CLS)
     rows = database.rows(CLS)
-    hit = [bright(pair.distorted).label == "cube" for pair in images.read([row.picture for row in rows])]
+    hit = [bright(pair.distorted).label == "cube" for pair in images.read([row.image for row in rows])]
     assert 10 < sum(hit) < len(hit) - 10
     for row, is_hit in zip(rows, hit, strict=True):
         assert row.weighted_accuracy == pytest.approx(0.75 * is_hit)
@@ -84,7 +84,7 @@ def test_the_clean_image_has_consistency_1(tmp_path: Path, use: Use) -> None:
     database = build(tmp_path, plan(DET))
     for name in Squares().names:
         clean = label_reference_values(database, name)[0]
-        assert clean.picture == name
+        assert clean.image == name
         assert clean.consistency == (1.0, 1.0)
 
 
@@ -230,7 +230,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 def test_kept_images_are_those_of_the_seeds(tmp_path: Path, use: Use) -> None:
     use(Fake("a", DET, seen))
     kept, again = (build(tmp_path / str(keep), plan(DET, keep_images=keep)) for keep in (True, False))
-    names = [row.picture for row in kept.rows(DET)]
+    names = [row.image for row in kept.rows(DET)]
     assert len(list((tmp_path / "True" / "miqa_det" / "images").rglob("*.png"))) == len(names)
     pairs = zip(kept.images(DET).read(names), again.images(DET).read(names), strict=True)
     assert all(np.array_equal(one.distorted, other.distorted) for one, other in pairs)
@@ -278,7 +278,7 @@ def test_the_command_shows_the_stability_of_what_was_built_beside_the_published_
     manifest = load_json(database.path / "miqa_det" / "manifest.json", "it")
     imported = tmp_path / "db" / "miqa_ins" / "manifest.json"
     imported.parent.mkdir()
-    imported.write_text(json.dumps({**manifest, "task": "ins", "pictures": "imported", "models": []}))
+    imported.write_text(json.dumps({**manifest, "task": "ins", "images": "imported", "models": []}))
     assert main(words) == 0, "labels without models beside it"
     capsys.readouterr()
     assert main([*words, "--vision-task", "ins"]) == 1

@@ -53,7 +53,7 @@ def test_labels_have_the_published_form(tmp_path: Path) -> None:
     rows = made(tmp_path, VisionTask.CLASSIFICATION) + made(tmp_path, VisionTask.SEGMENTATION)
     with (tmp_path / "miqa_cls" / "labels" / "r_0_mmos.csv").open() as stream:
         found = list(csv.DictReader(stream))
-    assert found[3]["dist_images"] == rows[3].picture
+    assert found[3]["dist_images"] == rows[3].image
     assert float(found[3]["weighted_consistency"]) == rows[3].weighted_consistency
     with (tmp_path / "miqa_ins" / "labels" / "r_0_accuracy.csv").open() as stream:
         found = list(csv.DictReader(stream))
@@ -65,12 +65,12 @@ def test_images_are_made_again_from_their_seeds(tmp_path: Path) -> None:
     rows = made(tmp_path)
     images = MiqaDatabase(tmp_path).images(VisionTask.DETECTION)
     chosen = [rows[2], rows[26], rows[40]]
-    found = list(images.read([row.picture for row in chosen]))
+    found = list(images.read([row.image for row in chosen]))
     for row, pair in zip(chosen, found, strict=True):
         clean = images.reference(row.reference)
-        name = next(name for name in all_names(row.reference) if name.path == row.picture)
+        name = next(name for name in all_names(row.reference) if name.path == row.image)
         expected = Distorter(clean, images.region_mask(row.reference), 7).image(name)
-        assert pair.pair_id == row.picture
+        assert pair.pair_id == row.image
         assert np.array_equal(pair.distorted, expected)
         assert np.array_equal(pair.reference, clean)
 
@@ -88,9 +88,9 @@ def test_the_name_of_a_reference_is_its_clean_image(tmp_path: Path) -> None:
 def test_the_digest_follows_the_source_image(tmp_path: Path) -> None:
     rows = made(tmp_path)
     images = MiqaDatabase(tmp_path).images(VisionTask.DETECTION)
-    first, second = (images.digest([row.picture]) for row in rows[:2])
+    first, second = (images.digest([row.image]) for row in rows[:2])
     assert first != second
-    assert images.digest([rows[0].picture]) == first
+    assert images.digest([rows[0].image]) == first
 
 
 @pytest.mark.parametrize("name", ["r_0/../../r_0_fog_1.png", "../r_0_fog_1.png", "..", "unknown"])

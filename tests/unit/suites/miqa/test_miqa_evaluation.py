@@ -104,10 +104,10 @@ def test_subsets_and_paired_differences(tmp_path: Path) -> None:
     values["failed"] = np.where(np.arange(len(rows)) % 2, values["good"], np.nan)
     metrics = [MeasuredMetric(name, "", column, 1.0) for name, column in values.items()]
     found = compare_task(CLS, Label.COMPOSITE, rows, metrics, draws=60)
-    assert found.facts.pictures == 4 * 50
+    assert found.facts.images == 4 * 50
     assert found.facts.references == 4
     assert {row.metric: row.failures for row in found.metrics} == {"good": 0, "noisy": 0, "failed": 100}
-    by = {one: {row.value: row.pictures for row in found.subsets if row.by is one} for one in Breakdown}
+    by = {one: {row.value: row.images for row in found.subsets if row.by is one} for one in Breakdown}
     assert by[Breakdown.MODE] == {"UD": 40, "ROI-DD": 80, "BG-DD": 80}
     assert by[Breakdown.KIND] == dict.fromkeys(sorted(KINDS), 100)
     assert len(by[Breakdown.LEVELS]) == 25
@@ -163,7 +163,7 @@ def test_the_results_page_shows_labels_and_published_rows(tmp_path: Path) -> Non
     database = make_miqa(tmp_path / "db", 5, (CLS, DET))
     plan = EvaluationPlan(("psnr", "gmsd"), (CLS, DET), draws=20, images_each=5)
     result = evaluate(database, plan, tmp_path / "out", EngineOptions(), lambda *_: None)
-    assert [facts.pictures for facts in result.tasks] == [5, 5]
+    assert [facts.images for facts in result.tasks] == [5, 5]
     page = tmp_path / "page.md"
     page.write_text(
         "A note.\n\n<!-- begin labels -->\n<!-- end labels -->\n<!-- begin miqa -->\n<!-- end miqa -->\n"
@@ -188,7 +188,7 @@ def test_the_command_prints_intervals_and_refuses_unknown_tasks(
     tree = json.loads(capsys.readouterr().out)
     assert {row["metric"] for row in tree["metrics"]} == {"psnr", "gmsd"}
     assert main([*words, "--vision-task", "depth"]) == 2
-    assert "--vision-task is wrong" in capsys.readouterr().err
+    assert "argument --vision-task: unknown word" in capsys.readouterr().err
     assert main([*words, "--metrics", ""]) == 0
     assert "report:" in capsys.readouterr().out
 
@@ -200,7 +200,7 @@ def test_metrics_are_compared_on_references_that_none_of_them_was_trained_on(tmp
     assert own[CLS] != own[DET]
     moved = held_out_rows(database, CLS, trained=[DET])
     assert {row.reference for row in moved} == own[DET]
-    assert {row.picture for row in moved} <= {row.picture for row in database.rows(CLS)}
+    assert {row.image for row in moved} <= {row.image for row in database.rows(CLS)}
     both = own[CLS] & own[DET]
     assert both
     assert {row.reference for row in held_out_rows(database, DET, trained=[CLS, DET])} == both

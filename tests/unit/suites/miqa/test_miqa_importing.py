@@ -68,17 +68,17 @@ def test_shuffled_files_are_joined_by_name(tmp_path: Path, task: VisionTask) -> 
         published(tmp_path, DET)
     folder = published(tmp_path, task)
     summary = import_labels(folder, task, tmp_path / "out")
-    assert summary.manifest.missing == summary.missing_pictures == summary.unpaired == 0
+    assert summary.manifest.missing == summary.missing_images == summary.unpaired == 0
     database = MiqaDatabase(tmp_path / "out")
     rows = database.rows(task)
     assert len(rows) == 5 * 12
     for row in rows:
-        at = [name.path for name in all_names(row.reference)].index(row.picture)
+        at = [name.path for name in all_names(row.reference)].index(row.image)
         accuracy, consistency = label(row.reference, at, 0), label(row.reference, at, 1)
         assert (row.weighted_accuracy, row.weighted_consistency) == (accuracy, consistency)
         assert row.composite == pytest.approx((accuracy + consistency) / 2)
     assert (rows[0].mean_accuracy, rows[0].std_consistency) == ((0.4, 0.1) if task is CLS else (None, None))
-    (pair,) = database.images(task).read([rows[7].picture])
+    (pair,) = database.images(task).read([rows[7].image])
     assert pair.distorted.shape == pair.reference.shape == (20, 24, 3)
     with pytest.raises(InputError, match="no values of single models"):
         database.values(task)
@@ -109,7 +109,7 @@ def test_what_is_missing_is_counted(tmp_path: Path) -> None:
     file = folder / "labels" / "n03_d_consistency.csv"
     file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
     summary = import_labels(folder, DET, tmp_path / "out")
-    assert (summary.missing_pictures, summary.missing_sources, summary.unpaired) == (2, 1, 1)
+    assert (summary.missing_images, summary.missing_sources, summary.unpaired) == (2, 1, 1)
     assert summary.without_mask == 4
     assert summary.manifest.missing == 2 + 12
     assert set(summary.examples) == {"n02_c", names[0].path, names[3].path}

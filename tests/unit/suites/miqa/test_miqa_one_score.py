@@ -44,7 +44,7 @@ def drawn(width_px: int, height_px: int) -> Image:
 def printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> float:
     """Return the only value that a command prints as JSON."""
     assert main([*words, "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["pictures"]
+    (row,) = json.loads(capsys.readouterr().out)["images"]
     return float(row["value"])
 
 
@@ -67,7 +67,7 @@ def judged(model: Path, folder: Path, rgb: Image) -> float:
 def test_every_way_gives_the_same_score(
     size_px: tuple[int, int], model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rgb, file, name = drawn(*size_px), tmp_path / "picture.png", f"trained:{model}"
+    rgb, file, name = drawn(*size_px), tmp_path / "image.png", f"trained:{model}"
     write_image(file, rgb)
     score = metric(name).measure(rgb)
     assert np.isfinite(score)

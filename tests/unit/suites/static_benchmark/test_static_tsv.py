@@ -205,7 +205,7 @@ def test_a_hostile_file_is_refused_in_one_line(
     "name", ["../secret.jpg", "/etc/hostname", "link.jpg", "a" * 300, "x\0y", "['a', 'b']"]
 )
 def test_image_path_does_not_leave_its_folder(name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "pictures"
+    folder = tmp_path / "images"
     folder.mkdir()
     (tmp_path / "secret.jpg").write_bytes(base64.b64decode(IMAGE))
     (folder / "link.jpg").symlink_to(tmp_path / "secret.jpg")
@@ -217,7 +217,7 @@ def test_image_path_does_not_leave_its_folder(name: str, tmp_path: Path) -> None
 
 
 def test_import_writes_a_benchmark_and_reports_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "pictures"
+    folder = tmp_path / "images"
     folder.mkdir()
     (folder / "a.jpg").write_bytes(base64.b64decode(IMAGE))
     first, second = row("1", "") + "\ta.jpg", row("2", "1").replace("micro perception", "Plan") + "\t"

@@ -244,12 +244,6 @@ class UrArm:
             raise UsageError("bad speed", expected="a fraction from 0 to 1", got=fraction)
         self._link.ask(Command.SPEED_SLIDER, (fraction,))
 
-    def set_digital_output(self, pin: int, *, level: bool) -> None:
-        """Set a standard digital output, 0 to 7."""
-        if not 0 <= pin <= 7:
-            raise UsageError("bad digital output", expected="0 to 7", got=pin)
-        self._link.ask(Command.DIGITAL_OUTPUT, (pin, level))
-
     def move_joints(
         self, q_rad: ArrayLike, *, speed: float = 1.0, acceleration: float = 1.4, deadline_s: float
     ) -> None:

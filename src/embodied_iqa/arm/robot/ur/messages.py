@@ -61,7 +61,6 @@ class Command(StrEnum):
     MOVE_LINE = "move_line"
     SPEED_SLIDER = "speed_slider"
     UNLOCK = "unlock"
-    DIGITAL_OUTPUT = "digital_output"
 
 
 class UrFlags(IntFlag):

@@ -71,7 +71,6 @@ class UrSession:
             Command.MOVE_LINE: self._move_line,
             Command.SPEED_SLIDER: self._set_speed,
             Command.UNLOCK: self._unlock,
-            Command.DIGITAL_OUTPUT: self._set_output,
         }
 
     @property
@@ -273,11 +272,6 @@ class UrSession:
 
     def _set_speed(self, request: Request) -> bool:
         self._require(self._io.setSpeedSlider(request.values[0]), "the speed")
-        return False
-
-    def _set_output(self, request: Request) -> bool:
-        pin, level = request.values
-        self._require(self._io.setStandardDigitalOut(int(pin), bool(level)), "the output")
         return False
 
     def _unlock(self, _: Request) -> bool:

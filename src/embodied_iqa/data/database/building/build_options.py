@@ -29,7 +29,7 @@ class Step(StrEnum):
 class ImageStorage(StrEnum):
     """What is kept of the distorted images."""
 
-    IMAGES = "pictures"
+    IMAGES = "images"
     """The images."""
     SEEDS = "seeds"
     """Their seeds: images are made again from reference and seed whenever they are needed."""

@@ -94,7 +94,7 @@ def _copy_tables(stores: Sequence[DatabaseStore], out: DatabaseStore) -> None:
         new = pc.and_(pc.is_in(table["reference_id"], own), pc.invert(pc.is_in(table["reference_id"], names)))
         tasks.append(table.filter(new))
         names = pa.concat_arrays([names, own.combine_chunks()])
-        _copy_images(store.path / "pictures", out.path / "pictures")
+        _copy_images(store.path / "images", out.path / "images")
     pairs = _merged([store.pairs() for store in stores], "pair_id", stores)
     place = pc.index_in(pairs["reference_id"], references["reference_id"].combine_chunks())
     order = [(name, "ascending") for name in ("place", "distortion_id", "level")]

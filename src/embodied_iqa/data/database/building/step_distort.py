@@ -102,7 +102,7 @@ def _pair(block: _Block, reference_id: str, frame: Frame, spec: DistortionSpec) 
     rgb = distorted_frame(frame, spec).rgb
     relative = None
     if block.store is ImageStorage.IMAGES:
-        relative = f"pictures/distorted/{spec.id}_{spec.level}/{reference_id}.png"
+        relative = f"images/distorted/{spec.id}_{spec.level}/{reference_id}.png"
         file = block.path / relative
         write_image(file, rgb)
     return Pair(
@@ -113,7 +113,7 @@ def _pair(block: _Block, reference_id: str, frame: Frame, spec: DistortionSpec) 
         distortion_class=str(line.distortion_class),
         level=spec.level,
         seed=spec.seed,
-        picture=relative,
+        image=relative,
         sha256=image_hash(rgb),
         **asdict(attributes_of(rgb)),
     )

@@ -219,13 +219,13 @@ def _task(reference_id: str, task: Task) -> ReferenceTask:
 
 def _camera(path: Path, candidate: Candidate, frame: Frame) -> Camera:
     """Write an image of a candidate."""
-    relative = f"pictures/references/{candidate.reference_id}-{frame.view}.png"
+    relative = f"images/references/{candidate.reference_id}-{frame.view}.png"
     file = path / relative
     write_image(file, frame.rgb)
     model, pose = frame.intrinsics, frame.T_base_camera
     return Camera(
         view=frame.view,
-        picture=relative,
+        image=relative,
         sha256=image_hash(frame.rgb),
         fx_px=None if model is None else model.fx_px,
         fy_px=None if model is None else model.fy_px,
@@ -254,7 +254,7 @@ def _reference(
         stamp_ns=frame.stamp_ns,
         width_px=frame.rgb.shape[1],
         height_px=frame.rgb.shape[0],
-        picture=cameras[candidate.view].picture,
+        image=cameras[candidate.view].image,
         sha256=cameras[candidate.view].sha256,
         cameras=tuple(cameras.values()),
         T_base_tool=None if (tool := candidate.T_base_tool) is None else tuple(tool.ravel().tolist()),

@@ -98,18 +98,18 @@ class Attention(nn.Module):
         return attended
 
 
-def stem(width: int, picture_px: tuple[int, int]) -> nn.Sequential:
+def stem(width: int, image_px: tuple[int, int]) -> nn.Sequential:
     """Return convolutions from an image to the grid."""
-    first = 4 if picture_px == LARGE_PX else 3
+    first = 4 if image_px == LARGE_PX else 3
     return nn.Sequential(conv(3, 32, 7, first), conv(32, 48, 3, 2), conv(48, width, 3, 2))
 
 
 class Hybrid(nn.Module):
     """A convolutional stem and two transformer layers."""
 
-    def __init__(self, width: int, picture_px: tuple[int, int]) -> None:
+    def __init__(self, width: int, image_px: tuple[int, int]) -> None:
         super().__init__()
-        self.stem = stem(width, picture_px)
+        self.stem = stem(width, image_px)
         self.places = nn.Parameter(0.02 * torch.randn(1, TOKENS, width))
         self.layers = nn.Sequential(Attention(width), Attention(width), nn.LayerNorm(width))
 
@@ -164,15 +164,15 @@ READERS: Final = {"gated": GatedReader, "pooled": PooledReader}
 """Name of a task encoder to its class."""
 
 
-def make_encoder(name: str, picture_px: tuple[int, int]) -> tuple[nn.Module, int]:
+def make_encoder(name: str, image_px: tuple[int, int]) -> tuple[nn.Module, int]:
     """Return a new image encoder for images of a size, and its number of channels."""
     width = ENCODERS[name]
     match name:
         case "residual":
-            return nn.Sequential(stem(width, picture_px), Residual(width), Residual(width)), width
+            return nn.Sequential(stem(width, image_px), Residual(width), Residual(width)), width
         case "mixer":
-            return nn.Sequential(stem(width, picture_px), *(Mixer(width) for _ in range(4))), width
-    return Hybrid(width, picture_px), width
+            return nn.Sequential(stem(width, image_px), *(Mixer(width) for _ in range(4))), width
+    return Hybrid(width, image_px), width
 
 
 def make_reader(name: str, words: int) -> nn.Module:

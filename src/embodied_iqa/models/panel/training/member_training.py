@@ -105,7 +105,7 @@ def _unit(image: Tensor) -> Tensor:
 
 
 def export_member(
-    network: Network, views: int, picture_px: tuple[int, int], path: Path, *, halved: bool = True
+    network: Network, views: int, image_px: tuple[int, int], path: Path, *, halved: bool = True
 ) -> None:
     """Write the network as ONNX, atomically.
 
@@ -119,7 +119,7 @@ def export_member(
     """
     module, outputs = _with_outputs(network)
     module.eval()
-    width, height = picture_px
+    width, height = image_px
     images = tuple(torch.zeros((1, height, width, 3), dtype=torch.uint8) for _ in range(views))
     words = torch.full((2, MAX_TASK_WORDS), 4, dtype=torch.int64)
     features = [f"{FEATURES}{index}" for index in range(views)]
@@ -189,7 +189,7 @@ def train_and_export(recipe: Recipe, origin: SampleOrigin, folders: TrainingFold
     torch.set_num_threads(1)
     worded_for = task_camera(recipe.views)
     data = TrainingData(
-        load_samples(folders.train, recipe.views, recipe.pictures, recipe.scenes, worded_for=worded_for),
+        load_samples(folders.train, recipe.views, recipe.images, recipe.scenes, worded_for=worded_for),
         recipe.style,
     )
     network, results = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
@@ -222,7 +222,7 @@ def export_with_card(
         answer_words: Vocabulary of answers.
     """
     path = folder / f"{recipe.name}.onnx"
-    export_member(network, len(recipe.views), recipe.pictures.size_px, path)
+    export_member(network, len(recipe.views), recipe.images.size_px, path)
     card = ModelCard(
         name=recipe.name,
         role=Role.VLA if recipe.is_vla else Role.VLM,
@@ -236,7 +236,7 @@ def export_with_card(
             "encoder": recipe.encoder,
             "reader": recipe.reader,
             "look": recipe.look,
-            "framing": str(recipe.pictures.framing),
+            "framing": str(recipe.images.framing),
             "class": type(network).__name__,
             "parameters": sum(weight.numel() for weight in network.parameters()),
         },
@@ -247,7 +247,7 @@ def export_with_card(
 
 
 def _evaluate(recipe: Recipe, folders: TrainingFolders) -> dict[str, float | str]:
-    samples = load_samples(folders.test, recipe.views, recipe.pictures)
+    samples = load_samples(folders.test, recipe.views, recipe.images)
     if recipe.style is None:
         return evaluate_vla(LearnedVla(folders.models, recipe.name), samples)
     return evaluate_vlm(LearnedVlm(folders.models, recipe.name), samples, recipe.style)

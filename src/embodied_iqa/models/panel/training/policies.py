@@ -110,14 +110,14 @@ class SightShape:
         encoder: Name of the image encoder.
         look: Network of the patches.
         context: Add the encoder's features at an object to those of its patch.
-        picture_px: Width and height of the image.
+        image_px: Width and height of the image.
         heads: Queries of a task.
     """
 
     encoder: str
     look: Look
     context: bool
-    picture_px: tuple[int, int]
+    image_px: tuple[int, int]
     heads: int = 4
 
 
@@ -126,7 +126,7 @@ class Sight(nn.Module):
 
     def __init__(self, shape: SightShape) -> None:
         super().__init__()
-        self.encoder, self.width = make_encoder(shape.encoder, shape.picture_px)
+        self.encoder, self.width = make_encoder(shape.encoder, shape.image_px)
         self.glimpses = Glimpses(self.width, shape.look, context=shape.context)
         self.query = Query(self.width, shape.heads)
 

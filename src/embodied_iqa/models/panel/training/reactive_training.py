@@ -54,14 +54,14 @@ _JITTER: Final = (0.001, 0.001, 0.0005, 0.01, 0.01, 0.005)
 def started(recipe: ReactiveRecipe) -> ReactivePolicy:
     """Return a network that sees and plans as the member does that it starts from."""
     words, views = len(card_of(recipe.start).words), len(recipe.views)
-    shape = SightShape(recipe.encoder, Look(recipe.look), recipe.context, recipe.pictures.size_px)
+    shape = SightShape(recipe.encoder, Look(recipe.look), recipe.context, recipe.images.size_px)
     torch.manual_seed(recipe.seed)
     network = ReactivePolicy(words, recipe.reader, shape, views)
     before = QueryPolicy(words, recipe.reader, shape, views)
     made_distinct(before, recipe.seed)
     with TemporaryDirectory() as folder:
         like = Path(folder) / "like.onnx"
-        export_member(before, views, recipe.pictures.size_px, like, halved=False)
+        export_member(before, views, recipe.images.size_px, like, halved=False)
         load_start(before, MODELS / f"{recipe.start}.onnx", like)
     network.load_state_dict(before.state_dict(), strict=False)
     return network
@@ -75,7 +75,7 @@ class _Eyes:
         self._words = Vocabulary(card_of(recipe.start).words)
 
     def __call__(self, frame: Frame, task: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        kind = self._recipe.pictures
+        kind = self._recipe.images
         image = as_tensor(framed(frame.rgb, frame.view, kind.framing, kind.size_px)[None])
         words = torch.from_numpy(self._words.encode(task_words(task), MAX_TASK_WORDS))
         with torch.no_grad():

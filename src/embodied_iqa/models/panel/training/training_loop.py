@@ -42,7 +42,7 @@ Network = QueryPolicy | Captioner
 
 def _make_network(recipe: Recipe, words: int, answers: int) -> tuple[Network, int]:
     """Return a new network for vocabularies of these sizes, and the number of channels of its features."""
-    shape = SightShape(recipe.encoder, Look(recipe.look), recipe.context, recipe.pictures.size_px)
+    shape = SightShape(recipe.encoder, Look(recipe.look), recipe.context, recipe.images.size_px)
     width = ENCODERS[recipe.encoder]
     if recipe.is_vla:
         return QueryPolicy(words, recipe.reader, shape, len(recipe.views)), width

@@ -83,7 +83,7 @@ class SubjectEntry:
         parameters_m: Parameters in millions, or None if not published.
         download_gb: Size of the weights [GB], or None for two bytes a parameter.
         memory_gb: Memory that inference takes [GB], or None for an estimate in bfloat16.
-        picture_px: Side of the square input image [px]; 0 for any size.
+        image_px: Side of the square input image [px]; 0 for any size.
         prompt: A VLM's prompt template, see `subjects.prompt`; empty for others.
         convention: A VLA's action convention, by name; empty for others.
         statistics: Statistics with which a VLA's family normalises; auto where it does not, and for others.
@@ -111,7 +111,7 @@ class SubjectEntry:
     parameters_m: float | None = None
     download_gb: float | None = None
     memory_gb: float | None = None
-    picture_px: int = 0
+    image_px: int = 0
     prompt: str = ""
     convention: str = ""
     statistics: StatisticsKind = StatisticsKind.AUTO

@@ -69,7 +69,7 @@ class _Network:
 
     def __init__(self, card: VisionCard, session: Any) -> None:
         self.card = card
-        self._session = session
+        self._session, self._input = session, session.get_inputs()[0].name
         self.info = VisionModelInfo(
             card.name,
             card.task,
@@ -82,7 +82,7 @@ class _Network:
     def run(self, image: NDArray[np.uint8]) -> list[NDArray[Any]]:
         """Return the outputs for one image of any size, without their first dimension."""
         reduced = np.ascontiguousarray(shrink(image, self.card.input_px))
-        return [np.asarray(output)[0] for output in self._session.run(None, {"pictures": reduced[None]})]
+        return [np.asarray(output)[0] for output in self._session.run(None, {self._input: reduced[None]})]
 
 
 class _Member:

@@ -29,7 +29,7 @@ PART_IMAGES: Final = 30
 """Images of a part; cameras alternate. Every part is full, so that trainings of any size share them."""
 NO_INSTANCE: Final = 255
 """Value in a stored segmentation where no object is visible."""
-_IMAGES, _INSTANCES, _CROPS, _TRUTH = "pictures.npy", "instances.npy", "crops.npy", "truth.npz"
+_IMAGES, _INSTANCES, _CROPS, _TRUTH = "images.npy", "instances.npy", "crops.npy", "truth.npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class StoredSize:
     """Sizes of what is stored.
 
     Attributes:
-        picture_px: Width and height of images; segmentations keep the camera's size.
+        image_px: Width and height of images; segmentations keep the camera's size.
         crop_px: Side of the crops.
     """
 
-    picture_px: tuple[int, int]
+    image_px: tuple[int, int]
     crop_px: int
 
 
@@ -94,7 +94,7 @@ class SampleStore:
         self._first_crops = np.cumsum([0, *(len(part.crops) for part in self._parts)])
         self.views = self._joined("view")[:limit]
         image_of = np.concatenate(
-            [part.truth["picture"] + start for part, start in zip(self._parts, self._starts, strict=False)]
+            [part.truth["image"] + start for part, start in zip(self._parts, self._starts, strict=False)]
         )
         kept = image_of < len(self.views)
         self.image_of = image_of[kept]
@@ -192,7 +192,7 @@ def _save(samples: list[_Reduced], folder: Path) -> None:
         name: np.concatenate([sample.truth[name] for sample in samples]) for name in names
     }
     counts = [len(sample.crops) for sample in samples]
-    truth["picture"] = np.repeat(np.arange(len(samples)), counts)
+    truth["image"] = np.repeat(np.arange(len(samples)), counts)
     truth["view"] = np.array([CELL_VIEWS.index(sample.view) for sample in samples])
     np.savez(partial / _TRUTH, allow_pickle=False, **truth)
     partial.rename(folder)
@@ -225,4 +225,4 @@ class _Reduced:
             "crowd": np.asarray(sample.instances.crowd),
             "main": np.arange(len(objects)) == sample.main_index,
         }
-        return cls(sample.view, shrink(sample.rgb, size.picture_px), shown, np.stack(crops), truth)
+        return cls(sample.view, shrink(sample.rgb, size.image_px), shown, np.stack(crops), truth)

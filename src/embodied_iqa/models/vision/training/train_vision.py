@@ -50,7 +50,7 @@ def evaluate(member: PanelClassifier | PanelDetector, store: SampleStore) -> dic
     Returns:
         ``main``, the weight in labels: top-1 accuracy, or AP over IoU 0.50:0.05:0.95 of boxes or masks; its
         interval ``low`` and ``high``; ``main_VIEW`` for each camera; for detectors ``ap50``, for segmenters
-        also ``box_ap``; ``pictures``.
+        also ``box_ap``; ``images``.
     """
     if isinstance(member, PanelClassifier):
         return _evaluate_classifier(member, store)
@@ -102,7 +102,7 @@ def _with_interval(
 
 
 def _rounded(results: dict[str, float], images: int) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in results.items()} | {"pictures": float(images)}
+    return {name: round(value, 4) for name, value in results.items()} | {"images": float(images)}
 
 
 _THRESHOLD: Final = 0.3
@@ -111,7 +111,7 @@ _THRESHOLD: Final = 0.3
 def export_network(network: Network, input_px: tuple[int, int], path: Path) -> None:
     """Write a network as ONNX, atomically; large weights in half precision.
 
-    Input: ``pictures`` ``(N, H, W, 3)`` uint8. Output of a classifier: ``probabilities`` ``(N, classes)``; of
+    Input: ``images`` ``(N, H, W, 3)`` uint8. Output of a classifier: ``probabilities`` ``(N, classes)``; of
     the others those of `Detector.forward`: ``scores``, ``classes``, ``boxes`` and ``masks``.
 
     Args:
@@ -125,8 +125,8 @@ def export_network(network: Network, input_px: tuple[int, int], path: Path) -> N
     width, height = input_px
     images = torch.zeros((2, height, width, 3), dtype=torch.uint8)
     outputs = output_names(network)
-    rows = dict.fromkeys(["pictures", *outputs], "pictures")
-    write_network(network.eval(), {"pictures": images}, outputs, rows, path, halved=True)
+    rows = dict.fromkeys(["images", *outputs], "images")
+    write_network(network.eval(), {"images": images}, outputs, rows, path, halved=True)
 
 
 def output_names(network: Network) -> list[str]:
@@ -150,7 +150,7 @@ def train_vision_panel(plan: VisionPlan, bars: ProgressBars) -> list[VisionCard]
     """
     recipes = recipes_of(plan.members, quick=plan.quick, images=plan.images, seed=plan.seed)
     with JobFolder(plan.out, "training of the vision panel").locked():
-        _draw(plan, max(recipe.pictures for recipe in recipes), bars)
+        _draw(plan, max(recipe.images for recipe in recipes), bars)
         return [_train_and_export(plan, recipe, bars) for recipe in recipes]
 
 
@@ -159,7 +159,7 @@ def _draw(plan: VisionPlan, images: int, bars: ProgressBars) -> None:
     wanted = [
         *(
             (HELD_OUT, plan.held_out_seed, *part)
-            for part in part_folders(plan.held_out, plan.held_out_pictures)
+            for part in part_folders(plan.held_out, plan.held_out_images)
         ),
         *((TRAINING, plan.train_seed, *part) for part in part_folders(plan.train, images)),
     ]
@@ -184,7 +184,7 @@ def _train_and_export(plan: VisionPlan, recipe: VisionRecipe, bars: ProgressBars
         bars.update(recipe.name, result.epoch, recipe.epochs, note=f"loss {result.loss:.3f}")
 
     torch.set_num_threads(1)
-    store = SampleStore(plan.train, recipe.pictures)
+    store = SampleStore(plan.train, recipe.images)
     network, results = train_member(recipe, store, plan.out / "work" / recipe.name, on_epoch=on_epoch)
     save_curve(results, recipe.name, plan.out / "work" / f"{recipe.name}.svg")
     export_network(network, recipe.input_px, path)
@@ -192,7 +192,7 @@ def _train_and_export(plan: VisionPlan, recipe: VisionRecipe, bars: ProgressBars
     card = _card(recipe, network, path, facts | {"minutes": minutes, "last_loss": round(results[-1].loss, 5)})
     save_card(card, path.with_suffix(".json"))
     performance = evaluate(
-        load_member(plan.models, recipe.name), SampleStore(plan.held_out, plan.held_out_pictures)
+        load_member(plan.models, recipe.name), SampleStore(plan.held_out, plan.held_out_images)
     )
     card = dataclasses.replace(card, performance=performance)
     save_card(card, path.with_suffix(".json"))
@@ -204,7 +204,7 @@ def _facts(plan: VisionPlan, recipe: VisionRecipe) -> dict[str, str | int | floa
     return {
         "command": plan.command,
         "quick": plan.quick,
-        "pictures": recipe.pictures,
+        "images": recipe.images,
         "train_seed": plan.train_seed,
         "held_out_seed": plan.held_out_seed,
         "augmentation": str(recipe.augmentation),

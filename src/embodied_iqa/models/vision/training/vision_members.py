@@ -32,7 +32,7 @@ class VisionRecipe:
         augmentation: Of the training images, beside mirroring.
         epochs: Passes through the training images.
         seed: Of initial weights, order and augmentation.
-        pictures: Largest number of training images; a member with fewer knows less.
+        images: Largest number of training images; a member with fewer knows less.
         batch: Images or crops per step.
         rate: Highest learning rate.
         dynamic_masks: Whether a segmenter predicts the layers that draw each mask (CondInst), not the weights
@@ -46,7 +46,7 @@ class VisionRecipe:
     augmentation: Augmentation
     epochs: int
     seed: int
-    pictures: int = 3000
+    images: int = 3000
     batch: int = 32
     rate: float = 3e-3
     dynamic_masks: bool = False
@@ -63,7 +63,7 @@ _TINY, _SMALL, _MIDDLE, _LARGE = (160, 120), (192, 144), (224, 168), (256, 192)
 RECIPES: Final[dict[str, VisionRecipe]] = {
     recipe.name: recipe
     for recipe in (
-        VisionRecipe("cls-plain-48", "plain", (48, 48), 12, _NONE, 6, 101, pictures=1500, batch=64),
+        VisionRecipe("cls-plain-48", "plain", (48, 48), 12, _NONE, 6, 101, images=1500, batch=64),
         VisionRecipe("cls-plain-64", "plain", (64, 64), 16, _LIGHT, 5, 102, batch=64),
         VisionRecipe("cls-residual-64", "residual", (64, 64), 12, _LIGHT, 5, 103, batch=64),
         VisionRecipe("cls-residual-96", "residual", (96, 96), 12, _STRONG, 4, 104, batch=64),
@@ -115,10 +115,10 @@ QUICK_IMAGES: Final = 60
 
 
 def _adapted(recipe: VisionRecipe, quick: bool, images: int | None, seed: int) -> VisionRecipe:  # noqa: FBT001 - one call
-    most = images or (QUICK_IMAGES if quick else recipe.pictures)
+    most = images or (QUICK_IMAGES if quick else recipe.images)
     return dataclasses.replace(
         recipe,
-        pictures=min(most, recipe.pictures) if images is None else most,
+        images=min(most, recipe.images) if images is None else most,
         epochs=2 if quick else recipe.epochs,
         seed=recipe.seed + 1000 * seed,
     )
@@ -168,7 +168,7 @@ class VisionPlan:
         return self.out / "held-out" / f"seed-{self.seed}"
 
     @property
-    def held_out_pictures(self) -> int:
+    def held_out_images(self) -> int:
         """Number of held-out samples."""
         return _QUICK_HELD_OUT if self.quick else _HELD_OUT_IMAGES
 

@@ -97,7 +97,7 @@ def arms_chapter(study: PlannerStudy) -> Chapter | None:
                 turn.held for one in study.of(arm) for turn in one.turns
             ),
             Column("Actions"): lambda arm: sum(len(one.steps) for one in study.of(arm)),
-            Column("Images"): lambda arm: sum(turn.pictures for one in study.of(arm) for turn in one.turns),
+            Column("Images"): lambda arm: sum(turn.images for one in study.of(arm) for turn in one.turns),
         },
         "A turn that is held back moves nothing and costs a step.",
         name="gates",

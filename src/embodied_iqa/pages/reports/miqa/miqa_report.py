@@ -66,7 +66,7 @@ def build_page(result: MiqaEvaluation, record: str, tables: str) -> ChapterPage:
         record: Its JSON text.
         tables: Name of the folder of CSV files beside the page.
     """
-    images = sum(facts.pictures for facts in result.tasks)
+    images = sum(facts.images for facts in result.tasks)
     return ChapterPage(
         name=result.database,
         headline=_headline(result),

@@ -35,7 +35,7 @@ def update_cards(evaluation: PanelEvaluation) -> None:
 def _results(evaluation: PanelEvaluation, name: str) -> dict[str, float | str]:
     plan = evaluation.plan
     results: dict[str, float | str] = {
-        "evaluated": f"{plan.scenes} unseen scenes, seed {plan.seed}, pictures of 640x480"
+        "evaluated": f"{plan.scenes} unseen scenes, seed {plan.seed}, images of 640x480"
     }
     for row in vla_rows([task for task in evaluation.acted if task.member == name]):
         results |= {
@@ -49,14 +49,14 @@ def _results(evaluation: PanelEvaluation, name: str) -> dict[str, float | str]:
         results |= {
             "bleu_clean": round(answers.bleu, 4),
             "right_to_the_word": str(answers.exact),
-            "changes_with_the_picture": str(answers.changed),
+            "changes_with_the_image": str(answers.changed),
         }
     return results
 
 
 def _by_design(card: ModelCard) -> Iterator[str]:
     """Yield failures that follow from how the member was made."""
-    yield "Knows the simulator's objects, six colours and its cameras' places only; not for real pictures."
+    yield "Knows the simulator's objects, six colours and its cameras' places only; not for real images."
     if card.role == "vla":
         yield "Acts once from home and then says DONE: it never corrects a failed attempt."
     else:
@@ -71,7 +71,7 @@ def _measured(evaluation: PanelEvaluation, name: str) -> Iterator[str]:
         yield f"Succeeds in less than 75 % of tasks of: {verbs}."
     for row in vlm_rows([task for task in evaluation.answered if task.member == name]):
         if row.bleu < _BLEU_GOAL:
-            yield f"BLEU of {row.bleu:.2f} on clean pictures, below the goal of {_BLEU_GOAL}."
+            yield f"BLEU of {row.bleu:.2f} on clean images, below the goal of {_BLEU_GOAL}."
     if worst := _most_harmful(evaluation, name):
         yield f"Hurt most, at level 5, by distortions {', '.join(worst)}."
 

@@ -120,7 +120,7 @@ def _row(card: VisionCard, taken_ms: float) -> Row:
         f"{width}x{height}",
         card.network["parameters"],
         str(card.training["augmentation"]),
-        int(card.training["pictures"]),
+        int(card.training["images"]),
         *(card.performance[name] for name in names),
         taken_ms,
         float(card.training["minutes"]),

@@ -34,7 +34,7 @@ document.addEventListener("toggle", async (event) => {
   place.querySelector("p")?.replaceWith(holder);
 }, true);
 
-// Two pictures under one slider with one zoom.
+// Two images under one slider with one zoom.
 function compare(box) {
   const controls = document.querySelector("[data-controls]");
   const zooms = [...box.querySelectorAll(".zoom")];

@@ -1,4 +1,4 @@
-// The player of recordings: one clock for all pictures and tracks.
+// The player of recordings: one clock for all images and tracks.
 "use strict";
 
 const runs = JSON.parse(document.getElementById("lanes").textContent);
@@ -21,7 +21,7 @@ function before(list, time, of = (item) => item) {
   return low - 1;
 }
 
-// Shows a picture when it has arrived; a later wish replaces one that waits.
+// Shows an image when it has arrived; a later wish replaces one that waits.
 function show(image, address) {
   image.wanted = address;
   if (image.busy || image.shown === address) return;

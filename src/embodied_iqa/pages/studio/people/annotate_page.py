@@ -42,7 +42,7 @@ def routes(studio: Studio) -> list[Route]:
         Route(one, named(pages.page)),
         Route(one, posted(pages.save), methods=["POST"]),
         Route(one + "/advice", pages.advice),
-        Route(one + "/picture", pages.image),
+        Route(one + "/image", pages.image),
         Route(one + "/reject", posted(pages.reject), methods=["POST"]),
         Route(one + "/reserve", posted(pages.reserve), methods=["POST"]),
     ]
@@ -67,7 +67,7 @@ class _Pages:
 
     def image(self, request: Request) -> Response:
         place = place_of(self._studio, request)
-        file = inside(place.work.store.path, place.reference.picture)
+        file = inside(place.work.store.path, place.reference.image)
         key = place.source.name, place.name, place.reference.sha256, "whole"
         data = self._studio.part(ByteCache).get(key, lambda: webp(read_image(file)))
         return Response(data, media_type="image/webp")

@@ -57,17 +57,17 @@ class DatabaseImages:
         pairs, references = tables_of(self.path)
         owners = {pairs[name].reference_id for name in pair_ids}
         return digest_of(
-            "pictures",
+            "images",
             [(name, pairs[name].sha256) for name in pair_ids],
             sorted((name, references[name].sha256, str(references[name].view)) for name in owners),
         )
 
     def _distorted(self, pair: Pair, frame: Frame) -> Image:
-        if pair.picture is None:
+        if pair.image is None:
             return distorted_frame(frame, spec_of(pair)).rgb
-        rgb = read_image(self.path / pair.picture)
+        rgb = read_image(self.path / pair.image)
         if image_hash(rgb) != pair.sha256:
-            raise InputError(f"{self.path / pair.picture} is not the image that was written")
+            raise InputError(f"{self.path / pair.image} is not the image that was written")
         return rgb
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.database.splits import SPLIT_SEEDS
 
@@ -61,7 +63,7 @@ class BenchmarkPlan:
     repeats: int = len(SPLIT_SEEDS)
     unseen: tuple[Unseen, ...] = ()
     human: tuple[str, ...] = ()
-    draws: int = 200
+    draws: int = ranged(200, 1, math.inf)
     all_views: bool = False
 
     def __post_init__(self) -> None:

@@ -126,8 +126,8 @@ def _options(plan: FineTuning, images: int) -> dict[str, Any]:
     export = plan.export.resolve()
     data = {
         "name": plan.target,
-        "dataroot_target": str(export / "pictures" / "pairs"),
-        "dataroot_ref": str(export / "pictures" / "references"),
+        "dataroot_target": str(export / "images" / "pairs"),
+        "dataroot_ref": str(export / "images" / "references"),
         "split_index": "split",
         "mos_range": [0, _HIGHEST_OPINION],
         "lower_better": False,

@@ -3,7 +3,7 @@
 python worker.py DESCRIPTOR NAME [WEIGHTS]
 
 Over the socket of the file descriptor DESCRIPTOR it sends a line of JSON that describes the metric. Each
-request is a line of JSON with the ``shape``, ``[H, W, 3]``, and the number of ``pictures``, followed by the
+request is a line of JSON with the ``shape``, ``[H, W, 3]``, and the number of ``images``, followed by the
 bytes of the distorted image and the reference; each answer is a line with ``value`` or ``error``. It ends
 when the socket is closed.
 """
@@ -69,7 +69,7 @@ def _serve(stream: Any, measure: Callable[..., float]) -> None:
     while line := stream.readline():
         request = json.loads(line)
         shape = request["shape"]
-        data = [stream.read(shape[0] * shape[1] * shape[2]) for _ in range(request["pictures"])]
+        data = [stream.read(shape[0] * shape[1] * shape[2]) for _ in range(request["images"])]
         try:
             images = [np.frombuffer(one, np.uint8).reshape(shape) for one in data]
             answer: dict[str, Any] = {"value": measure(*images)}

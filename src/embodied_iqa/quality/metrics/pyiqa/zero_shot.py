@@ -57,7 +57,7 @@ class PyiqaMetric:
             check_pair(images[1], distorted, 1)
         else:
             check_image(distorted)
-        request = {"shape": list(distorted.shape), "pictures": len(images)}
+        request = {"shape": list(distorted.shape), "images": len(images)}
         answer = self._worker.ask(request, (image.tobytes() for image in images))
         return _finite(answer, self.info.name)
 

@@ -117,8 +117,8 @@ class RegionEncoderCard:
         sha256: Hash of its file.
         mean_iou: On held-out scenes, mean over the classes that occur there.
         accuracy: Share of right cells on held-out scenes.
-        pictures: Number of training images.
-        held_out_pictures: Number of held-out images.
+        images: Number of training images.
+        held_out_images: Number of held-out images.
         parameters: Number of weights.
     """
 
@@ -127,8 +127,8 @@ class RegionEncoderCard:
     sha256: str
     mean_iou: float
     accuracy: float
-    pictures: int
-    held_out_pictures: int
+    images: int
+    held_out_images: int
     parameters: int
 
 

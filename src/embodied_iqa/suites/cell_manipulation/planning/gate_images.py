@@ -30,7 +30,7 @@ from embodied_iqa.suites.cell_manipulation.episodes import Episode
 from embodied_iqa.suites.cell_manipulation.planning.detecting import Detections, load_detector
 from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS
 
-_FILE: Final = "pictures.json"
+_FILE: Final = "images.json"
 _MARK: Final = "|"
 """Between the name of an image and its distortion."""
 
@@ -77,7 +77,7 @@ class StoredImage:
 class StoredImages:
     """The images of a folder."""
 
-    pictures: tuple[StoredImage, ...]
+    images: tuple[StoredImage, ...]
 
 
 def store_images(episodes: Sequence[Episode], folder: Path) -> StoredImages:
@@ -97,7 +97,7 @@ def store_images(episodes: Sequence[Episode], folder: Path) -> StoredImages:
 def _drawn(episodes: Sequence[Episode], folder: Path) -> StoredImages:
     if (folder / _FILE).is_file():
         stored = read_json(StoredImages, folder / _FILE, "the images of a gate")
-        if {one.episode for one in stored.pictures} != {one.name for one in episodes}:
+        if {one.episode for one in stored.images} != {one.name for one in episodes}:
             raise InputError(f"{folder} holds images of other episodes", expected="another --out")
         return stored
     found: list[StoredImage] = []
@@ -147,7 +147,7 @@ class PlannerImages:
     @property
     def name(self) -> str:
         """See `ImageSet`."""
-        return "front pictures of cell-manipulation"
+        return "front images of cell-manipulation"
 
     def read(self, pair_ids: Sequence[str]) -> Iterator[PairImages]:
         """See `ImageSet`."""
@@ -218,13 +218,13 @@ class PlannerSource:
     @property
     def size_px(self) -> tuple[int, int]:
         """See `FitSource`."""
-        camera = self._stored.pictures[0].intrinsics
+        camera = self._stored.images[0].intrinsics
         return camera.width_px, camera.height_px
 
     @property
     def record(self) -> Mapping[str, Any]:
         """See `FitSource`."""
-        episodes = len({one.episode for one in self._stored.pictures})
+        episodes = len({one.episode for one in self._stored.images})
         return {
             "episodes": episodes,
             "detector": self._options.detector,
@@ -247,7 +247,7 @@ class PlannerSource:
     def frames(self) -> GateFrames:
         """See `FitSource`."""
         rows = list[_Row]()
-        for found in track(self._labelled(), "detect", len(self._stored.pictures)):
+        for found in track(self._labelled(), "detect", len(self._stored.images)):
             rows += found
         columns: list[Any] = [np.array(column) for column in zip(*rows, strict=True)]
         return GateFrames(*columns)
@@ -255,7 +255,7 @@ class PlannerSource:
     def _labelled(self) -> Iterator[list[_Row]]:
         """Return the rows of each image, in their order."""
         label = partial(_labels_of, self.images.folder, self._options.detector)
-        jobs = [(one, self._kinds(one)) for one in self._stored.pictures]
+        jobs = [(one, self._kinds(one)) for one in self._stored.images]
         options = EngineOptions(workers=self._options.workers)
         return run_jobs([partial(label, *job) for job in jobs], options, in_order=True)
 

@@ -119,7 +119,7 @@ class EpisodeLoop:
         if look.sighting is None:
             state.used += 1
             state.done.append(f"The picture was held back: {look.reason}. Nothing moved; this was a step.")
-            state.turns.append(Turn(None, truth, "", "", 0, (), held=True, pictures=look.images))
+            state.turns.append(Turn(None, truth, "", "", 0, (), held=True, images=look.images))
             return None
         began_s = time.monotonic()
         answer = self._ask(state, look.sighting, examples)

@@ -56,7 +56,7 @@ class Turn:
         planned: Number of planned actions.
         steps: What was executed, in order.
         held: Whether the gate held the image back, and no question was asked.
-        pictures: Number of images that were taken.
+        images: Number of images that were taken.
         asked_s: Time of the planner.
     """
 
@@ -67,7 +67,7 @@ class Turn:
     planned: int
     steps: tuple[StepRecord, ...]
     held: bool = False
-    pictures: int = 1
+    images: int = 1
     asked_s: float = 0.0
 
     @property

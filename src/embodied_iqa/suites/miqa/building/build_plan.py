@@ -66,7 +66,7 @@ class MiqaPlan:
             "fingerprint": self.source.fingerprint,
             "seed": self.seed,
             "share": self.share,
-            "pictures": "files" if self.keep_images else "seeds",
+            "images": "files" if self.keep_images else "seeds",
         }
 
     def digest(self, reference: str, models: list[VisionModelInfo]) -> str:

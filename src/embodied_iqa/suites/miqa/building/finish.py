@@ -61,7 +61,7 @@ def finish_task(path: Path, plan: MiqaPlan, task: VisionTask) -> TaskSummary:
     manifest = Manifest(
         task=task,
         source=plan.source.description,
-        pictures=Images.FILES if plan.keep_images else Images.SEEDS,
+        images=Images.FILES if plan.keep_images else Images.SEEDS,
         folder="",
         seed=plan.seed,
         share=plan.share,
@@ -111,7 +111,7 @@ def _rows(
     columns = [getattr(labels, name).tolist() for name in names]
     found = []
     for row, *numbers in zip(values, *columns, strict=True):
-        name = parse_name(row.picture)
-        which = (row.picture, name.reference, truth.category, name.kind, name.inside, name.outside)
+        name = parse_name(row.image)
+        which = (row.image, name.reference, truth.category, name.kind, name.inside, name.outside)
         found.append(MiqaRow(*which, name.mode, part, *numbers))
     return found

@@ -33,7 +33,7 @@ class ImportSummary:
 
     Attributes:
         manifest: Of the task.
-        missing_pictures: Labelled images without a file.
+        missing_images: Labelled images without a file.
         missing_sources: References without a source image; all of their labels are left out.
         without_mask: References without a mask of their region; their labels are kept.
         unpaired: Images that only one of the two label files of detection has.
@@ -42,7 +42,7 @@ class ImportSummary:
     """
 
     manifest: Manifest
-    missing_pictures: int
+    missing_images: int
     missing_sources: int
     without_mask: int
     unpaired: int
@@ -135,7 +135,7 @@ def _rows(
         found = labels[name]
         rows.append(
             MiqaRow(
-                picture=name.path,
+                image=name.path,
                 reference=name.reference,
                 category=category,
                 kind=name.kind,

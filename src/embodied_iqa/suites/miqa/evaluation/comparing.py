@@ -172,7 +172,7 @@ def held_out_rows(
     found = tuple(row for row in database.rows(task) if row.reference in held_out)
     if not found:
         raise InputError(f"{database.path} has no held-out images of {task}", expected="5 references or more")
-    names, owners = [row.picture for row in found], [row.reference for row in found]
+    names, owners = [row.image for row in found], [row.reference for row in found]
     return tuple(compress(found, drawn_of_each(names, owners, images_each, seed=0)))
 
 

@@ -114,7 +114,7 @@ class _Work:
         return compare_task(task, self.plan.label, rows, self._measured(task, rows), draws=self.plan.draws)
 
     def _measured(self, task: VisionTask, rows: Sequence[MiqaRow]) -> list[MeasuredMetric]:
-        pairs, owners = [row.picture for row in rows], [row.reference for row in rows]
+        pairs, owners = [row.image for row in rows], [row.reference for row in rows]
         store, blocks = ValueStore(self.out, self.database.images(task)), blocks_of(pairs, owners)
         wants = [Want(name, *described(name), name, blocks) for name in self.plan.metrics]
         jobs, title = store.jobs(wants), f"measure images of {task}"

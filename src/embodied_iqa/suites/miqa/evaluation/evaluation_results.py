@@ -62,7 +62,7 @@ class SubsetRow:
         task: Of the labels.
         by: What the images have in common.
         value: Its value.
-        pictures: Number of images.
+        images: Number of images.
         agreement: With their labels.
     """
 
@@ -70,7 +70,7 @@ class SubsetRow:
     task: VisionTask
     by: Breakdown
     value: str
-    pictures: int
+    images: int
     agreement: Agreement
 
 
@@ -157,13 +157,13 @@ class TaskFacts:
 
     Attributes:
         task: The task.
-        pictures: Number of images.
+        images: Number of images.
         references: Number of references.
         deviation: Standard deviation of the labels.
     """
 
     task: VisionTask
-    pictures: int
+    images: int
     references: int
     deviation: float
 

@@ -240,7 +240,7 @@ class MakeTrajectory:
             gripper=0.0,
             steps=tuple(map(tuple, expert.steps.tolist())),
             measured_gripper=tuple(expert.measured_gripper.tolist()),
-            pictures=images,
+            images=images,
             draws=draws,
         )
         write_json_whole(folder.file(name), unstructure(made))

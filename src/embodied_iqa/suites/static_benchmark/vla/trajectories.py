@@ -1,7 +1,7 @@
 """Expert trajectories on disk: the VLA half of a static benchmark.
 
 ``BENCH/vla/plan.json`` holds the plan, ``BENCH/vla/trajectories/NNN.json`` a task each, and
-``BENCH/vla/pictures`` its images. A laboratory can write trajectories of its own in this form.
+``BENCH/vla/images`` its images. A laboratory can write trajectories of its own in this form.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class TrajectoryPlan:
         source: Where they come from, in a few words.
         tasks: Their number.
         seed: Of scenes and tasks; 0 for recorded ones.
-        step_pictures: Whether each step has its images, besides the start.
+        step_images: Whether each step has its images, besides the start.
     """
 
     format: int
     source: str
     tasks: int
     seed: int = 0
-    step_pictures: bool = False
+    step_images: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class StoredImage:
 
     Attributes:
         view: The camera.
-        file: Name in ``pictures``.
+        file: Name in ``images``.
         sha256: Of the file.
         pinhole_px: Focal lengths and centre: fx, fy, cx, cy; None where they are not known.
         T_base_camera: 16 numbers, row by row (m); None where the pose is not known.
@@ -90,7 +90,7 @@ class Trajectory:
         gripper: At the start, in [0, 1]: 0 open, 1 closed.
         steps: x, y, z (base frame, m), roll, pitch, yaw (fixed axes, rad), commanded gripper of each step.
         measured_gripper: Measured gripper of each step; empty where it was not recorded.
-        pictures: At the start, one a view.
+        images: At the start, one a view.
         draws: Scenes that were drawn before this one and whose expert failed.
     """
 
@@ -105,7 +105,7 @@ class Trajectory:
     gripper: float
     steps: tuple[tuple[float, ...], ...]
     measured_gripper: tuple[float, ...]
-    pictures: tuple[StoredImage, ...]
+    images: tuple[StoredImage, ...]
     draws: int = 0
 
     @property
@@ -135,7 +135,7 @@ class TrajectoryFolder:
     def __init__(self, benchmark: Path) -> None:
         self.path = benchmark / FOLDER
         self.plan_file = self.path / _PLAN
-        self.images = self.path / "pictures"
+        self.images = self.path / "images"
 
     def exists(self) -> bool:
         """Whether the benchmark has this half."""
@@ -194,8 +194,8 @@ class TrajectoryFolder:
         Raises:
             InputError: A file is missing, damaged or not the one that was written.
         """
-        wanted = [image for image in trajectory.pictures if image.view in views]
-        return {image.view: self._frame(image) for image in wanted or trajectory.pictures[:1]}
+        wanted = [image for image in trajectory.images if image.view in views]
+        return {image.view: self._frame(image) for image in wanted or trajectory.images[:1]}
 
     def _frame(self, image: StoredImage) -> Frame:
         file = self.images / image.file
@@ -235,9 +235,9 @@ def _fault(trajectory: Trajectory, name: str) -> str:
     """Return what is wrong with a trajectory; empty for nothing."""
     if trajectory.task != name or not _NAME.match(name):
         return f"its task is called {trajectory.task!r}, expected the name of the file"
-    if not all(_NAME.match(image.file) for image in trajectory.pictures):
+    if not all(_NAME.match(image.file) for image in trajectory.images):
         return "an image is not a file name in the folder of the images"
-    poses = [image.T_base_camera for image in trajectory.pictures if image.T_base_camera is not None]
+    poses = [image.T_base_camera for image in trajectory.images if image.T_base_camera is not None]
     if not _all_of(16, [trajectory.T_base_tool, *poses]):
         return "a pose does not have 16 numbers"
     if not trajectory.steps or not _all_of(POSE, trajectory.steps):

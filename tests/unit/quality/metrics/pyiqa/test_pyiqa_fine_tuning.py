@@ -39,10 +39,10 @@ def export(tmp_path: Path) -> Path:
         image = rng.integers(0, 256, (40, 48, 3), dtype=np.uint8)
         name = f"r{reference}.png"
         for part in ("references", "pairs"):
-            (folder / "pictures" / part).mkdir(parents=True, exist_ok=True)
-        write_image(folder / "pictures" / "references" / name, image)
+            (folder / "images" / part).mkdir(parents=True, exist_ok=True)
+        write_image(folder / "images" / "references" / name, image)
         for pair in range(2):
-            write_image(folder / "pictures" / "pairs" / f"p{pair}{name}", image // (pair + 1))
+            write_image(folder / "images" / "pairs" / f"p{pair}{name}", image // (pair + 1))
             rows.append([name, f"p{pair}{name}", 5 - 2 * pair, 0.1, "val" if reference < 2 else "train"])
     with (folder / "meta_info_decision_fr.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([["ref_name", "dist_name", "mos", "std", "split_seed0"], *rows])

@@ -362,7 +362,7 @@ def test_an_image_unlike_the_training_is_outside_and_ranks_keep_their_order_with
         embodied_iqa.measure(stripes, metric=made)
     assert main(["metrics", "score", made, str(tmp_path / "images"), "--view", "side", "--json"]) == 0
     shown = capsys.readouterr()
-    rows = {row["picture"]: row["outside_training"] for row in json.loads(shown.out)["pictures"]}
+    rows = {row["image"]: row["outside_training"] for row in json.loads(shown.out)["images"]}
     assert rows == {"known.png": False, "stripes.png": True}
     assert "outside training: 1 of 2 images are unlike those" in shown.err
     (tmp_path / "metric" / RANGE_FILE).unlink()

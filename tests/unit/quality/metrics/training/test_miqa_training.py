@@ -232,6 +232,6 @@ def test_a_region_encoder_learns_to_segment_and_resumes_to_the_same_weights(tmp_
     card = train_region_encoder(plan, tmp_path / "a", lambda one: losses.append(one.loss))
     assert losses[1] < losses[0]
     assert 0.0 <= card.mean_iou <= 1.0
-    assert (card.pictures, card.held_out_pictures) == (15, 3)
+    assert (card.images, card.held_out_images) == (15, 3)
     load_weights(VisionTransformer(SIZE, SQUARE_PX), tmp_path / "a" / ENCODER_FILE)
     assert train_region_encoder(plan, tmp_path / "a", lambda _: pytest.fail("trained again")) == card

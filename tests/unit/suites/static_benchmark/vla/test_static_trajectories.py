@@ -68,8 +68,8 @@ def test_a_damaged_trajectory_is_one_line(tmp_path: Path, values: dict[str, Any]
 
 def test_an_image_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
     folder = write_trajectories(tmp_path, 2)
-    image = unstructure(folder.read()[1].pictures[0]) | {"file": "../../../etc/passwd"}
-    _change(folder, pictures=[image])
+    image = unstructure(folder.read()[1].images[0]) | {"file": "../../../etc/passwd"}
+    _change(folder, images=[image])
     with pytest.raises(InputError, match="not a file name"):
         folder.read()
 
@@ -77,7 +77,7 @@ def test_an_image_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
 def test_a_changed_image_is_refused_and_an_unfinished_benchmark_too(tmp_path: Path) -> None:
     folder = write_trajectories(tmp_path, 2)
     task = folder.read()[0]
-    (folder.images / task.pictures[0].file).write_bytes(b"other")
+    (folder.images / task.images[0].file).write_bytes(b"other")
     with pytest.raises(InputError, match="not the image that was written"):
         folder.frames(task)
     folder.file("001").unlink()
@@ -117,7 +117,7 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
     assert (printed["trajectories"], printed["verbs"]) == (2, {"pull": 1, "push": 1})
     whole = TrajectoryFolder(tmp_path / "whole")
     assert [task.verb for task in whole.read()] == ["push", "pull"]
-    assert all(len(task.steps) == 50 and len(task.pictures) == 3 for task in whole.read())
+    assert all(len(task.steps) == 50 and len(task.images) == 3 for task in whole.read())
     drawn_expert = making._drawn_expert
     small = ImageOptions(160, 120)
 
