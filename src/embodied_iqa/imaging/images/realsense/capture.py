@@ -234,8 +234,13 @@ def play_file(path: Path, options: RealSenseOptions, *, real_time: bool) -> Capt
         config.enable_device_from_file(str(path), repeat_playback=False)
         # before the start, else the first images are played at the recorded speed
         resolved = config.resolve(library.pipeline_wrapper(pipeline))
-        resolved.get_device().as_playback().set_real_time(real_time)
+        playback = resolved.get_device().as_playback()
+        playback.set_real_time(real_time)
+        # its sensors start one after the other, and the first begins to read: what comes for one that has not
+        # started would be lost
+        playback.pause()
         profile = pipeline.start(config, queue) if queue is not None else pipeline.start(config)
+        playback.resume()
         capture = Capture(pipeline, profile, queue, options)
     except RuntimeError as error:
         raise InputError(
