@@ -87,10 +87,10 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
 
 def _plan(arguments: argparse.Namespace) -> BuildPlan:
     source = _source(arguments)
-    wanted = arguments.references
+    wanted, takes_all = arguments.references, arguments.references is None and source.count is not None
     if wanted is None:
         wanted = 12 if source.count is None else source.count
-    given = {"references": wanted, "all_levels": arguments.levels == "all"}
+    given = {"references": wanted, "all_levels": arguments.levels == "all", "fewer_do": takes_all}
     return read_plan(BuildPlan, arguments, source=source, **given)
 
 

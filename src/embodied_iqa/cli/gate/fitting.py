@@ -152,7 +152,7 @@ def _database(arguments: argparse.Namespace) -> Path:
     )
     database: Path = arguments.out.with_suffix("") / "database"
     with ProgressBars() as bars:
-        plan = BuildPlan(source.count or 1, source, arguments.seed)
+        plan = BuildPlan(source.count or 1, source, arguments.seed, fewer_do=True)
         build(database, plan, options, BuildProgress(bars))
     return database
 

@@ -20,6 +20,7 @@ from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.base.tables import write_table
+from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import build_subjects
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, ImageStorage, Step
@@ -206,6 +207,11 @@ def test_bad_photographs_are_skipped_by_name(tmp_path: Path) -> None:
     assert "p1.png" in skipped
     with pytest.raises(InputError, match=r"too few references.*1 no tasks, 1 twin, 1 unusable"):
         build_photos(tmp_path / "db", tasks_file, references=5)
+    photos = ["--from-folder", str(tasks_file.parent), "--tasks", str(tasks_file)]
+    assert main(["build", *photos, "--steps", "references,tasks", "--out", str(tmp_path / "all")]) == 0
+    every = DatabaseStore(tmp_path / "all")
+    assert len(every.references()) == 4, "without a number, all that can be used"
+    assert every.record().skipped == summary.record.skipped
 
 
 def _labelled(tasks_file: Path, background: str) -> Path:

@@ -45,6 +45,7 @@ class BuildPlan:
         seed: Of scenes, levels and distortions.
         all_levels: Every level of each distortion; otherwise one drawn at random for each.
         store: What is kept of the distorted images.
+        fewer_do: Where the source has no more that can be used, fewer references do.
     """
 
     references: int
@@ -52,6 +53,7 @@ class BuildPlan:
     seed: int = 0
     all_levels: bool = False
     store: ImageStorage = ImageStorage.IMAGES
+    fewer_do: bool = False
 
     def __post_init__(self) -> None:
         if self.references < 1 or not 0 <= self.seed < 2**32:

@@ -62,7 +62,7 @@ class ReferenceStep:
     def __init__(self, store: DatabaseStore, plan: BuildPlan) -> None:
         self._store = store
         self._source = plan.source
-        self._wanted = plan.references
+        self._wanted, self._fewer_do = plan.references, plan.fewer_do
         source = plan.source
         written = [source.fingerprint] if source.fingerprint else []
         self._digest = digest_of("references", 1, source.description, source.count, *written)
@@ -106,6 +106,8 @@ class ReferenceStep:
             if len(rows) >= self._wanted:
                 return rows, rejected
             jobs = self._next_jobs(len(rows))
+            if not jobs and rows and self._fewer_do:
+                return rows, rejected
             if not jobs:
                 counts = sorted(Counter(item.kind for item in rejected).items())
                 counted = ", ".join(f"{count} {kind}" for kind, count in counts) or "none rejected"
