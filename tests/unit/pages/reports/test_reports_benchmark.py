@@ -64,11 +64,11 @@ def test_another_plan_and_wrong_words_are_usage_errors(
     db, out = str(folder / "db"), str(folder / "out")
     for options, words in (
         (["--metrics", "psnr"], "another plan"),
-        (["--targets", "descision"], "--targets is wrong"),
-        (["--unseen", "light"], "--unseen is wrong"),
+        (["--targets", "descision"], "argument --targets: unknown word"),
+        (["--unseen", "light"], "argument --unseen: unknown word"),
         (["--metrics", "psnrr"], "unknown metric"),
         (["--repeats", "11"], "wrong number of repeats"),
-        (["--draws", "0"], "--draws is wrong"),
+        (["--draws", "0"], "argument --draws: expected 1 or more; got 0"),
     ):
         assert main(["benchmark", db, "--out", out, *options]) == 2, options
         error = capsys.readouterr().err
