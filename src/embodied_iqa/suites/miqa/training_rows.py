@@ -78,7 +78,7 @@ class LabelTraining:
             recipe = with_region_layer(recipe, self.region_layer)
         if self.epochs is not None:
             recipe = replace(recipe, epochs=self.epochs, steps=0)
-        return recipe if self.images_each is None else replace(recipe, images_each=self.images_each)
+        return recipe if self.images_each is None else replace(recipe, pictures_each=self.images_each)
 
 
 def parse_target(text: str) -> tuple[VisionTask, Label]:

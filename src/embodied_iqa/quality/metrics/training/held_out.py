@@ -43,7 +43,7 @@ def measure_held_out(
         The new card; its results are SRCC of the rank head with its 95 % interval over references, and PLCC,
         SRCC and root mean square error of the predicted label.
     """
-    held_out, store = held_out.of_each(recipe.images_each, seed), folder / HELD_OUT_INPUTS
+    held_out, store = held_out.of_each(recipe.pictures_each, seed), folder / HELD_OUT_INPUTS
     inputs = measure_inputs(
         held_out.images,
         held_out.pair_ids,

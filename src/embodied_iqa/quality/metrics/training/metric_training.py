@@ -123,7 +123,7 @@ class RecipeTraining:
             InputError: Too few references, an image is missing, or an unfinished training is another one or
                 under way in another process.
         """
-        drawn = samples.of_each(self.recipe.images_each, seed)
+        drawn = samples.of_each(self.recipe.pictures_each, seed)
         epochs = self.recipe.of_size(len(drawn.pair_ids)).epochs
         with ProgressBars() as bars:
             return self.train_watched(samples, out, seed, lambda epoch: self._show(bars, epoch, epochs))
@@ -148,7 +148,7 @@ class RecipeTraining:
         self, samples: TrainingSet, out: Path, seed: int, record: Mapping[str, str], watch: Watch
     ) -> None:
         held = validation_references(samples.reference_ids, seed)
-        samples, learned = _learned_first(samples.of_each(self.recipe.images_each, seed), held)
+        samples, learned = _learned_first(samples.of_each(self.recipe.pictures_each, seed), held)
         inputs = self._inputs(samples, out)
         kinds = np.array(samples.kinds)[:learned] if samples.kinds else None
         training = with_shared_labels(inputs.part(slice(learned)), kinds, self.recipe.shared_label)

@@ -67,7 +67,7 @@ def _small(name: str, summary: str, region: RegionSource | None) -> MetricRecipe
         weight_decay=0.02,
         steps=_SMALL_STEPS,
         fewest_epochs=5,
-        images_each=_SMALL_IMAGES,
+        pictures_each=_SMALL_IMAGES,
     )
 
 

@@ -137,7 +137,7 @@ class MetricRecipe:
         warm_up_epochs: In which the learning rate rises.
         least_rate_share: Least learning rate, as a share of the largest.
         network: Details of networks of central squares; None for the others.
-        images_each: Images of each reference that are used, drawn by the seed; 0 for all.
+        pictures_each: Images of each reference that are used, drawn by the seed; 0 for all.
     """
 
     name: str
@@ -157,7 +157,7 @@ class MetricRecipe:
     warm_up_epochs: float = 2.0
     least_rate_share: float = 1e-3
     network: ImageNetwork | None = None
-    images_each: int = 0
+    pictures_each: int = 0
 
     def of_size(self, pairs: int) -> MetricRecipe:
         """Return the recipe for a training set of this size: fewer epochs if it is large."""
@@ -186,7 +186,7 @@ RECIPES: Final = MappingProxyType(
             ),
             MetricRecipe(
                 "cnniqa",  # stored records of trainings hash the summaries: not a word of them changes
-                "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized image.",
+                "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized picture.",
                 Architecture.CNNIQA, _SMALL_IMAGE, 30, 8, 64, 1e-3, 0.01, steps=4000, fewest_epochs=8,
             ),
             MetricRecipe(

@@ -136,7 +136,7 @@ def test_a_full_disk_is_an_error_before_anything_is_measured(
 
 def drawing(name: str = "ra-miqa-small", rate: float = 2e-3) -> MetricRecipe:
     """Return a recipe of one epoch with ten images of each reference."""
-    return replace(tiny(name, epochs=1), images_each=10, rate=rate)
+    return replace(tiny(name, epochs=1), pictures_each=10, rate=rate)
 
 
 def test_known_features_give_the_same_output_for_each_mirror_image() -> None:
