@@ -196,7 +196,7 @@ class Graph:
                 module = self._modules[name]
                 chosen = [module.keyed[key] for key in module.keyed.keys() & words]
                 chosen += [module.named[key] for key in module.named.keys() & names]
-                found = module.imports.union(*chosen) - distances.keys()
+                found = {one for some in (module.imports, *chosen) for one in some if one not in distances}
                 distances.update(dict.fromkeys(found, distances[name] + 1))
                 beyond += found
             front = beyond
