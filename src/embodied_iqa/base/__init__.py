@@ -13,6 +13,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `user_code`: the user's own code, named `python:module:name`
 - `plugins`: parts of other installed distributions, found by their entry points
 - `files`: atomic writing of files
+- `user_folders`: folders of the user: measurements and caches
 - `tables`: tables in Parquet files, rows of which are dataclasses
 - `locks`: exclusive locks of files
 - `user_files`: reads the YAML and JSON files that people write, strictly

@@ -18,11 +18,11 @@ from typing import Any, Final
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.lazy import load
+from embodied_iqa.base.user_folders import cache_folder
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS, find_snapshot
 from embodied_iqa.models.subjects.safetensors_header import WeightsSize, read_size
 from embodied_iqa.models.subjects.subject_options import LoadingOptions, Progress
-from embodied_iqa.models.subjects.user_folders import cache_folder
 
 _KINDS: Final = frozenset({".json", ".jinja", ".txt", ".model", ".py", ".safetensors", ".tiktoken"})
 _LARGE_BYTES: Final = 1_000_000

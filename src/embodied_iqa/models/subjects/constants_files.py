@@ -10,12 +10,12 @@ from pathlib import Path
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.user_code import PREFIX
+from embodied_iqa.base.user_folders import data_folder
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError, load_constants
 from embodied_iqa.models.subjects.catalogue import find_entry
 from embodied_iqa.models.subjects.known_tasks import PANEL_FACTORY
 from embodied_iqa.models.subjects.reference import parse_reference, role_of
 from embodied_iqa.models.subjects.registry import info_of
-from embodied_iqa.models.subjects.user_folders import data_folder
 
 _HASH_LETTERS = 8
 _SLUG_LETTERS = 80

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, first_line
 from embodied_iqa.base.lazy import load
+from embodied_iqa.base.user_folders import cache_folder
 from embodied_iqa.models.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.planner_cache import CachedPlanner
@@ -23,7 +24,6 @@ from embodied_iqa.models.subjects.subject_options import (
     VlmRequest,
     silent,
 )
-from embodied_iqa.models.subjects.user_folders import cache_folder
 from embodied_iqa.world.protocols import Planner, SubjectInfo, Vla, Vlm, close_subject
 
 _BACKENDS: Final = "embodied_iqa.models.subjects.backends"

@@ -1,15 +1,26 @@
-"""Procedural textures of table and floor: seamless, and the same on every machine."""
+"""Procedural textures of table and floor: seamless, and the same on every machine.
+
+To draw all of them takes 1.4 s, so what one process has drawn is kept for the next ones.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
+from hashlib import sha256
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.user_folders import cache_folder
 
 Array = NDArray[np.float64]
 
@@ -18,11 +29,33 @@ _SIZE_PX: Final = 1024
 
 @cache
 def texture(name: str) -> NDArray[np.uint8]:
-    """Return a texture as ``(H, W, 3)`` uint8 RGB."""
+    """Return a texture as ``(H, W, 3)`` uint8 RGB; read-only.
+
+    It is kept in ``~/.cache/embodied-iqa/textures``, as its bytes. A kept file counts only with the known
+    SHA-256: a damaged one, or one of another version, is drawn anew.
+    """
+    kept, texels = None, b""
+    with suppress(OSError, RuntimeError):  # such as none kept, and a user without a home
+        kept = cache_folder() / "textures" / f"{name}.rgb"
+        texels = kept.read_bytes()
+    if sha256(texels).hexdigest() != _DIGESTS[name]:
+        texels = _draw(name)
+        if kept and sha256(texels).hexdigest() == _DIGESTS[name]:
+            _keep(texels, kept)
+    side_px = math.isqrt(len(texels) // 3)
+    return np.frombuffer(texels, np.uint8).reshape(side_px, side_px, 3)
+
+
+def _draw(name: str) -> bytes:
     draw, colour = _TEXTURES[name]
     drawn = draw()
     light = drawn if drawn.ndim > 2 else drawn[..., None]
-    return np.asarray(np.clip(255 * light * np.array(colour), 0, 255), dtype=np.uint8)
+    return np.asarray(np.clip(255 * light * np.array(colour), 0, 255), dtype=np.uint8).tobytes()
+
+
+def _keep(texels: bytes, file: Path) -> None:
+    with suppress(InputError):  # a full disk, or a folder that nobody may write to
+        write_whole(file, lambda fresh: fresh.write_bytes(texels))
 
 
 def _boards(seed: int, boards: int, contrast: float) -> Array:
@@ -130,3 +163,15 @@ _TEXTURES: Final[dict[str, tuple[Callable[[], Array], tuple[float, float, float]
     "tiles": (_tiles, (1.0, 1.0, 1.0)),
 }
 """Brightness ``(H, W)`` or colour ``(H, W, 3)`` about [0, 1], and the colour it is multiplied with."""
+
+_DIGESTS: Final = {
+    "wood": "6604b10a6b8a69e0d7ce73fc26b5ebcd281b85a3e5decefc8d8edac583d651dd",
+    "oak": "4e752c6c41befca97ec8bffefe56efce969660752c87a745bf643ff1d631d8b6",
+    "sandstone": "8025f608f54bcdfb7152605d0dc12fe2007c71efc50bad9c2be1e4ded7e9a3ea",
+    "marble": "2d482441d8bf562128b842635d7b57f8bc7c3f4e3f0def4c3f8bc87054c49de8",
+    "linen": "9aecf7db72642de5d67e14e1e23b04de2f152fc11bf6a5839c516b8c03e17054",
+    "tartan": "7d535008d97f3608b0769f476bd04459499bd51c394c86fa7792810e0d55e026",
+    "terrazzo": "435b852b6adff0d4eb904bf7e2fdcc15e80d3e5b43534ffbc300419d02a22532",
+    "tiles": "98b467f5b866a90ae68f1e9428d42f57c4cb077422c1f999c00a9565889fb162",
+}
+"""SHA-256 of the texels, row by row; where a processor rounds otherwise, nothing is kept."""

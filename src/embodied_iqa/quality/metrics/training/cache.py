@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.models.subjects.user_folders import cache_folder
+from embodied_iqa.base.user_folders import cache_folder
 
 LIMIT_BYTES: Final = 2_000_000_000
 _PRUNE_TO: Final = 0.9
