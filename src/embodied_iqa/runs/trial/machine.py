@@ -279,8 +279,8 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
     if event.broken_down:
         return cancel(state, f"the robot broke down: {event.reason}")
     if event.moving:
-        return replace(state, moved_ns=event.stamp_ns, held=""), []
-    return replace(state, held=event.reason if event.held_by_gate else ""), []
+        return replace(state, moved_ns=event.stamp_ns, held="", at_rest=""), []
+    return replace(state, held=event.reason if event.held_by_gate else "", at_rest=event.reason), []
 
 
 def _end_run(state: TrialState, reason: str) -> Step:

@@ -63,4 +63,5 @@ def overdue_motion(state: TrialState) -> str:
         limit = f"the gate held the arm for over {plan.hold_limit_ns / SECOND_NS:g} s"
         return limit if now_ns - state.moved_ns > plan.hold_limit_ns else ""
     still_ns = now_ns - max(state.moved_ns, state.held_ns)
-    return "the arm did not move" if still_ns > plan.no_motion_limit_ns else ""
+    why = f": {state.at_rest}" if state.at_rest else ""
+    return f"the arm did not move{why}" if still_ns > plan.no_motion_limit_ns else ""

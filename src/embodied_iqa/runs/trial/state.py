@@ -23,6 +23,7 @@ class TrialState:
         held_ns: When the gate last held it, later likewise; the time without motion starts anew then.
         deciding: Whether the policy decides now.
         held: Why the gate keeps the arm from a motion that the policy wants; empty if it does not.
+        at_rest: Why the arm does not move, in its own words; empty if it moves or says nothing.
         passed_ns: Stamp of the newest frame on which the gate lets the arm move.
         rejection: Why it does not on the newest other frame.
         asked: Whether the VLM was asked about the run's first frame.
@@ -49,6 +50,7 @@ class TrialState:
     held_ns: int = 0
     deciding: bool = False
     held: str = ""
+    at_rest: str = ""
     passed_ns: int = 0
     rejection: str = ""
     asked: bool = False

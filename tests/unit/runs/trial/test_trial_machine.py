@@ -217,6 +217,14 @@ def test_a_run_without_motion_ends() -> None:
     assert PLAN.no_motion_limit_ns <= took_ns <= PLAN.no_motion_limit_ns + 3 * TICK_NS
 
 
+def test_a_run_whose_arm_somebody_has_stopped_says_so() -> None:
+    def stopped(world: FakeWorld) -> list[Event]:
+        return [ArmSeen(world.now_ns, moving=False, emergency_stop=False, reason="stopped by hand")]
+
+    result = FakeWorld(plan=ONE_RUN, on_tick=stopped).play().state.results[0]
+    assert result.reason == "the arm did not move: stopped by hand"
+
+
 def thinks(first_s: float, *, held: str = "") -> Callable[[FakeWorld], list[Event]]:
     """The policy takes so long for its first decision of a run, which moves nothing."""
 
