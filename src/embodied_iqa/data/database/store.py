@@ -138,19 +138,27 @@ class DatabaseStore:
 
     def references(self, columns: Sequence[str] | None = None) -> Any:
         """Return the references as an Arrow table."""
-        return read_table(self.references_file, REFERENCES.names, columns)
+        return self._read(self.references_file, REFERENCES.names, columns)
 
     def tasks(self, columns: Sequence[str] | None = None) -> Any:
         """Return the tasks as an Arrow table."""
-        return read_table(self.tasks_file, TASKS.names, columns)
+        return self._read(self.tasks_file, TASKS.names, columns)
 
     def pairs(self, columns: Sequence[str] | None = None) -> Any:
         """Return the pairs as an Arrow table."""
-        return read_table(self.pairs_file, PAIRS.names, columns)
+        return self._read(self.pairs_file, PAIRS.names, columns)
 
     def scores(self, columns: Sequence[str] | None = None) -> Any:
         """Return the scores as an Arrow table."""
-        return read_table(self.scores_file, SCORES.names, columns)
+        return self._read(self.scores_file, SCORES.names, columns)
+
+    def _read(self, file: Path, names: Sequence[str], columns: Sequence[str] | None) -> Any:
+        if not file.is_file():
+            raise InputError(
+                f"{self.path} has no {file.name}",
+                expected="a database that `embodied-iqa build` has finished",
+            )
+        return read_table(file, names, columns)
 
     def annotation_files(self, subject: str) -> list[Path]:
         """Return the parts of a subject's answers, in order."""
