@@ -20,14 +20,16 @@ from embodied_iqa.runs.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from live_process import TRIAL_S, completed
+from live_trial import FEW_IMAGES
 
 TASK = ExperimentTask("pick the red cube", 7)
 CELL = {
     "camera_node.width_px": 320,
     "camera_node.height_px": 240,
     "camera_node.views": ["top"],
+    **FEW_IMAGES,
 }
-"""Enough for this policy; larger images take longer to draw."""
+"""Enough for this policy; larger images, and more of them, take longer to draw."""
 
 
 @pytest.fixture(scope="module")
