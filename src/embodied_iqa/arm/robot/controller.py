@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.robot.acceptance import accept_goal
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.goal_execution import advance_run
-from embodied_iqa.arm.robot.health import fault_of, why_not_armed
+from embodied_iqa.arm.robot.health import fault_of, standstill, why_not_armed
 from embodied_iqa.arm.robot.joining import TimedChunk, UnderWay, join_chunk
 from embodied_iqa.arm.robot.limits import (
     ArmLimits,
@@ -142,6 +142,7 @@ class ArmController:
             cause=None,
             q_command_rad=q,
             qd_command_radps=np.zeros(6),
+            still_q_rad=None,
             tool_m=self.planner.kinematics.forward(q)[:3, 3],
             pace=1.0,
             planning=None,
@@ -230,7 +231,16 @@ def _with_inputs(
     if state.measured is not None:
         periods = round((measured.stamp_ns - state.measured.stamp_ns) / (1e9 * options.dt_s))
         pace += (min(periods, _LONGEST_GAP) - pace) / _REMEMBERED
-    return replace(state, book=book, measured=measured, seen_ns=now_ns, pace=pace)
+    still_q_rad, since_ns = standstill(state, measured)
+    return replace(
+        state,
+        book=book,
+        measured=measured,
+        seen_ns=now_ns,
+        pace=pace,
+        still_q_rad=still_q_rad,
+        still_since_ns=since_ns,
+    )
 
 
 def _stopped(state: ControllerState, event: StopEvent) -> Stepped:

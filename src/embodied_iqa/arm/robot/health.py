@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import ArmLimits, check_configurations
 from embodied_iqa.arm.robot.messages import ArmState, StopCause
 from embodied_iqa.arm.robot.state import ControllerState
+from embodied_iqa.base.units import SECOND_NS
+
+_AWAY_RAD: Final = 0.02
+_MOVED_RAD: Final = 0.002
+_STILL_NS: Final = SECOND_NS
+"""A controller that listens and moves nothing never gets further from its command than one chunk does."""
 
 
 def fault_of(
@@ -18,13 +27,29 @@ def fault_of(
     if fault is not None or state.measured is None or state.q_command_rad is None:
         return fault
     apart = np.abs(state.measured.q_rad - state.q_command_rad)
-    if apart.max() > limits.following_rad:
-        joint = int(np.argmax(apart)) + 1
-        reason = (
-            f"joint {joint} is {apart.max():.2f} rad from its command, at most {limits.following_rad} rad"
-        )
+    joint, most_rad = int(np.argmax(apart)) + 1, apart.max()
+    if most_rad > limits.following_rad:
+        reason = f"joint {joint} is {most_rad:.2f} rad from its command, at most {limits.following_rad} rad"
+        return StopCause.FOLLOWING, reason
+    if state.still_q_rad is not None and state.measured.stamp_ns - state.still_since_ns > _STILL_NS:
+        reason = f"the arm stands still: joint {joint} is {most_rad:.2f} rad from its command for over 1 s"
         return StopCause.FOLLOWING, reason
     return None
+
+
+def standstill(state: ControllerState, measured: ArmState) -> tuple[NDArray[np.float64] | None, int]:
+    """Return where and since when an arm stands still away from its command; ``(None, 0)`` if it follows.
+
+    Args:
+        state: With the last command, and what this returned for the measured state before.
+        measured: The new measured state.
+    """
+    q_rad, command_rad = measured.q_rad, state.q_command_rad
+    if command_rad is None or q_rad.shape != (6,) or not np.abs(q_rad - command_rad).max() > _AWAY_RAD:
+        return None, 0
+    if state.still_q_rad is None or np.abs(q_rad - state.still_q_rad).max() > _MOVED_RAD:
+        return q_rad, measured.stamp_ns
+    return state.still_q_rad, state.still_since_ns
 
 
 def why_not_armed(

@@ -88,6 +88,8 @@ class ControllerState:
             advances by one period with each.
         q_command_rad: ``(6,)``, the last command; None before the first arming.
         qd_command_radps: ``(6,)``, its velocity.
+        still_q_rad: ``(6,)``, where the arm stands still away from its command; None if it follows.
+        still_since_ns: Since when, by the stamps of the measured states.
         tool_m: ``(3,)``, position of the tool at the last command; None before the first arming.
         gripper_target: The last gripper command, or None.
         planning: The goal being planned, or None.
@@ -111,6 +113,8 @@ class ControllerState:
     pace: float = 1.0
     q_command_rad: Array | None = None
     qd_command_radps: Array = field(default_factory=lambda: np.zeros(6))
+    still_q_rad: Array | None = None
+    still_since_ns: int = 0
     tool_m: Array | None = None
     gripper_target: float | None = None
     planning: Planning | None = None

@@ -260,6 +260,33 @@ def test_what_the_arm_measures_stops_it_at_once(fault: dict, cause: StopCause, w
         assert bench.outputs[-1].status.mode is ArmMode.STOPPED
 
 
+def test_an_arm_that_stands_still_while_its_controller_listens_is_noticed_in_a_second():
+    bench = Bench().armed()
+    bench.faults = {"q_rad": bench.commands[-1].copy()}
+    bench.send(straight(dx=0.05))
+    bench.run(100, until=ArmMode.IDLE)
+    done_ns, apart = bench.now_ns, np.abs(bench.commands[-1] - bench.faults["q_rad"]).max()
+    assert 0.02 < apart < bench.controller.planner.limits.following_rad
+    while bench.outputs[-1].stop is None:
+        bench.tick()
+    assert bench.outputs[-1].stop.cause is StopCause.FOLLOWING
+    assert f"stands still: joint 1 is {apart:.2f} rad from its command" in bench.outputs[-1].stop.reason
+    assert bench.now_ns - done_ns <= 1000 * MS + TICK_NS
+    bench.tick(arm=True)  # the command begins anew where the arm is
+    assert bench.run(200, until=ArmMode.STOPPED) == 200
+
+
+def test_an_arm_that_creeps_towards_its_command_is_left_alone():
+    """As under a controller that scales its speed to 1 %."""
+    bench = Bench().armed()
+    start = bench.commands[-1].copy()
+    bench.faults = {"q_rad": start}
+    bench.send(straight(dx=0.05))
+    for tick in range(400):
+        bench.faults = {"q_rad": start + (bench.commands[-1] - start) * tick / 1000}
+        assert bench.tick().stop is None
+
+
 def test_a_fault_that_is_over_does_not_keep_a_standing_world_from_arming():
     bench = Bench().armed()
     bench.faults = {"fault": RobotFault(StopCause.WATCHDOG, "a fault")}
