@@ -48,6 +48,8 @@ SMALL = {"camera_node.width_px": 320, "camera_node.height_px": 240}
 """Drawing is most of a run."""
 ONE = {"camera_node__views": [View.TOP]}
 """The policy's camera alone: where every image is judged, drawing the other one is half of a run."""
+FEW = {"sim_node__camera_rate_hz": 7.5, "gate_node__judge__lease__ttl_s": 0.2}
+"""Half as many images where all are judged, and a lease that lasts until the next one."""
 LARGE = {"camera_node__width_px": 640, "camera_node__height_px": 480}
 """Where millimetres count, and where the gate's shipped ranges do."""
 TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "seen", "gripper")
@@ -161,7 +163,7 @@ def test_colours_that_are_gone_fail_without_motion_and_are_scored_by_distance(
 
 def test_the_gate_lets_good_images_move_the_arm_and_bad_ones_not() -> None:
     """With the shipped ranges, at the size that they are of."""
-    gated = settings(GateMode.ON, **LARGE, **ONE)
+    gated = settings(GateMode.ON, **LARGE, **ONE, **FEW)
     with cell_of(gated) as large:
         good, dark = run(large, None, gated), run(large, DARK, gated)
     assert good.outcome is Outcome.SUCCESS
@@ -217,7 +219,7 @@ def test_a_run_that_is_held_all_the_time_ends_by_its_limit(cell: Cell) -> None:
 
 def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
     bare = replace(cell, judge=StatisticsJudge(()))
-    held, shadow = (run(bare, None, settings(mode, **ONE)) for mode in (GateMode.ON, GateMode.SHADOW))
+    held, shadow = (run(bare, None, settings(mode, **ONE, **FEW)) for mode in (GateMode.ON, GateMode.SHADOW))
     assert held.outcome is Outcome.HELD_BY_GATE
     assert "held by the gate: " in held.reason
     assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
@@ -243,7 +245,7 @@ class Blindfold:
 
 def test_where_the_gate_holds_its_camera_the_other_policy_decides(cell: Cell) -> None:
     both_views = {"camera_node__views": [View.TOP, View.SIDE]}
-    how = settings(GateMode.ON, trial_node__hold_limit_s=1.0, **both_views)
+    how = settings(GateMode.ON, trial_node__hold_limit_s=1.0, **both_views, **FEW)
     dirty = replace(cell, judge=Blindfold())
     alone = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query"))), how=how)
     both = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query or panel-vla-side"))), how=how)
