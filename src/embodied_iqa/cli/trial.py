@@ -174,12 +174,10 @@ def _check_images(camera: CameraParameters) -> None:
         for view in camera.views:
             files_of_view(path, view)
         return
-    from embodied_iqa.data.frames.any_frames import open_frames
+    from embodied_iqa.data.frames.any_frames import is_played_by_messages, open_frames
     from embodied_iqa.data.frames.recording_frames import RecordingFrames
-    from embodied_iqa.data.frames.video_frames import is_video
-    from embodied_iqa.data.lerobot.dataset import is_lerobot
 
-    open_frames(path) if is_video(path) or is_lerobot(path) else RecordingFrames(path)
+    RecordingFrames(path) if is_played_by_messages(path) else open_frames(path)
 
 
 def _tasks(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[str, ...]:

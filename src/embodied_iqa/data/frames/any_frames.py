@@ -28,3 +28,10 @@ def open_frames(path: Path) -> Frames:
     if is_recording(path):
         return RecordingFrames(path)
     return VideoFrames(path) if is_video(path) else FolderFrames(path)
+
+
+def is_played_by_messages(path: Path) -> bool:
+    """Return whether a camera plays a path as a recording; a file of no known kind is refused as one."""
+    if is_lerobot(path) or is_video(path):
+        return False
+    return is_recording(path) or not path.is_dir()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from embodied_iqa_msgs.msg import TrialEvent
 
+from embodied_iqa.data.frames.any_frames import is_played_by_messages
 from embodied_iqa.data.frames.frames_camera import FramesCamera
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
-from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.file_camera import FileCamera, files_of_view, intrinsics_of_fov
 from embodied_iqa.imaging.images.frame import View
@@ -99,7 +99,7 @@ def bag_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int]
         InputError: The source cannot be used.
     """
     path, pose, topic = Path(config.needed_path()), stated_pose(config, view), _topic(config, view)
-    if not is_recording(path):
+    if not is_played_by_messages(path):
         return FramesCamera(path, view, topic, T_base_camera=pose, loop=config.loop, clock_ns=clock_ns)
     options = BagCameraOptions(
         topic=topic or _only_topic(path, config.views),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
 from embodied_iqa.cli.metrics.references import References
-from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.any_frames import is_played_by_messages, open_frames
 from embodied_iqa.data.frames.cameras import cameras_of, parse_topics
 from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.recording.writer import TrialWriter
@@ -87,6 +87,15 @@ def test_a_folder_gives_its_files_by_name_with_their_folder_as_topic(tmp_path: P
     assert found[0].stamp_ns is None
     with pytest.raises(InputError, match="no image topic; got 'roof'; available: , side/x, top"):
         list(frames.images(["roof"]))
+
+
+def test_a_camera_plays_folders_and_refuses_other_files_as_recordings(tmp_path: Path) -> None:
+    write_image(tmp_path / "top/a.png", smooth(1))
+    (tmp_path / "a.txt").write_text("no recording")
+    write_recording(tmp_path / "a.mcap")
+    assert not is_played_by_messages(tmp_path / "top")
+    assert is_played_by_messages(tmp_path / "a.txt")
+    assert is_played_by_messages(tmp_path)
 
 
 def test_info_of_a_folder_has_sizes_and_what_cannot_be_read(
