@@ -9,9 +9,15 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import DEFAULT_SIZE, EMBEDDED
-from embodied_iqa.cli.build.summary import BuildProgress, print_against, print_summary, summary_tree
+from embodied_iqa.cli.build.summary import (
+    BuildProgress,
+    next_report,
+    print_against,
+    print_summary,
+    summary_tree,
+)
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command, print_json, printable
+from embodied_iqa.cli.output import print_json, printable
 from embodied_iqa.cli.plan_options import engine_of, read_plan
 from embodied_iqa.cli.stored_options import (
     refuse_half_a_state,
@@ -65,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         for topic in left_out:
             print(printable(f"left out: {topic} holds depth, a database keeps colour alone"))
         print_against(against or {})
-        next_command("report", arguments.out)
+        next_report(DatabaseStore(arguments.out))
     return 0
 
 

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import console, printable, table_of
+from embodied_iqa.cli.output import console, next_command, printable, table_of
 from embodied_iqa.data.database.building.build_options import Step
 from embodied_iqa.data.database.building.builder import BuildSummary
+from embodied_iqa.data.database.store import DatabaseStore
 
 _REASONS: Final = 5
 """Skipped candidates whose reasons are printed."""
@@ -90,6 +91,15 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
             print(f"  {printable(origin)}: {printable(reason)}")
         if len(rows) > _REASONS:
             print(f"  and {len(rows) - _REASONS:,} more")
+
+
+def next_report(store: DatabaseStore) -> None:
+    """Print the command that reports a database; an unfinished one is continued first."""
+    if "scores" not in store.tables():
+        print("not finished: the same command without --steps goes on")
+        return
+    made_for_views = True in store.scores(["own_view"])["own_view"].unique().to_pylist()
+    next_command("report", store.path, *(() if made_for_views else ("--all-views",)))
 
 
 def print_against(means: Mapping[str, Mapping[str, float | int | None]]) -> None:

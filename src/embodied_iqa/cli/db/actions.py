@@ -7,7 +7,8 @@ import json
 from decimal import Decimal
 from typing import Final
 
-from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.build.summary import next_report
+from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.data.database import joined_runs
 from embodied_iqa.data.database.building.merge import merge_databases
 from embodied_iqa.data.database.check import check_database
@@ -32,7 +33,7 @@ def check(arguments: argparse.Namespace) -> int:
     result = "damaged" if report.errors else "correct"
     print(f"{arguments.database}: {result}; {_counted(report.counts)}")
     if not report.errors:
-        next_command("report", arguments.database)
+        next_report(open_database(arguments.database))
     return exit_code
 
 
@@ -45,7 +46,7 @@ def merge(arguments: argparse.Namespace) -> int:
         print_json({"database": str(arguments.out), "counts": counts})
         return 0
     print(f"{arguments.out}: {_counted(counts)}")
-    next_command("report", arguments.out)
+    next_report(open_database(arguments.out))
     return 0
 
 
@@ -56,7 +57,7 @@ def join_execution(arguments: argparse.Namespace) -> int:
         print_json({"database": str(arguments.database), "runs": count})
         return 0
     print(f"{arguments.database}: {count:,} runs joined")
-    next_command("report", arguments.database)
+    next_report(open_database(arguments.database))
     return 0
 
 

@@ -16,10 +16,11 @@ from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.tables import rows_of, table_of, write_table
+from embodied_iqa.cli.build.summary import next_report
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.database_images import reference_frame
-from embodied_iqa.data.database.schema import REFERENCES, Camera, Reference
+from embodied_iqa.data.database.schema import REFERENCES, SCORES, Camera, Reference, Score
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
@@ -76,11 +77,27 @@ def test_all_photographs_may_share_one_task(
     assert main(["build", *photos, "--task", "open the drawer", *steps]) == 0
     tasks = DatabaseStore(tmp_path / "db").tasks(["text", "rank"]).to_pylist()
     assert tasks == [{"text": "open the drawer", "rank": 1}] * 2
-    capsys.readouterr()
+    said = capsys.readouterr()
+    assert "not finished: the same command without --steps goes on" in said.out
+    assert "next:" not in said.err
     both = ["--task", "open the drawer", "--tasks", str(tasks_file)]
     for words in ([], both, ["--task", "open the drawer", "--every", "2"]):
         assert main(["build", *photos, *words, *steps]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_next_command_reports_what_no_subject_is_made_for(
+    tmp_path: Path, whole: DatabaseStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = DatabaseStore(tmp_path / "db")
+    shutil.copytree(whole.path, store.path)
+    next_report(store)
+    assert capsys.readouterr().err == f"next: embodied-iqa report {store.path}\n"
+    rows = [replace(row, own_view=False) for row in rows_of(Score, store.scores())]
+    write_table(store.scores_file, table_of(Score, rows), SCORES, "x")
+    next_report(store)
+    assert capsys.readouterr().err == f"next: embodied-iqa report {store.path} --all-views\n"
+    assert main(["report", str(store.path), "--all-views"]) == 0
 
 
 def test_cells_cameras_are_of_photographs_only(tmp_path: Path) -> None:
