@@ -8,6 +8,9 @@ Give `GatedRobot` to LeRobot's `record_loop` instead of the robot:
 The loop reads an observation, decides, and sends an action, in this order; a policy that takes longer than
 a lease lasts (`LeaseOptions(ttl_s=...)`) holds, too. A hold sends the positions that were observed, for arms
 whose actions are positions, such as SO-100 and SO-101: an action has the keys of the observation.
+
+It wraps the robot and is no `ProcessorStep`: a step gets an observation without the time at which it was
+taken, and a lease counts from there.
 """
 
 import time
