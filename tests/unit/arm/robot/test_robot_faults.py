@@ -242,6 +242,7 @@ def test_after_a_stop_nothing_moves_without_arming_and_old_goals_never_resume():
         ),
         ({"contact": "40 N on the tool"}, StopCause.CONTACT),
         ({"q_rad": np.full(6, np.nan)}, StopCause.STATE_LOST),
+        ({"q_rad": np.zeros(5)}, StopCause.STATE_LOST),
         ({"q_rad": np.zeros(6)}, StopCause.FOLLOWING),
     ],
 )
@@ -276,15 +277,21 @@ def test_an_arm_that_stands_still_while_its_controller_listens_is_noticed_in_a_s
     assert bench.run(200, until=ArmMode.STOPPED) == 200
 
 
-def test_an_arm_that_creeps_towards_its_command_is_left_alone():
-    """As under a controller that scales its speed to 1 %."""
+@pytest.mark.parametrize(
+    ("apart_rad", "creeps_radps", "is_stopped"),
+    [(0.03, 0.0, True), (0.019, 0.0, False), (0.1, 0.0015, True), (0.1, 0.003, False)],
+)
+def test_an_arm_near_its_command_or_on_its_way_is_left_alone(
+    apart_rad: float, creeps_radps: float, is_stopped: bool
+):
+    """It creeps as under a controller that scales its speed to 1 %."""
     bench = Bench().armed()
-    start = bench.commands[-1].copy()
-    bench.faults = {"q_rad": start}
-    bench.send(straight(dx=0.05))
-    for tick in range(400):
-        bench.faults = {"q_rad": start + (bench.commands[-1] - start) * tick / 1000}
-        assert bench.tick().stop is None
+    away = np.array([1.0, 0, 0, 0, 0, 0])
+    for tick in range(250):
+        moved_rad = creeps_radps * tick * TICK_NS / 1e9
+        bench.faults = {"q_rad": bench.commands[-1] + away * (apart_rad - moved_rad)}
+        bench.tick()
+    assert (bench.outputs[-1].status.cause is StopCause.FOLLOWING) == is_stopped
 
 
 def test_a_fault_that_is_over_does_not_keep_a_standing_world_from_arming():
