@@ -14,7 +14,6 @@ from typing import Final
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.rescore import judge_of
@@ -25,7 +24,7 @@ from embodied_iqa.data.frames.cameras import cameras_of, parse_topics
 from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.frames.dataset_states import DatasetStates
 from embodied_iqa.data.frames.depth_beside import depths_of
-from embodied_iqa.data.frames.image_folder import FolderFrames
+from embodied_iqa.data.frames.image_folder import FolderFrames, NumberedFrames
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.camera_models import recorded_intrinsics, recorded_poses
 from embodied_iqa.data.recording.opening import recording_files
@@ -47,22 +46,12 @@ from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 from embodied_iqa.runs.trial.scores import score_trial
 from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
-from embodied_iqa.world.tasks.task_files import load_task_file
+from embodied_iqa.world.tasks.task_files import load_image_tasks, load_task_file
 
 _COLUMNS: Final = (
-    *(
-        "task",
-        "stamp_ns",
-        "image",
-        "view",
-        "distortion",
-        "level",
-        "verdict",
-        "predicted",
-        "cognition",
-        "decision",
-    ),
-    *("answer", "reference_answer", "against_recorded_action", "reference_against_recorded_action"),
+    *("task", "stamp_ns", "image", "view", "distortion", "level", "verdict", "predicted"),
+    *("cognition", "decision", "answer", "reference_answer"),
+    *("against_recorded_action", "reference_against_recorded_action"),
 )
 
 
@@ -94,7 +83,7 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
         remarks.append(_stated(panel.actions, panel.vla))
     if panel.judge is None:
         remarks.append("the gate judged nothing: no --calibration of these cameras")
-    if isinstance(frames, FolderFrames):
+    if isinstance(frames, NumberedFrames):
         remarks.append("files have no times: the stamp of an image is its number, in s")
     scores = [score_session(folder.name, record, remarks) for _, record in records]
     for (recording, _), one in zip(records, scores, strict=True):
@@ -102,7 +91,7 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
     every = dict.fromkeys(remark for one in scores for remark in one.remarks)
     whole = SessionScores(folder.name, tuple(run for one in scores for run in one.runs), tuple(every))
     whole.write(folder)
-    names = _names(frames, plan)
+    names = frames.names(tuple(plan.cameras)) if isinstance(frames, NumberedFrames) else {}
     write_text_whole(folder / "frames.csv", _table([record for _, record in records], names))
     _report(arguments, whole, folder)
     return int(not any(_has_judgement(run) for _, record in records for run in record.runs))
@@ -148,8 +137,8 @@ def _frames(arguments: argparse.Namespace) -> Frames:
         timed = next((name for name in ("every", "schedule") if getattr(arguments, name)), None)
         if timed is not None:
             raise UsageError(f"--{timed} is for images with times", got=f"{frames.kind} {frames.path}")
-        if arguments.tasks:
-            return FolderFrames(frames.path, _tasks_of_files(arguments.tasks, frames))
+        tasks = _tasks_of_files(arguments.tasks, frames) if arguments.tasks else {}
+        return NumberedFrames(frames.path, tasks)
     wrong = next((name for name in given if name != "task"), None)
     if wrong is not None:
         raise InputError(f"--{wrong.replace('_', '-')} is of a recording", got=f"{frames.kind} {frames.path}")
@@ -161,7 +150,7 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
     if not arguments.distortion:
         raise UsageError("nothing to compare with", expected="--distortion, such as 19:5")
     cameras = _cameras(sampling.topics, frames)
-    if isinstance(frames, FolderFrames) and len(cameras) > 1:
+    if isinstance(frames, NumberedFrames) and len(cameras) > 1:
         expected = "one --topic VIEW=FOLDER: files have no times that say which belong together"
         raise UsageError("images of several cameras", expected=expected, got=", ".join(cameras))
     known = isinstance(frames, RecordingFrames)
@@ -216,22 +205,10 @@ def _tasks_of_files(file: Path, frames: FolderFrames) -> dict[Path, str]:
     Raises:
         InputError: The file is wrong, or lists none of the images.
     """
-    found = {
-        (file.parent / item.path).resolve(): item.tasks[0].text
-        for item in load_task_file(file)
-        if item.stamp_ns is None
-    }
+    found = {image: item.tasks[0].text for image, item in load_image_tasks(file).items()}
     if not any(image.resolve() in found for image in frames.files):
         raise InputError(f"{file} has no task for images in {frames.path}", expected="entries with image")
     return found
-
-
-def _names(frames: Frames, plan: RescoringPlan) -> dict[int, str]:
-    """Return the names of files by the stamps that stand for them; of sources with times none."""
-    if not isinstance(frames, FolderFrames):
-        return {}
-    images = enumerate(frames.images(tuple(plan.cameras)), start=1)
-    return {number * SECOND_NS: image.name for number, image in images}
 
 
 def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> Panel:

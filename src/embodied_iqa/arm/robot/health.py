@@ -15,7 +15,7 @@ from embodied_iqa.base.units import SECOND_NS
 
 _AWAY_RAD: Final = 0.02
 _MOVED_RAD: Final = 0.002
-_STILL_NS: Final = SECOND_NS
+_STILL_S: Final = 1.0
 """A controller that listens and moves nothing never gets further from its command than one chunk does."""
 
 
@@ -31,8 +31,10 @@ def fault_of(
     if most_rad > limits.following_rad:
         reason = f"joint {joint} is {most_rad:.2f} rad from its command, at most {limits.following_rad} rad"
         return StopCause.FOLLOWING, reason
-    if state.still_q_rad is not None and state.measured.stamp_ns - state.still_since_ns > _STILL_NS:
-        reason = f"the arm stands still: joint {joint} is {most_rad:.2f} rad from its command for over 1 s"
+    still_s = (state.measured.stamp_ns - state.still_since_ns) / SECOND_NS
+    if state.still_q_rad is not None and still_s > _STILL_S:
+        away = f"joint {joint} is {most_rad:.2f} rad from its command for over {_STILL_S:g} s"
+        reason = f"the arm stands still: {away}"
         return StopCause.FOLLOWING, reason
     return None
 

@@ -173,7 +173,7 @@ def _folder(frames: FolderFrames) -> dict[str, Any]:
     """Return what a folder of images holds, by reading them: sizes, and files that cannot be read."""
     sizes: dict[str, Counter[str]] = {topic: Counter() for topic in frames.topics}
     damaged = []
-    for image in track(frames.images(), frames.path.name, frames.count()):
+    for image in track(frames.stored(), frames.path.name, frames.count()):
         try:
             height_px, width_px = image.rgb.shape[:2]
         except InputError as error:

@@ -50,8 +50,12 @@ class FolderFrames:
         """Return the number of files in some folders, by default all."""
         return sum(self.topics[topic] for topic in chosen_topics(self.path, topics, self.topics))
 
-    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage]:
+    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
         """Iterate over all files, or folder by folder; a file is read when its pixels are asked for."""
+        yield from self.stored(topics)
+
+    def stored(self, topics: Sequence[str] = ()) -> Iterator[StoredImage]:
+        """Iterate as `images` does, without those that a subclass cannot read."""
         chosen_topics(self.path, topics, self.topics)
         groups = [[file for file in self.files if self._topic(file) == topic] for topic in topics]
         for file in chain(*groups) if topics else self.files:
@@ -59,17 +63,29 @@ class FolderFrames:
             task = self._tasks.get(file.resolve()) if self._tasks else None
             yield StoredImage(name, file.name, self._topic(file), None, file, task)
 
-    def numbered(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
-        """Iterate with pixels and a number as the stamp: files have no times, the first one gets 1 s."""
-        for number, image in enumerate(self.images(topics), start=1):
-            try:
-                yield replace(image, stamp_ns=number * SECOND_NS, source=image.rgb)
-            except InputError as error:
-                yield UnreadableImage(image.title, error, image.name)
-
     def _topic(self, file: Path) -> str:
         folder = file.relative_to(self._root).parent.as_posix()
         return "" if folder == "." else folder
+
+
+class NumberedFrames(FolderFrames):
+    """Image files whose number stands for the time that files do not have: the first one gets 1 s."""
+
+    def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
+        """Iterate as `FolderFrames` does, with stamps; every file is read."""
+        for stamp_ns, image in self._stamped(topics):
+            try:
+                yield replace(image, stamp_ns=stamp_ns, source=image.rgb)
+            except InputError as error:
+                yield UnreadableImage(image.title, error, image.name)
+
+    def names(self, topics: Sequence[str] = ()) -> dict[int, str]:
+        """Return the names of the files by their stamps."""
+        return {stamp_ns: image.name for stamp_ns, image in self._stamped(topics)}
+
+    def _stamped(self, topics: Sequence[str]) -> Iterator[tuple[int, StoredImage]]:
+        for number, image in enumerate(self.stored(topics), start=1):
+            yield number * SECOND_NS, image
 
 
 def _single(path: Path) -> list[Path]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -70,7 +69,6 @@ _OUTCOMES = {
     Outcome.NO_TARGET: ours.TrialEvent.OUTCOME_NO_TARGET,
 }
 
-MessageT = TypeVar("MessageT")
 _GoalHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTrial.Feedback]"
 
 
@@ -115,25 +113,17 @@ class TrialNode(BaseNode[TrialParameters]):
     # --- messages of the graph to events --------------------------------------------------------------------
 
     def _subscribe(self) -> None:
-        listening = MutuallyExclusiveCallbackGroup()
-
-        def on(
-            kind: type[MessageT], topic: str, callback: Callable[[MessageT], None], qos: QoSProfile
-        ) -> None:
-            self.create_subscription(kind, topic, callback, qos, callback_group=listening)
-
-        def on_adjusted(kind: type[MessageT], topic: str, callback: Callable[[MessageT], None]) -> None:
-            self.create_subscription(kind, topic, callback, callback_group=listening, **adjustable(STATE))
-
+        on = partial(self.create_subscription, callback_group=MutuallyExclusiveCallbackGroup())
         on(ours.GateLease, "gate/lease", self._lease_seen, STATE)
         on(ours.SimState, "sim/status", self._world_seen, LATCHED)
         on(ours.ArmStatus, "arm/status", self._arm_seen, EVENT)
         on(ours.ActionChunk, "vla/actions", self._chunk_seen, EVENT)
         on(Bool, "vla/deciding", lambda message: self._happened(Deciding(message.data)), EVENT)
-        on_adjusted(PoseStamped, "arm/tool_pose", self._pose_seen)
+        on(PoseStamped, "arm/tool_pose", self._pose_seen, **adjustable(STATE))
         on(DiagnosticArray, DIAGNOSTICS, self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
-            on_adjusted(CameraInfo, f"camera/{view}/camera_info", partial(self._image_seen, str(view)))
+            seen = partial(self._image_seen, str(view))
+            on(CameraInfo, f"camera/{view}/camera_info", seen, **adjustable(STATE))
 
     def _happened(self, event: Event) -> None:
         """Queue an event of the current trial; between trials nothing would consume it."""

@@ -18,7 +18,7 @@ _DOMAINS = range(1, 102)
 
 @contextmanager
 def own_domain(folder: Path | None = None) -> Iterator[int]:
-    """Reserve a domain that no other session on this machine has reserved.
+    """Reserve a domain that no other session on this machine has reserved or was told to use.
 
     The reservation is a file lock, which ends with its process.
 
@@ -52,7 +52,7 @@ def session_on(domain: str, folder: Path | None = None) -> Iterator[None]:
     """
     folder = folder or _shared_folder()
     try:
-        handle = _lock(folder, f"{domain}.session")
+        handle = _lock(folder, _session_name(domain))
     except OSError as error:
         raise InputError(f"cannot reserve a ROS domain in {folder}: {error.strerror}") from error
     if handle is None:
@@ -86,10 +86,20 @@ def _lock(folder: Path, name: str) -> int | None:
     return handle
 
 
+def _session_name(domain: int | str) -> str:
+    """Return the name of the lock of sessions on a domain that their user has chosen."""
+    return f"{domain}.session"
+
+
 def _claim(folder: Path) -> tuple[int, int]:
     """Return a free domain and the handle of its lock."""
     for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
         handle = _lock(folder, str(domain))
-        if handle is not None:
+        if handle is None:
+            continue
+        session = _lock(folder, _session_name(domain))
+        if session is not None:
+            os.close(session)
             return domain, handle
+        os.close(handle)  # a session whose user has chosen this domain
     raise InputError("all ROS domains of this machine are reserved", expected="a free one; set ROS_DOMAIN_ID")

@@ -163,9 +163,7 @@ class LifecycleManager:
 
     def _changed(self, name: str, event: TransitionEvent) -> None:
         if event.start_state.id == State.PRIMARY_STATE_ACTIVE:
-            with self._arrived:
-                self._left[name] = event.goal_state.label
-                self._arrived.notify_all()
+            self._left[name] = event.goal_state.label
 
     def _reason(self, name: str) -> str:
         """Return why a node failed; the reason comes on another topic and may arrive later."""

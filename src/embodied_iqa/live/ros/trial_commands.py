@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from embodied_iqa_msgs import srv
@@ -217,12 +218,15 @@ class TrialCommands:
                 return Reply(command, ok=False, message=reason)
             reply = self._send(command, self._rearm, request)
             if reply.ok or time.monotonic() > until:
-                return reply
+                return replace(reply, stamp_ns=self._now_ns())
             time.sleep(_AGAIN_S)
 
     def _send(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
         response = call(client, request, self._deadline_s)
         return Reply(command, ok=response.success, message=response.message)
+
+    def _now_ns(self) -> int:
+        return self._node.get_clock().now().nanoseconds
 
     def _set_recording(self, command: OpenRecording | CloseRecording) -> Reply:
         request = srv.RecordTrial.Request(start=isinstance(command, OpenRecording))
@@ -240,7 +244,7 @@ class TrialCommands:
 
     def _reset_world(self, command: Command, seed: int, task: str) -> Reply:
         if not self._config.simulated:
-            return Reply(command, ok=True, stamp_ns=self._node.get_clock().now().nanoseconds)
+            return Reply(command, ok=True, stamp_ns=self._now_ns())
         request = srv.ResetWorld.Request(scene_seed=seed, instruction=task)
         response = call(self._reset, request, self._deadline_s)
         return Reply(command, response.success, response.message, ns_of(response.stamp))

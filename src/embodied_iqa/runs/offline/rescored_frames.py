@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.recording.trial_record import (
     AnswerRecord,
     ChunkRecord,
@@ -161,8 +160,7 @@ class FrameRescorer:
         """Iterate over the images; of one stamp, that of the camera that sets the pace comes last."""
         cameras = tuple(self._plan.cameras)
         together: dict[str, StoredImage] = {}
-        frames = self._frames
-        for image in frames.numbered(cameras) if isinstance(frames, FolderFrames) else frames.images(cameras):
+        for image in self._frames.images(cameras):
             if isinstance(image, UnreadableImage):
                 yield image
                 continue

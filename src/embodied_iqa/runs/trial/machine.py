@@ -144,9 +144,19 @@ def _replied(state: TrialState, reply: Reply) -> Step:
         state = replace(state, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns)
         # what came since the last run ended is of neither run
         state = replace(state, answered=0, decided=frozenset(), world=None)
+    if isinstance(done, Rearm) and not state.plan.stops_time:
+        # the arm refuses what a policy decides on images from before the arming
+        rest = [_not_before(command, reply.stamp_ns) for command in rest]
+        state = replace(state, pending=tuple(rest))
     if rest:
         return state, [rest[0]]
     return _stage_done(state, reply)
+
+
+def _not_before(command: Command, stamp_ns: int) -> Command:
+    if not isinstance(command, SetTask):
+        return command
+    return replace(command, from_ns=max(command.from_ns, stamp_ns))
 
 
 def _stage_done(state: TrialState, reply: Reply) -> Step:

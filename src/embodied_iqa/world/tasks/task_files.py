@@ -78,6 +78,16 @@ def load_task_file(path: Path, *, files_exist: bool = True) -> tuple[ImageTasks,
     return found
 
 
+def load_image_tasks(path: Path) -> dict[Path, ImageTasks]:
+    """Read the entries of image files in a task file, by the resolved path of the image.
+
+    Raises:
+        InputError: As `load_task_file`.
+    """
+    entries = (item for item in load_task_file(path) if item.stamp_ns is None)
+    return {(path.parent / item.path).resolve(): item for item in entries}
+
+
 def check_task_file(
     path: Path, *, files_exist: bool = True
 ) -> tuple[tuple[ImageTasks, ...], tuple[InputError, ...]]:

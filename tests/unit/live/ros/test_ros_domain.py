@@ -51,10 +51,16 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path):
 
 
 def test_one_session_at_a_time_on_a_chosen_domain(tmp_path: Path):
-    with session_on("42", tmp_path), session_on("43", tmp_path):
-        with pytest.raises(InputError, match=r"ROS domain 42; expected another ROS_DOMAIN_ID"):
-            session_on("42", tmp_path).__enter__()
-        with own_domain(tmp_path):
-            pass
+    refused = pytest.raises(InputError, match=r"ROS domain 42; expected another ROS_DOMAIN_ID")
+    with session_on("42", tmp_path), session_on("43", tmp_path), refused:
+        session_on("42", tmp_path).__enter__()
     with session_on("42", tmp_path):
         pass
+
+
+def test_a_domain_that_a_session_was_told_to_use_is_not_handed_out(tmp_path: Path):
+    with session_on("42", tmp_path), ExitStack() as stack:
+        held = {stack.enter_context(own_domain(tmp_path)) for _ in range(100)}
+        assert held == set(range(1, 102)) - {42}
+        with pytest.raises(InputError, match="all ROS domains"), own_domain(tmp_path):
+            pass

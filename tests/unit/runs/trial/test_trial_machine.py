@@ -93,6 +93,17 @@ def test_the_world_starts_last_and_from_the_same_seed() -> None:
     )
 
 
+@pytest.mark.parametrize(("stops_time", "later_ns"), [(True, 0), (False, SECOND_NS // 2)])
+def test_where_time_goes_on_no_image_from_before_the_arming_is_decided_on(
+    *, stops_time: bool, later_ns: int
+) -> None:
+    plan = replace(PLAN, stops_time=stops_time)
+    world = FakeWorld(plan, on_tick=done_after(1.0), arming_ns=SECOND_NS // 2).play()
+    starts = [command.start_ns for command in world.commands if isinstance(command, MarkRunStart)]
+    tasks = [command for command in world.commands if isinstance(command, SetTask) and command.task]
+    assert [command.from_ns for command in tasks] == [start_ns + later_ns for start_ns in starts]
+
+
 def test_both_versions_of_the_first_frame_are_asked_about() -> None:
     world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0)).play()
     asked = [command for command in world.commands if isinstance(command, AskVlm)]

@@ -37,6 +37,7 @@ class FakeWorld:
         violation: What the world says of contacts.
         missing: What the task lacks.
         judged: Why the gate does not let the arm move; empty if it does.
+        arming_ns: What arming takes by the clock of its reply.
     """
 
     plan: protocol.TrialPlan = PLAN
@@ -46,6 +47,7 @@ class FakeWorld:
     violation: str = ""
     missing: str = ""
     judged: str = ""
+    arming_ns: int = 0
     epoch: int = 1
     now_ns: int = EPOCH_NS
     running: bool = False
@@ -82,7 +84,8 @@ class FakeWorld:
             self.now_ns = self.epoch * EPOCH_NS
         if isinstance(command, protocol.RunWorld):
             self.running = command.running
-        return protocol.Reply(command, ok=True, stamp_ns=self.now_ns)
+        took_ns = self.arming_ns if isinstance(command, protocol.Rearm) else 0
+        return protocol.Reply(command, ok=True, stamp_ns=self.now_ns + took_ns)
 
     def step(self, event: protocol.Event) -> None:
         self.state, commands = machine.step(self.state, event)

@@ -15,7 +15,7 @@ from embodied_iqa.imaging.images.frame import Frame, View, image_frame
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 from embodied_iqa.world.simulation.renderer import intrinsics_of
 from embodied_iqa.world.tasks.task import Task, TaskSource
-from embodied_iqa.world.tasks.task_files import ImageTasks, load_task_file
+from embodied_iqa.world.tasks.task_files import ImageTasks, load_image_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,7 @@ class FolderSource:
         if file is None:
             tasks = {path.resolve(): _with_task(path, self.task) for path in images}
         else:
-            listed = (item for item in load_task_file(file) if item.stamp_ns is None)
-            tasks = {(file.parent / item.path).resolve(): item for item in listed}
+            tasks = load_image_tasks(file)
         object.__setattr__(self, "tasks", tasks)
         object.__setattr__(self, "images", images)
 
