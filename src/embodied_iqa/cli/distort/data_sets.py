@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, printable
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, is_lerobot
 from embodied_iqa.data.lerobot.video_output import VideoCodec
-from embodied_iqa.data.lerobot.writing import DatasetCopy
+from embodied_iqa.data.lerobot.writing import Copied, DatasetCopy
 from embodied_iqa.imaging.distortions import DistortionSpec, distort
 from embodied_iqa.imaging.distortions.batch import random_level
 from embodied_iqa.imaging.distortions.stream import frame_generator
@@ -25,7 +26,7 @@ _NOT_FOR_IT: Final = ("region", "inside", "outside", "workers")
 
 
 def copy_dataset(arguments: argparse.Namespace, wanted: Sequence[tuple[str, int | None]]) -> int:
-    """Write the data set with distorted images; return the exit code.
+    """Write the data set with distorted images; return the exit code: 1 if an episode was left out.
 
     Args:
         arguments: Of the command.
@@ -59,18 +60,20 @@ def copy_dataset(arguments: argparse.Namespace, wanted: Sequence[tuple[str, int 
         total = dataset.count()
         codec = VideoCodec(arguments.video) if hasattr(arguments, "video") else None
         copy = DatasetCopy(dataset, out, distorted, codec)
-        copy.write(lambda done: bars.update("distorting", done, total))
-    _report(arguments, dataset)
-    return 0
+        copied = copy.write(lambda done: bars.update("distorting", done, total))
+    _report(arguments, dataset, copied)
+    return int(bool(copied.left_out))
 
 
-def _report(arguments: argparse.Namespace, dataset: LeRobotDataset) -> None:
-    steps = sum(episode.steps for episode in dataset.episodes)
+def _report(arguments: argparse.Namespace, dataset: LeRobotDataset, copied: Copied) -> None:
     if getattr(arguments, "json", False):
-        tree = {"out": str(arguments.out), "episodes": len(dataset.episodes), "steps": steps}
-        print_json(tree | {"left_out": list(dataset.info.depth)})
-        return
-    print(f"{arguments.out}: LeRobot v3.0, {len(dataset.episodes)} episodes, {steps} steps")
-    for key in dataset.info.depth:
-        print(f"left out: {key} holds depth")
-    next_command("recording", "info", arguments.out)
+        failed = [{"episode": index, "reason": reason} for index, reason in copied.left_out.items()]
+        tree = {"out": str(arguments.out), "episodes": copied.episodes, "steps": copied.steps}
+        print_json(tree | {"left_out": list(dataset.info.depth), "failed": failed})
+    else:
+        print(f"{arguments.out}: LeRobot v3.0, {copied.episodes} episodes, {copied.steps} steps")
+        for key in dataset.info.depth:
+            print(f"left out: {key} holds depth")
+        next_command("recording", "info", arguments.out)
+    for index, reason in copied.left_out.items():
+        print(f"embodied-iqa: left out: episode {index}: {printable(reason)}", file=sys.stderr)

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, printable
 from embodied_iqa.cli.plan_options import add_plan_options, add_workers, read_plan
 from embodied_iqa.cli.stored_options import (
     add_stored_options,
@@ -32,6 +32,9 @@ from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.framed import FramesSource
 from embodied_iqa.data.database.sources.recorded import Sampling
 from embodied_iqa.data.database.store import DatabaseStore, is_database
+from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.frames.image_folder import FolderFrames
+from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
@@ -161,13 +164,40 @@ def _recordings(arguments: argparse.Namespace) -> ReferenceSource:
     """Return the frames of recordings, each of them a scene."""
     if any(map(is_lerobot, arguments.sources)) or any(map(is_database, arguments.sources)):
         raise UsageError("several sources are recordings", expected="one database or data set alone")
-    files = recording_files(arguments.sources)
+    files = _files(arguments)
     sampling = sampling_of(arguments, files[0])
     refuse_unused(arguments, sampling)
     _refuse_few(arguments, map(str, files))
     if arguments.tasks is not None or sampling.task:
         _require_states(arguments, sampling)
-    return RecordingsSource(files, parse_view(arguments.view), arguments.tasks, sampling)
+    source = RecordingsSource(files, parse_view(arguments.view), arguments.tasks, sampling)
+    for reason in source.left_out:
+        print(f"embodied-iqa: left out: {printable(reason)}", file=sys.stderr)
+    _refuse_few(arguments, (str(recording.path) for recording in source.recordings))
+    return source
+
+
+def _files(arguments: argparse.Namespace) -> tuple[Path, ...]:
+    try:
+        return recording_files(arguments.sources)
+    except UsageError:
+        for path in arguments.sources:
+            _refuse_images(path, arguments.vla)
+        raise
+
+
+def _refuse_images(path: Path, vla: str) -> None:
+    """Refuse images of which nothing says where the robot was."""
+    try:
+        frames = open_frames(path)
+    except (InputError, MissingDependencyError):
+        return
+    if isinstance(frames, VideoFrames | FolderFrames):
+        raise UsageError(
+            f"{vla} needs the pose of the tool and the gripper with each image, which {path} does not have",
+            expected="recordings (.mcap, .db3) or folders of them, a LeRobot data set, or a database",
+            got=f"{frames.kind} {path.name}",
+        )
 
 
 def _episodes(arguments: argparse.Namespace) -> ReferenceSource:

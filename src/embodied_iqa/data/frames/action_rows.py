@@ -19,6 +19,7 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedMessage
 from embodied_iqa.data.recording.robot_states import NUMBER_TYPES, POSE_TYPE, check_type, tool_pose
 from embodied_iqa.data.recording.trial_reading import stamp_ns
+from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 _ARRAY_TYPES: Final = ("std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float32MultiArray")
 _MOST_NUMBERS: Final = 256
@@ -93,7 +94,9 @@ class DatasetActions:
     def rows(self) -> Iterator[ActionRow]:
         """Iterate over the steps."""
         starts_ns = self._dataset.starts_ns()
-        for step in self._dataset.steps():
+        for step in self._dataset.listed_steps():
+            if isinstance(step, UnreadableImage):  # reported with the images
+                continue
             yield ActionRow(starts_ns[step.episode] + step.stamp_ns, step.episode, step.action)
 
 

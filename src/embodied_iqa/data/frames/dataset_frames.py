@@ -49,11 +49,14 @@ class DatasetFrames:
         """Return the number of images of some cameras, by default all."""
         return self.dataset.count(topics)
 
-    def listed(self, topics: Sequence[str] = ()) -> Iterator[StoredImage]:
+    def listed(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
         """Iterate over the images of some cameras, by default all, without their pixels: they are empty."""
         starts_ns, cameras = self.dataset.starts_ns(), self.dataset.cameras(topics)
         empty = np.empty((0, 0, 3), np.uint8)
-        for step in self.dataset.steps():
+        for step in self.dataset.listed_steps():
+            if isinstance(step, UnreadableImage):
+                yield step
+                continue
             stamp_ns = starts_ns[step.episode] + step.stamp_ns
             for camera in cameras:
                 name = DatasetImage(step, camera.key, empty).name

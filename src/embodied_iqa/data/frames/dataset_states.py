@@ -51,7 +51,9 @@ class DatasetStates:
                 raise InputError(
                     f"{dataset.path} has no {kind} there", expected=expected, got=f"{size} in {STATE}"
                 )
-        self._starts_ns, self._steps = dataset.starts_ns(), dataset.steps()
+        # what is damaged has no images either, and is reported with them
+        steps = (step for step in dataset.listed_steps() if isinstance(step, Step))
+        self._starts_ns, self._steps = dataset.starts_ns(), steps
         self._newest: Step | None = None
         self._ahead = next(self._steps, None)
 

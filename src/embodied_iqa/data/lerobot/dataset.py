@@ -138,9 +138,19 @@ class LeRobotDataset:
         Raises:
             InputError: No such episode, or a file is damaged.
         """
-        for file, group in self.data_files(episodes):
-            for _, step, _ in file.steps(group):
-                yield step
+        for step in self.listed_steps(episodes):
+            if isinstance(step, UnreadableImage):
+                raise step.error
+            yield step
+
+    def listed_steps(self, episodes: Collection[int] | None = None) -> Iterator[Step | UnreadableImage]:
+        """Iterate over steps as `steps` does; what is damaged is named, and the rest is read.
+
+        Raises:
+            InputError: No such episode.
+        """
+        for found in self._rows(episodes, ()):
+            yield found if isinstance(found, UnreadableImage) else found[1]
 
     def images(
         self, keys: Sequence[str] = (), episodes: Collection[int] | None = None
@@ -160,19 +170,16 @@ class LeRobotDataset:
         cameras = self.cameras(keys)
         stored = [camera.key for camera in cameras if not camera.is_video]
         with _Videos(self.path) as videos:
-            for file, group in self.data_files(episodes):
-                try:
-                    for episode, step, cells in file.steps(group, stored):
-                        for camera in cameras:
-                            if not camera.is_video:
-                                yield self._stored(camera, step, cells[camera.key])
-                            elif (found := videos.image(camera, episode, step)) is not None:
-                                yield found
-                except InputError as error:
-                    numbers = ", ".join(str(episode.index) for episode in group)
-                    yield UnreadableImage(
-                        f"episodes {numbers}" if len(group) > 1 else f"episode {numbers}", error
-                    )
+            for row in self._rows(episodes, stored):
+                if isinstance(row, UnreadableImage):
+                    yield row
+                    continue
+                episode, step, cells = row
+                for camera in cameras:
+                    if not camera.is_video:
+                        yield self._stored(camera, step, cells[camera.key])
+                    elif (found := videos.image(camera, episode, step)) is not None:
+                        yield found
 
     def data_files(self, episodes: Collection[int] | None = None) -> Iterator[tuple[DataFile, list[Episode]]]:
         """Iterate over the Parquet files of episodes, by default all, each with its episodes.
@@ -189,6 +196,23 @@ class LeRobotDataset:
         wanted = [one for one in self.episodes if episodes is None or one.index in episodes]
         for name, group in groupby(wanted, lambda episode: episode.data_file):
             yield DataFile(self.path / name, self.info, self.tasks), list(group)
+
+    def _rows(
+        self, episodes: Collection[int] | None, cells: Sequence[str]
+    ) -> Iterator[tuple[Episode, Step, dict[str, Any]] | UnreadableImage]:
+        """Iterate over episodes, steps and cells of columns; what is damaged is named."""
+        for file, group in self.data_files(episodes):
+            try:
+                for episode, step, found in file.steps(group, cells):
+                    if isinstance(step, InputError):
+                        yield UnreadableImage(f"episode {episode.index}", step)
+                    else:
+                        yield episode, step, found
+            except InputError as error:
+                numbers = ", ".join(str(episode.index) for episode in group)
+                yield UnreadableImage(
+                    f"episodes {numbers}" if len(group) > 1 else f"episode {numbers}", error
+                )
 
     def _stored(self, camera: DatasetCamera, step: Step, cell: Any) -> DatasetImage | UnreadableImage:
         place = f"{camera.key}, episode {step.episode}, step {step.index}"

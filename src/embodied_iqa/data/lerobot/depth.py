@@ -82,6 +82,8 @@ class DatasetDepth:
         key, cells = self.topic, () if self._camera.is_video else (self.topic,)
         for file, group in self._dataset.data_files():
             for episode, step, found in file.steps(group, cells):
+                if not isinstance(step, Step):  # it has no images either, and they are reported
+                    continue
                 yield self._starts_ns[step.episode] + step.stamp_ns, episode, step, found.get(key)
 
     def _of_video(self, episode: Episode, step: Step) -> NDArray[np.uint16]:

@@ -132,7 +132,7 @@ class DatasetOutput:
 
     @contextmanager
     def file(self, number: int, schema: pa.Schema) -> Iterator[DataFileOutput]:
-        """Give a Parquet file with its videos in a block.
+        """Give a Parquet file with its videos in a block; nothing is left of one that fails.
 
         Args:
             number: Of the file.
@@ -141,11 +141,12 @@ class DatasetOutput:
         place = _place(number)
         path = self._root / DATA_PATH.format(**place)
         path.parent.mkdir(parents=True, exist_ok=True)
-        videos = {}
+        videos, written = {}, [path]
         if self._codec is not None:
             for camera in self._cameras:
                 file = self._root / VIDEO_PATH.format(**place, video_key=camera.key)
                 videos[camera.key] = VideoFile(file, camera, self._fps, self._codec)
+                written.append(file)
         keys = [camera.key for camera in self._cameras]
         columns = [] if videos else [pa.field(key, CELL) for key in keys]
         try:
@@ -153,9 +154,12 @@ class DatasetOutput:
                 yield DataFileOutput(writer, keys, videos)
             for video in videos.values():
                 video.finish()
-        finally:
+        except BaseException:
             for video in videos.values():
                 video.close()
+            for part in written:
+                part.unlink(missing_ok=True)
+            raise
 
     def note(self, number: int, rows: pa.Table, episodes: Sequence[WrittenEpisode]) -> None:
         """Remember what `meta/` says of the episodes of a file, one after the other.

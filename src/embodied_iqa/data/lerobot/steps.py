@@ -64,15 +64,18 @@ class DataFile:
 
     def steps(
         self, episodes: Sequence[Episode], cells: Sequence[str] = ()
-    ) -> Iterator[tuple[Episode, Step, dict[str, Any]]]:
+    ) -> Iterator[tuple[Episode, Step | InputError, dict[str, Any]]]:
         """Iterate over episodes of the file in its order: episode, step, and the cells of more columns.
+
+        Instead of a step comes what is wrong with it, or with the number of steps; the rest of its episode
+        is then left out.
 
         Args:
             episodes: Those that are wanted.
             cells: Columns; one that the file lacks gives None.
 
         Raises:
-            InputError: The file is damaged, or an episode has other steps than the data set says.
+            InputError: The file is damaged.
         """
         wanted = {episode.index: episode for episode in episodes}
         present = column_types(self.path)
@@ -86,18 +89,27 @@ class DataFile:
             for row, index in enumerate(batch["episode_index"]):
                 if index not in wanted:
                     continue
-                step = self._step({name: batch[name][row] for name in (*_PLACES, *numbers)})
-                self._check_order(last.get(index), step)
-                last[index] = step
-                counts[index] += 1
+                places = {name: batch[name][row] for name in (*_PLACES, *numbers)}
+                step = self._step_or_fault(last.get(index), places)
                 yield wanted[index], step, {key: batch[key][row] if key in stored else None for key in cells}
-        for index, count in counts.items():
-            if count != wanted[index].steps:
-                raise InputError(
-                    f"{self.path}: episode {index} is not whole",
-                    expected=f"{wanted[index].steps} steps",
-                    got=count,
-                )
+                if isinstance(step, InputError):
+                    del wanted[index]
+                else:
+                    last[index] = step
+                    counts[index] += 1
+        for index, episode in wanted.items():
+            if counts[index] != episode.steps:
+                fault = f"{self.path}: episode {index} is not whole"
+                expected = f"{episode.steps} steps"
+                yield episode, InputError(fault, expected=expected, got=counts[index]), {}
+
+    def _step_or_fault(self, last: Step | None, row: Mapping[str, Any]) -> Step | InputError:
+        try:
+            step = self._step(row)
+            self._check_order(last, step)
+        except InputError as error:
+            return error
+        return step
 
     def _step(self, row: Mapping[str, Any]) -> Step:
         time_s, index, number = row["timestamp"], row["frame_index"], row["task_index"]

@@ -24,6 +24,7 @@ from embodied_iqa.data.recording.robot_states import RobotState, RobotStates, St
 from embodied_iqa.data.recording.trial_reading import METADATA, read_trial
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.imaging.images.frame import View, ordered_views, view_of_topic
+from embodied_iqa.imaging.images.image_cdr import StampedImage
 from embodied_iqa.models.scoring.execution_score import Outcome
 
 _ROWS: Final = 32
@@ -237,11 +238,21 @@ class _Export:
             ):
                 yield _Step(dict(newest) if decode else {}, self._state(states, max(time_ns, last_ns)))
                 step += 1
-            newest[topics[message.topic]] = image.rgb
+            view = topics[message.topic]
+            self._check_size(reader, view, image.rgb)
+            newest[view] = image.rgb
             last_ns = max(last_ns, image.stamp_ns)
         if len(newest) == len(topics):
             time_ns = round(first_ns + step * self._period_ns)
             yield _Step(dict(newest), self._state(states, max(time_ns, last_ns)))
+
+    def _check_size(self, reader: TrialReader, view: View, rgb: NDArray[np.uint8]) -> None:
+        camera = self._cameras[self._views.index(view)]
+        expected, got = (camera.width_px, camera.height_px), (rgb.shape[1], rgb.shape[0])
+        if got != expected:
+            sizes = [f"{width}x{height}" for width, height in (expected, got)]
+            fault = f"an image of the {view} camera has another size"
+            raise RecordingReadError(reader.path, fault, expected=sizes[0], got=sizes[1])
 
     def _state(self, states: RobotStates | None, time_ns: int) -> tuple[float, ...]:
         """Return the numbers of a state; none where one is not known."""
@@ -300,12 +311,23 @@ def _cameras(reader: TrialReader, views: Sequence[View]) -> tuple[DatasetCamera,
         raise RecordingReadError(reader.path, "has no cameras", available=sorted(reader.topics))
     found = []
     for view in views:
-        image = next(reader.images([f"/camera/{view}/image_raw"]), None)
+        image = next(_whole_images(reader, view), None)
         if image is None:
             raise RecordingReadError(reader.path, f"has no images of the {view} camera")
-        height_px, width_px = image.image.rgb.shape[:2]
+        height_px, width_px = image.rgb.shape[:2]
         found.append(DatasetCamera(_key(view), False, width_px, height_px))
     return tuple(found)
+
+
+def _whole_images(
+    reader: TrialReader, view: View, start_ns: int | None = None, end_ns: int | None = None
+) -> Iterator[StampedImage]:
+    """Yield the images of a camera but the damaged ones, which their run is left out for."""
+    for message in reader.image_messages([f"/camera/{view}/image_raw"], start_ns, end_ns):
+        try:
+            yield reader.image_of(message).image
+        except RecordingReadError:
+            continue
 
 
 def _key(view: View) -> str:
@@ -319,10 +341,8 @@ def _rate_hz(path: Path, view: View, run: RunRecord) -> float:
         InputError: There are not two images.
     """
     with TrialReader(path) as reader:
-        found = reader.images([f"/camera/{view}/image_raw"], run.start_ns, run.end_ns + _LATE_NS)
-        stamps = sorted(
-            {one.image.stamp_ns for one in found if run.start_ns <= one.image.stamp_ns <= run.end_ns}
-        )
+        found = _whole_images(reader, view, run.start_ns, run.end_ns + _LATE_NS)
+        stamps = sorted({one.stamp_ns for one in found if run.start_ns <= one.stamp_ns <= run.end_ns})
     if len(stamps) < 2:
         fault = f"run {run.index} has no two images of the {view} camera, of which the rate is taken"
         raise RecordingReadError(path, fault, expected="--fps")

@@ -14,9 +14,10 @@ import pytest
 
 import embodied_iqa
 from embodied_iqa.base.errors import InputError, MissingDependencyError
+from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
 from embodied_iqa.data.lerobot.video import Video
-from embodied_iqa.imaging.images.stored_images import UnreadableImage
+from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 from lerobot_samples import (
     HEIGHT_PX,
     LENGTHS,
@@ -24,6 +25,7 @@ from lerobot_samples import (
     TOP,
     V2_DATA,
     V2_VIDEO,
+    V3_DATA,
     WIDTH_PX,
     WRIST,
     Layout,
@@ -155,6 +157,22 @@ def test_wrong_rows_are_refused(tmp_path: Path, column: str, values: list[Any], 
     assert len(images) >= LENGTHS[1] + LENGTHS[2]
     assert [fault.what for fault in faults] == ["episode 0"]
     assert words in str(faults[0].error)
+
+
+def test_a_wrong_step_loses_the_rest_of_its_episode_alone(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "set")
+    path = folder / V3_DATA.format(chunk_index=0, file_index=0)
+    times = pq.read_table(path, partitioning=None)["timestamp"].to_pylist()
+    edit_data(path, timestamp=[*times[:3], float("nan"), *times[4:]])
+    dataset = LeRobotDataset(folder)
+    images, (fault,) = split(dataset)
+    assert len(images) == 3 + LENGTHS[1] + LENGTHS[2]
+    assert fault.what == "episode 0"
+    listed = list(DatasetFrames(folder).listed())
+    names = [one.name for one in listed if isinstance(one, StoredImage)]
+    assert (names, len(listed)) == ([one.name for one in images], len(images) + 1)
+    with pytest.raises(InputError, match="step 3: wrong timestamp"):
+        list(dataset.steps())
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from embodied_iqa.data.lerobot.info import DatasetCamera
 from embodied_iqa.data.lerobot.output import DatasetOutput
 from embodied_iqa.data.lerobot.video_output import VideoFile
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from trial_recording import NOISE, TASK, VIEWS, Recorder, image, stamp_ns, start_ns
 
 FRAMES = 6
@@ -26,6 +27,7 @@ class ArmRecorder(Recorder):
     """Beside the images there are poses of the tool and joint states."""
 
     grip = True
+    damaged: tuple[tuple[int, int], ...] = ()
 
     def camera(self, view: View, run: int, frame: int, *, pose_late: bool) -> NDArray[np.uint8]:
         if view == self.views[0]:
@@ -35,13 +37,19 @@ class ArmRecorder(Recorder):
             positions = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6] + [0.5 * (frame > 2)] * self.grip
             kind = "sensor_msgs/msg/JointState"
             self.send("/arm/joint_states", kind, at_ns, name=names, position=positions)
+        if (run, frame) in self.damaged:
+            topic, at_ns = f"/camera/{view}/image_raw", stamp_ns(run, frame)
+            self.writer.add_channel(topic, "sensor_msgs/msg/Image")
+            self.writer.write(topic, image_to_cdr(image(view, frame, run), at_ns, "x")[:-9], at_ns + 2)
         return super().camera(view, run, frame, pose_late=pose_late)
 
 
-def write(path: Path, *, grip: bool = True, lost: tuple[int, ...] = ()) -> Path:
-    """Two runs of six images each; the second one failed."""
-    recorder = ArmRecorder(path, skip=[(0, frame, view) for frame in lost for view in VIEWS])
-    recorder.grip = grip
+def write(
+    path: Path, *, grip: bool = True, lost: tuple[int, ...] = (), damaged: tuple[int, ...] = ()
+) -> Path:
+    """Two runs of six images each; the second one failed. Images of the first one are lost or damaged."""
+    recorder = ArmRecorder(path, skip=[(0, frame, view) for frame in (*lost, *damaged) for view in VIEWS])
+    recorder.grip, recorder.damaged = grip, tuple((0, frame) for frame in damaged)
     for run, spec in enumerate((None, NOISE)):
         recorder.event(1, run, start_ns(run), spec)
         for frame in range(FRAMES):
@@ -133,6 +141,22 @@ def test_a_first_recording_without_images_does_not_end_the_rest(
     dataset = LeRobotDataset(tmp_path / "set")
     assert (dataset.info.fps, len(dataset.episodes)) == (15.0, 3), "two of b and the second run of a"
     assert "a.mcap, run 0: fewer than two steps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("frame", [0, 3])
+def test_a_damaged_image_leaves_out_its_run_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], frame: int
+) -> None:
+    bag, out = write(tmp_path / "trial.mcap", damaged=(frame,)), tmp_path / "set"
+    assert main(["recording", "export", str(bag), "--lerobot", str(out)]) == 1
+    (reason,) = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
+    assert "left out: run 0: " in reason
+    assert "topic /camera/" in reason
+    dataset = LeRobotDataset(out)
+    assert (dataset.info.fps, len(dataset.episodes)) == (15.0, 1)
+    first = next(iter(dataset.images()))
+    assert isinstance(first, DatasetImage)
+    assert np.array_equal(first.rgb, image(View(first.key.rpartition(".")[2]), 0, 1))
 
 
 def test_two_exports_to_one_folder_do_not_remove_what_the_other_wrote(tmp_path: Path) -> None:

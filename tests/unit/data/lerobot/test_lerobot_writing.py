@@ -175,10 +175,64 @@ def test_wrong_words_write_nothing(
     assert not out.exists()
 
 
+@pytest.mark.parametrize("codec", ["", "h264"])
+def test_a_damaged_episode_is_left_out_and_the_others_are_numbered_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], codec: str
+) -> None:
+    source, out = write_dataset(tmp_path / "set", Layout("v3.0", beside=True)), tmp_path / "copy"
+    edit_info(source, splits={"train": "0:2", "test": "2:3", "odd": "all"})
+    (source / f"images/{TOP}/episode-000000/frame-000004.png").unlink()
+    words = ["distort", str(source), "--distortion", "12:3", "--format", "lerobot", "--json", "--out"]
+    assert main([*words, str(out), *(["--video", codec] if codec else [])]) == 1
+    shown = capsys.readouterr()
+    tree = json.loads(shown.out)
+    assert (tree["episodes"], tree["steps"]) == (2, LENGTHS[1] + LENGTHS[2])
+    assert [one["episode"] for one in tree["failed"]] == [0]
+    assert "episode 0, step 4 is missing" in tree["failed"][0]["reason"]
+    assert "left out: episode 0: the image of" in shown.err
+    copy = LeRobotDataset(out)
+    assert [(one.index, one.steps, one.tasks) for one in copy.episodes] == [
+        (0, LENGTHS[1], (TASKS[1],)),
+        (1, LENGTHS[2], (TASKS[1],)),
+    ]
+    before = {name: values[LENGTHS[0] :] for name, values in numbers_of(source).items()}
+    before["episode_index"] = [index - 1 for index in before["episode_index"]]
+    before["index"] = [index - LENGTHS[0] for index in before["index"]]
+    assert numbers_of(out) == before
+    assert len(images_of(out)) == LENGTHS[1] + LENGTHS[2]
+    info = json.loads((out / "meta/info.json").read_text())
+    assert info["splits"] == {"train": "0:1", "test": "1:2"}
+    rows = pq.read_table(out / "meta/episodes/chunk-000/file-000.parquet", partitioning=None).to_pylist()
+    assert [(row["dataset_from_index"], row["dataset_to_index"]) for row in rows] == [(0, 9), (9, 17)]
+    assert json.loads((out / "meta/stats.json").read_text())["episode_index"]["max"] == [1]
+
+
+def test_files_of_which_no_episode_is_whole_have_no_number(tmp_path: Path) -> None:
+    source, out = write_dataset(tmp_path / "set", Layout("v2.1", "libx264")), tmp_path / "copy"
+    first, last = (source / f"data/chunk-000/episode_{index:06d}.parquet" for index in (0, 2))
+    first.write_bytes(first.read_bytes()[:300])
+    table = pq.read_table(last, partitioning=None)
+    place = table.schema.get_field_index("timestamp")
+    late = pa.array([0.0, *(0.15 + k / 10 for k in range(1, table.num_rows))], pa.float32())
+    pq.write_table(table.set_column(place, "timestamp", late), last)
+    copied = DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb, VideoCodec.H264).write()
+    assert (copied.episodes, copied.steps, list(copied.left_out)) == (1, LENGTHS[1], [0, 2])
+    assert "episode_000000.parquet cannot be read" in copied.left_out[0]
+    assert "not evenly spaced; expected images without --video" in copied.left_out[2]
+    files = sorted(str(path.relative_to(out)) for path in out.rglob("*-000/*"))
+    assert files == [
+        "data/chunk-000/file-000.parquet",
+        "meta/episodes/chunk-000/file-000.parquet",
+        *(f"videos/{key}/chunk-000/file-000.mp4" for key in (TOP, WRIST)),
+    ]
+    assert len(images_of(out)) == 2 * LENGTHS[1]
+
+
 def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
     source, out = write_dataset(tmp_path / "set", Layout("v2.1", beside=True)), tmp_path / "copy"
-    (source / f"images/{TOP}/episode_000001/frame_000004.png").unlink()
-    with pytest.raises(InputError, match="episode 1, step 4 is missing"):
+    for index in range(len(LENGTHS)):
+        (source / f"images/{TOP}/episode_{index:06d}/frame_000004.png").unlink()
+    with pytest.raises(InputError, match=r"no episode is whole; got .*episode 0, step 4 is missing"):
         DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
     assert not out.exists()
     out.mkdir()
@@ -244,8 +298,8 @@ def test_numbers_that_are_not_finite_are_in_no_statistic(tmp_path: Path) -> None
 @pytest.mark.parametrize("column", ["episode_index", "frame_index"])
 def test_a_missing_column_is_one_line(tmp_path: Path, column: str) -> None:
     source, out = write_dataset(tmp_path / "set"), tmp_path / "copy"
-    file = min(source.glob("data/*/*.parquet"))
-    pq.write_table(pq.read_table(file, partitioning=None).drop_columns([column]), file)
+    for file in source.glob("data/*/*.parquet"):
+        pq.write_table(pq.read_table(file, partitioning=None).drop_columns([column]), file)
     with pytest.raises(InputError, match=f"lacks a column; expected {column}"):
         DatasetCopy(LeRobotDataset(source), out, lambda image: image.rgb).write()
     assert not out.exists()

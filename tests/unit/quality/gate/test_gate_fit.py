@@ -24,7 +24,7 @@ from embodied_iqa.quality.gate.fitting.check import (
     expected_of,
 )
 from embodied_iqa.quality.gate.fitting.frames import GateFrames
-from embodied_iqa.quality.gate.fitting.recordings import recording_files
+from embodied_iqa.quality.gate.fitting.recordings import RecordingsSource, recording_files
 from embodied_iqa.quality.gate.fitting.split import fewest_scenes, split_scenes
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
@@ -33,6 +33,7 @@ from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.risk_control import Promise, Threshold
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from gate_files import calibration
+from lerobot_samples import pixels, png, write_video
 from scene_bags import HEIGHT_PX, WIDTH_PX, allow_few_scenes, scene, scene_bags
 
 POLICY = "python:gate_policy:make"
@@ -127,6 +128,37 @@ def test_statistics_cannot_be_fitted(tmp_path: Path, capsys: pytest.CaptureFixtu
     arguments = ["gate", "fit", str(tmp_path), "--view", "top", "--vla", POLICY]
     assert main([*arguments, "--judge", "statistics", "--out", str(tmp_path / "gate.yaml")]) == 2
     assert "gate calibrate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["clip.mp4", "photos"])
+def test_images_without_a_state_of_the_robot_are_refused_by_that_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    source = tmp_path / name
+    if source.suffix:
+        write_video(source, [pixels(0, step) for step in range(2)], "libx264")
+    else:
+        source.mkdir()
+        (source / "a.png").write_bytes(png(pixels(0, 0)))
+    out = tmp_path / "gate.yaml"
+    assert main(["gate", "fit", str(source), "--view", "top", "--vla", POLICY, "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert f"{POLICY} needs the pose of the tool and the gripper with each image, which {source}" in error
+    assert "expected recordings" in error
+    assert not out.exists()
+
+
+def test_a_damaged_recording_is_left_out(bags: Path, tmp_path: Path) -> None:
+    good, bad = min(bags.rglob("*.mcap")), tmp_path / "bad.mcap"
+    bad.write_bytes(good.read_bytes()[:-400])
+    source = RecordingsSource((bad, good), View.TOP)
+    assert [recording.path for recording in source.recordings] == [good]
+    assert f"{good.name} " in source.read(0).origin
+    assert source.description.startswith("1 recordings")
+    (reason,) = source.left_out
+    assert "bad.mcap" in reason
+    with pytest.raises(InputError, match=r"no recording can be used; got .*bad\.mcap"):
+        RecordingsSource((bad,), View.TOP)
 
 
 def test_only_recordings_are_read(tmp_path: Path) -> None:

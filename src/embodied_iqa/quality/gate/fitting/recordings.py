@@ -49,7 +49,12 @@ class RecordingsSource:
         view: The camera.
         tasks_file: See docs/tasks.md; None for recordings of trials, and for one task of all images.
         sampling: See `RecordingSource`.
+        recordings: Those that can be used.
         chosen: Recording and number of each frame in it.
+        left_out: Why the others are not.
+
+    Raises:
+        InputError: None can be used.
     """
 
     paths: tuple[Path, ...]
@@ -58,18 +63,33 @@ class RecordingsSource:
     sampling: Sampling = field(default_factory=Sampling)
     recordings: tuple[RecordingSource, ...] = field(init=False)
     chosen: tuple[tuple[int, int], ...] = field(init=False)
+    left_out: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        recordings = tuple(RecordingSource(path, self.tasks_file, self.sampling) for path in self.paths)
+        recordings: list[RecordingSource] = []
         chosen: list[tuple[int, int]] = []
-        for number, recording in enumerate(recordings):
-            own = [k for k, moment in enumerate(recording.moments) if moment.view == self.view]
-            if not own:
-                raise InputError(f"{recording.path} has no frame of the {self.view} camera with a task")
-            places = np.unique(np.linspace(0, len(own) - 1, min(FRAMES_EACH, len(own))).round().astype(int))
-            chosen += [(number, own[place]) for place in places]
-        object.__setattr__(self, "recordings", recordings)
+        left_out: list[str] = []
+        for path in self.paths:
+            try:
+                recording, places = self._opened(path)
+            except InputError as error:
+                left_out.append(str(error))
+                continue
+            chosen += [(len(recordings), place) for place in places]
+            recordings.append(recording)
+        if not recordings:
+            raise InputError("no recording can be used", got=next(iter(left_out), None))
+        object.__setattr__(self, "recordings", tuple(recordings))
         object.__setattr__(self, "chosen", tuple(chosen))
+        object.__setattr__(self, "left_out", tuple(left_out))
+
+    def _opened(self, path: Path) -> tuple[RecordingSource, list[int]]:
+        recording = RecordingSource(path, self.tasks_file, self.sampling)
+        own = [k for k, moment in enumerate(recording.moments) if moment.view == self.view]
+        if not own:
+            raise InputError(f"{recording.path} has no frame of the {self.view} camera with a task")
+        places = np.unique(np.linspace(0, len(own) - 1, min(FRAMES_EACH, len(own))).round().astype(int))
+        return recording, [own[place] for place in places]
 
     @property
     def count(self) -> int | None:
@@ -79,9 +99,9 @@ class RecordingsSource:
     @property
     def description(self) -> str:
         """Number of the recordings, camera, and a hash of their names and sizes."""
-        names = [f"{_name(path)} {_size(path)}" for path in self.paths]
+        names = [f"{_name(one.path)} {_size(one.path)}" for one in self.recordings]
         digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
-        return ", ".join([f"{len(self.paths)} recordings ({digest}), view {self.view}", *self.sampling.words])
+        return ", ".join([f"{len(names)} recordings ({digest}), view {self.view}", *self.sampling.words])
 
     @property
     def fingerprint(self) -> str:
@@ -94,7 +114,7 @@ class RecordingsSource:
         number, place = self.chosen[index]
         found = self.recordings[number].read(place)
         stamp_and_hash = found.origin.rsplit(" ", 2)[1:]
-        return replace(found, origin=" ".join([_name(self.paths[number]), *stamp_and_hash]))
+        return replace(found, origin=" ".join([_name(self.recordings[number].path), *stamp_and_hash]))
 
 
 def _below(folder: Path) -> list[Path]:
