@@ -13,6 +13,7 @@ from typing import Final
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import add_distortion_options
+from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.results import results_table
@@ -48,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, metavar="RECORDING", help=what)
     add_frame_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="new or empty folder for scores.json")
-    parser.add_argument("--config", type=Path, action="append", default=[], metavar="FILE")
+    add_node_options(parser)
     parser.add_argument("--calibration", type=Path, metavar="FILE", help="calibration of the gate")
     parser.add_argument(
         "--playback", action="store_true", help="play the recording through the ROS nodes (needs --out)"
@@ -88,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     if names_frames(arguments):
         return perform("embodied_iqa.cli.rescoring_frames:rescore_frames", arguments)
     namespace = parse_namespace(arguments.namespace)
-    graph = graph_of_recording(arguments.recording, tuple(arguments.config), namespace=namespace)
+    files, overrides = tuple(arguments.config), overrides_of(arguments.set)
+    graph = graph_of_recording(arguments.recording, files, overrides, namespace=namespace)
     if arguments.playback:
         return _play_back(arguments, graph)
     with ExitStack() as opened:

@@ -15,6 +15,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
+from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.rescore import judge_of
 from embodied_iqa.cli.results import results_table
@@ -216,7 +217,7 @@ def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> 
         raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
     if arguments.state and arguments.vla is None:
         raise UsageError("--state is for a policy", expected="--vla")
-    graph = resolve(tuple(arguments.config), only_reads=True)
+    graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
     states = _states(arguments, frames)
     judge = None
     if arguments.calibration is not None:

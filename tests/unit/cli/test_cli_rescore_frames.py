@@ -29,6 +29,7 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
+from embodied_iqa.models.subjects.subject_options import VlaOptions
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline import rescored_frames
@@ -148,6 +149,24 @@ def test_scores_are_those_of_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (run,) = read_trial(out / "open-the-drawer-19_5/trial.mcap").runs
     assert [chunk.T_base_tool[0, 3] for chunk, _ in run.decisions()] == pytest.approx([0.0, 0.3, 0.6, 0.9])
     assert {chunk.gripper for chunk in run.chunks} == {0.25}
+
+
+def test_a_policy_gets_its_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conventions: list[str] = []
+
+    def make(_name: str, options: VlaOptions) -> PixelVla:
+        conventions.append(options.policy.convention)
+        return PixelVla((View.TOP,))
+
+    monkeypatch.setattr(rescoring_frames, "make_vla", make)
+    bag = write_bag(tmp_path / "bag.mcap", states=True)
+    words = [
+        "rescore", str(bag), "--topic", f"top={COLOUR}", "--task", TASK, "--distortion", "12:3",
+        "--state", "tool=/tcp", "--state", "gripper=/grip", "--vla", "openpi://127.0.0.1:1",
+    ]  # fmt: skip
+    policy = ["--set", "vla_node.policy.convention=pi0-libero"]
+    assert main([*words, *policy, "--out", str(tmp_path / "out")]) == 0
+    assert conventions == ["pi0-libero"]
 
 
 def test_the_gate_judges_with_a_calibration_of_these_cameras_alone(tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ def calibrate(arguments: argparse.Namespace) -> int:
     else:
         scale = scale_in_words(constants)
         print(f"{constants.subject}: {scale} from {constants.n_references} answers, in {path}")
-        next_command("trial", f"--{reference.role}", arguments.name)
+        words = [word for file in arguments.config for word in ("--config", file)]
+        words += [word for value in arguments.set for word in ("--set", value)]
+        next_command("trial", f"--{reference.role}", arguments.name, *words)
     return 0
 
 

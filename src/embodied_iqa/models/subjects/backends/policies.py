@@ -40,7 +40,7 @@ def convention_for(request: VlaRequest, declared: str = "") -> ActionConvention:
     if not name:
         raise UsageError(
             f"what do the actions of {reference} mean?",
-            expected="a convention (vla_node.policy.convention), or a name of the catalogue in front",
+            expected="--set vla_node.policy.convention=CONVENTION, or a name of the catalogue in front",
             available=CONVENTIONS,
         )
     return convention_of(name)
