@@ -90,21 +90,21 @@ def fit(arguments: argparse.Namespace) -> int:
     if fitted.advice:
         print(f"note: {fitted.advice}")
     print(arguments.out)
-    next_command(*_next(arguments, database, str(fitted.judge)))
+    next_command(*_next(arguments, DatabaseStore(database), str(fitted.judge)))
     return 0
 
 
-def _next(arguments: argparse.Namespace, database: Path, judge: str) -> tuple[object, ...]:
+def _next(arguments: argparse.Namespace, store: DatabaseStore, judge: str) -> tuple[object, ...]:
     """Return the command that uses the fit: where the images come from, or on them if they are of others."""
     file = ("--set", f"gate_node.calibration={arguments.out}")
-    origins = DatabaseStore(database).references(["source", "origin"]).to_pylist()
+    origins = store.references(["source", "origin"]).to_pylist()
     suites = [row["origin"].partition(",")[0] for row in origins if row["source"] == SourceKind.LIBERO]
     if not suites:
         ours = {row["source"] for row in origins} <= {SourceKind.SIMULATION, SourceKind.RECORDING}
         if ours and not arguments.task and not arguments.tasks:
             return "trial", *file, "--set", f"gate_node.judge.kind={judge}"
         chosen = ("--view", arguments.view, "--judge", judge)
-        return "gate", "check", database, *chosen, "--calibration", arguments.out
+        return "gate", "check", store.path, *chosen, "--calibration", arguments.out
     world = ("experiment", "--world", suites[0], "--vla", arguments.vla)
     return *world, "--gate", f"off,{judge}", *file, "--out", "DIR"
 
