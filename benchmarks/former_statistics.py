@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.quality.gate import image_filters, image_statistics
-from embodied_iqa.quality.metrics.learned import fine_texture, input_statistics, texture
+from embodied_iqa.quality.metrics.learned import compiled_texture, fine_texture, input_statistics, texture
 from embodied_iqa.quality.metrics.learned.inputs import NetworkInput
 
 Plane = NDArray[np.float32]
@@ -51,6 +51,7 @@ def former_statistics() -> Iterator[None]:
         for module in (input_statistics, fine_texture):
             patched.enter_context(patch.object(module, "spectrum", spectrum_by_numpy))
         patched.enter_context(patch.object(image_filters, "_kernels", None))
+        patched.enter_context(patch.object(compiled_texture, "kernels", None))
         patched.enter_context(patch.object(image_statistics, "_noise", noise_by_histogram))
         patched.enter_context(patch.object(image_statistics, "_BAND_PX", 1 << 40))
         patched.enter_context(patch.object(NetworkInput, "halves", lambda *_: False))

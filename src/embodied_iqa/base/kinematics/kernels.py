@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -37,13 +37,20 @@ MERGED = 2e-8
 """Half the distance (rad, m) below which a pair of solutions is one: the square root of rounding."""
 
 
-def compiled(function: _FunctionT) -> _FunctionT:
+def compiled(function: _FunctionT, *, in_any_order: bool = False) -> _FunctionT:
     """Compile ``function`` with numba at its first call, or load it from the on-disk cache.
 
     The cache is beside the source, else in the user's cache folder. If neither is writable, every process
     compiles again.
+
+    Args:
+        function: What is compiled.
+        in_any_order: Sums of real numbers may be added in any order, which differs from one type of processor
+            to another: only then several numbers are added at once.
     """
-    options = {"error_model": "numpy", "nogil": True}
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    if in_any_order:
+        options["fastmath"] = {"reassoc", "nsz"}
     try:
         kernel: _FunctionT = numba.njit(cache=True, **options)(function)
     except RuntimeError:

@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.base.lazy import load
+
 try:
     import cv2
 except ModuleNotFoundError:  # the light install
@@ -54,6 +56,8 @@ def compile_for(sizes_px: Iterable[int]) -> None:
     image.flags.writeable = False  # another type for the compiler: that of a received message
     kernels.histogram(image[..., 1])
     _kernels = kernels
+    if importlib.util.find_spec("cv2") is not None:  # else there is no learned judge
+        load("embodied_iqa.quality.metrics.learned.compiled_texture:use_compiled_texture")()
 
 
 def laplacian_energy(plane: Gray, own: slice) -> int:

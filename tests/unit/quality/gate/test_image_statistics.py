@@ -19,6 +19,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.gate import image_filters
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure
+from embodied_iqa.quality.metrics.learned import compiled_texture
 
 Image = NDArray[np.uint8]
 
@@ -214,7 +215,9 @@ def test_statistics_are_finite_and_in_range(image: Image) -> None:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the compiled code, in use until the end of the test."""
     monkeypatch.setattr(image_filters, "_kernels", None)
+    monkeypatch.setattr(compiled_texture, "kernels", None)
     compile_for([640 * 480, 1280 * 720])
+    assert compiled_texture.kernels is not None
     return image_filters._kernels
 
 

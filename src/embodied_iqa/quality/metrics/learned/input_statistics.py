@@ -13,7 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.learned.texture import moments, mscn_statistics, spectrum, steps
+from embodied_iqa.quality.metrics.learned import compiled_texture as fast
+from embodied_iqa.quality.metrics.learned.texture import moments, moments_of, mscn_statistics, spectrum, steps
 from embodied_iqa.quality.metrics.maps import length
 
 SIZE_PX: Final = (240, 180)
@@ -159,9 +160,15 @@ def gradient(gray: Plane) -> Plane:
 
 def edges(gray: Plane) -> Vector:
     """Return percentiles and moments of gradient and Laplacian, as logarithms."""
-    slope = gradient(gray)
-    fine: Plane = np.abs(cv2.Laplacian(gray, cv2.CV_32F))
-    both = np.array([*moments(slope), *moments(fine)], np.float32)
+    if fast.kernels is None:
+        slope = gradient(gray)
+        fine: Plane = np.abs(cv2.Laplacian(gray, cv2.CV_32F))
+        found = (*moments(slope), *moments(fine))
+    else:
+        slope, fine = np.empty_like(gray), np.empty_like(gray)
+        means = [total / gray.size for total in fast.kernels.edge_maps(gray, slope, fine)]
+        found = (*moments_of(*means[:2]), *moments_of(*means[2:]))
+    both = np.array(found, np.float32)
     values: Vector = np.log1p(np.concatenate([percentiles(slope), percentiles(fine), both]))
     return values
 

@@ -11,6 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.quality.metrics.learned import compiled_texture as fast
+
 Vector = NDArray[np.float32]
 Plane = NDArray[np.float32]
 Gray = NDArray[np.uint8]
@@ -30,14 +32,34 @@ def mscn_statistics(gray: Plane) -> Vector:
 
     The numbers behind BRISQUE's fits (Mittal et al. 2012), without the fits.
     """
-    mean = _blur(gray)
-    variance = _blur(gray * gray)
-    variance -= mean * mean
-    deviation = np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
+    mean, square = _blur(gray), _blur(gray * gray)
+    if fast.kernels is None:
+        deviation, normal = _normalised(gray, mean, square)
+        magnitude, power = cv2.norm(normal, cv2.NORM_L1), cv2.norm(normal, cv2.NORM_L2SQR)
+        products = _product_statistics(normal)
+    else:
+        deviation, normal, sums = np.empty_like(gray), np.empty_like(gray), np.zeros(11)
+        fast.kernels.normalise(gray, mean, square, deviation, normal)
+        fast.kernels.normal_sums(normal, sums)
+        magnitude, power = sums[:2]
+        products = _products_of(sums[2:], *gray.shape)
+    shape = _shape_of(magnitude / gray.size, power / gray.size)
+    return np.array([*shape, *moments(cv2.log(deviation)), *products], np.float32)
+
+
+def _normalised(gray: Plane, mean: Plane, square: Plane) -> tuple[Plane, Plane]:
+    """Return local deviation, plus 1, and normalised luminance."""
+    square -= mean * mean
+    deviation = np.sqrt(np.maximum(square, 0.0, out=square), out=square)
     deviation += 1.0
     normal: Plane = cv2.subtract(gray, mean)
     normal /= deviation
-    values = [*_shape_of(normal), *moments(cv2.log(deviation))]
+    return deviation, normal
+
+
+def _product_statistics(normal: Plane) -> list[float]:
+    """Return, of the products with each of three neighbours, the mean and the roots of mean squares."""
+    values = []
     for shifted, fixed in (
         (normal[:, 1:], normal[:, :-1]),
         (normal[1:], normal[:-1]),
@@ -46,13 +68,24 @@ def mscn_statistics(gray: Plane) -> Vector:
         product: Plane = cv2.multiply(shifted, fixed)
         above = cv2.max(product, 0.0)
         values += [cv2.mean(product)[0], _root(above), _root(cv2.subtract(product, above))]
-    return np.array(values, np.float32)
+    return values
+
+
+def _products_of(sums: NDArray[np.float64], height: int, width: int) -> list[float]:
+    """Return what `_product_statistics` does, of compiled sums."""
+    sizes = (height * (width - 1), (height - 1) * width, (height - 1) * (width - 1))
+    means = [part / size for part, size in zip(sums.reshape(3, 3), sizes, strict=True)]
+    return [value for total, *squares in means for value in (total, *map(math.sqrt, squares))]
 
 
 def moments(plane: Plane) -> tuple[float, float]:
     """Return mean and standard deviation."""
     mean = cv2.mean(plane)[0]  # three times as fast as `cv2.meanStdDev` of real numbers
-    square = cv2.norm(plane, cv2.NORM_L2SQR) / plane.size
+    return moments_of(mean, cv2.norm(plane, cv2.NORM_L2SQR) / plane.size)
+
+
+def moments_of(mean: float, square: float) -> tuple[float, float]:
+    """Return mean and standard deviation, given the mean and that of the squares."""
     return mean, math.sqrt(max(square - mean * mean, 0.0))
 
 
@@ -61,10 +94,8 @@ def _blur(plane: Plane) -> Plane:
     return blurred
 
 
-def _shape_of(normal: Plane) -> tuple[float, float, float]:
+def _shape_of(magnitude: float, power: float) -> tuple[float, float, float]:
     """Return mean magnitude, deviation, and the ratio that sets the shape of a generalised Gaussian."""
-    magnitude = cv2.norm(normal, cv2.NORM_L1) / normal.size
-    power = cv2.norm(normal, cv2.NORM_L2SQR) / normal.size
     return magnitude, power**0.5, magnitude * magnitude / (power + _SMALL)
 
 
@@ -76,9 +107,13 @@ def spectrum(gray: Plane) -> Vector:
     """Return the logarithm of the mean power in rings of frequency, and in sectors of direction."""
     bins = _frequency_bins(gray.shape[0], gray.shape[1])
     waves: Plane = cv2.dft(cv2.subtract(gray, cv2.mean(gray)[0]))  # a third of the time of `np.fft.rfft2`
-    waves *= waves
-    power = np.bincount(bins.packed, waves.ravel(), _LANES * _BINS).reshape(_LANES, _BINS).sum(axis=0)
-    power += np.bincount(bins.mirrored, waves[bins.mirrored_at].ravel(), _BINS)
+    lanes = np.zeros(_LANES * _BINS)
+    if fast.kernels is None:
+        lanes += np.bincount(bins.packed, (waves * waves).ravel(), len(lanes))
+    else:
+        fast.kernels.binned_power(waves, bins.packed, lanes)
+    power = lanes.reshape(_LANES, _BINS).sum(axis=0)
+    power += np.bincount(bins.mirrored, np.square(waves[bins.mirrored_at]).ravel(), _BINS)
     table = (power / gray.size).reshape(_RINGS, _SECTORS + 1)
     sector_power = table.sum(axis=0)[:_SECTORS]
     share = sector_power / (sector_power.sum() + _SMALL)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.learned import fine_texture
+from embodied_iqa.quality.metrics.learned import compiled_texture, fine_texture
+from embodied_iqa.quality.metrics.learned.compiled_texture import use_compiled_texture
 from embodied_iqa.quality.metrics.learned.fine_texture import FINE_SIZE_PX, fine_statistics
 from embodied_iqa.quality.metrics.learned.input_statistics import image_statistics, small_image
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
@@ -92,3 +93,14 @@ def test_the_input_holds_both_kinds_of_statistics_at_any_size() -> None:
     for size_px in ((1280, 720), (64, 48)):
         assert kind.measure(scene(size_px)).shape == found.shape
     assert kind.version() != NetworkInput(InputKind.STATISTICS).version()
+
+
+@pytest.mark.parametrize("quality", [5, 50, 95])
+def test_compiled_code_changes_the_input_by_rounding_alone(
+    quality: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = jpeg(scene((1280, 720)), quality)
+    monkeypatch.setattr(compiled_texture, "kernels", None)
+    plain = NetworkInput(InputKind.FINE).measure(image)
+    use_compiled_texture()
+    np.testing.assert_allclose(NetworkInput(InputKind.FINE).measure(image), plain, rtol=1e-6, atol=1e-6)

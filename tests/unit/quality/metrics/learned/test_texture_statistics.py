@@ -1,4 +1,4 @@
-"""Statistics of texture equal their definitions, written plainly in NumPy with float64."""
+"""Statistics of texture, plain and compiled, equal their definitions, written in NumPy with float64."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embodied_iqa.quality.metrics.learned.input_statistics import percentiles
+from embodied_iqa.quality.metrics.learned import compiled_texture
+from embodied_iqa.quality.metrics.learned.compiled_texture import use_compiled_texture
+from embodied_iqa.quality.metrics.learned.input_statistics import edges, percentiles
 from embodied_iqa.quality.metrics.learned.texture import moments, mscn_statistics, spectrum, steps
 
 Array = NDArray[np.float64]
@@ -21,6 +23,14 @@ PLANES = {
 }
 
 
+@pytest.fixture(autouse=True, params=["plain", "compiled"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(compiled_texture, "kernels", None)
+    if request.param == "compiled":
+        use_compiled_texture()
+    return str(request.param)
+
+
 @pytest.fixture(params=PLANES)
 def plane(request: pytest.FixtureRequest) -> Array:
     return PLANES[request.param].astype(np.float32).astype(np.float64)
@@ -28,6 +38,15 @@ def plane(request: pytest.FixtureRequest) -> Array:
 
 def test_moments_are_mean_and_deviation(plane: Array) -> None:
     assert moments(plane.astype(np.float32)) == pytest.approx((plane.mean(), plane.std()), abs=1e-4)
+
+
+def test_edges_equal_their_definition(plane: Array) -> None:
+    across, down = (cv2.Scharr(plane, cv2.CV_64F, *axes) / 32 for axes in ((1, 0), (0, 1)))
+    slope, bend = np.hypot(across, down), np.abs(cv2.Laplacian(plane, cv2.CV_64F))
+    expected = np.log1p([slope.mean(), slope.std(), bend.mean(), bend.std()])
+    found = edges(plane.astype(np.float32))
+    assert np.allclose(found[-4:], expected, atol=1e-4)
+    assert np.expm1(found[3]) == pytest.approx(np.percentile(slope, 50, method="nearest"), abs=1e-3)
 
 
 def test_normalised_luminance_equals_its_definition(plane: Array) -> None:
