@@ -20,7 +20,6 @@ from embodied_iqa.models.subjects.registry import single_policy
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.experiment.arms import GateArm
 from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, ExperimentTask, RunKey
-from embodied_iqa.runs.experiment.folder import ExperimentFolder
 from embodied_iqa.runs.experiment.headless_runs import run_with
 from embodied_iqa.runs.experiment.world_runs import (
     WorldOptions,
@@ -93,9 +92,8 @@ def ask_world(
         return AskedWorld(world.version, world.views, tasks)
 
 
-def tell_time(arguments: argparse.Namespace, options: WorldOptions, folder: ExperimentFolder) -> None:
+def tell_time(arguments: argparse.Namespace, options: WorldOptions, missing: list[RunKey]) -> None:
     """Print how long the missing runs take at most, measured on the first one of each subject."""
-    missing = folder.missing()
     if not missing:
         return
     with closing(WorldRunner(options)) as runner:

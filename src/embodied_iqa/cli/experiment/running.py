@@ -91,7 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments, subjects, _tasks(arguments, subjects, graph), arms, graph.camera_node.views)
     parameters = _parameters(arguments, graph)
     with opened_experiment(arguments.out, parameters, plan, add=arguments.add) as folder:
-        return _perform(arguments, graph, folder, partial(_runs, arguments, graph))
+        missing = folder.missing(graph.vla_node.options)
+        return _perform(arguments, graph, folder, missing, partial(_runs, arguments, graph))
 
 
 def _run_in_world(
@@ -108,14 +109,18 @@ def _run_in_world(
     plan = _plan(arguments, subjects, asked.tasks, arms, asked.views)
     parameters = _parameters(arguments, graph) | {"world": f"{options.world}: {asked.version}"}
     with opened_experiment(arguments.out, parameters, plan, add=arguments.add) as folder:
-        other_worlds.tell_time(arguments, options, folder)
-        return _perform(arguments, graph, folder, partial(other_worlds.runs_of, arguments, options))
+        missing = folder.missing(options.vla_options(asked.views))
+        other_worlds.tell_time(arguments, options, missing)
+        return _perform(arguments, graph, folder, missing, partial(other_worlds.runs_of, arguments, options))
 
 
 def _perform(
-    arguments: argparse.Namespace, graph: GraphParameters, folder: ExperimentFolder, runs: _MakesRuns
+    arguments: argparse.Namespace,
+    graph: GraphParameters,
+    folder: ExperimentFolder,
+    missing: list[RunKey],
+    runs: _MakesRuns,
 ) -> int:
-    missing = folder.missing()
     if missing:
         _run_missing(missing, folder, runs)
     scored = score_rows(folder.rows())

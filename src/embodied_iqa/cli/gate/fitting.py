@@ -39,16 +39,19 @@ from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
+from embodied_iqa.models.subjects.subject_options import Acts
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file, stays_in
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.recordings import RecordingsSource, recording_files
+from embodied_iqa.quality.gate.fitting.source import acts_in
 from embodied_iqa.quality.gate.fitting.split import split_scenes
 from embodied_iqa.quality.gate.judgement import JudgeKind, parse_judge
 from embodied_iqa.quality.gate.predictors import judging_metric
 from embodied_iqa.quality.gate.risk_control import Promise
 from embodied_iqa.quality.metrics.catalogue import close_metric
 from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.parameters import GraphParameters
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -90,13 +93,16 @@ def fit(arguments: argparse.Namespace) -> int:
     if fitted.advice:
         print(f"note: {fitted.advice}")
     print(arguments.out)
-    next_command(*_next(arguments, DatabaseStore(database), str(fitted.judge)))
+    next_command(*_next(arguments, DatabaseStore(database), plan))
     return 0
 
 
-def _next(arguments: argparse.Namespace, store: DatabaseStore, judge: str) -> tuple[object, ...]:
+def _next(arguments: argparse.Namespace, store: DatabaseStore, plan: FitPlan) -> tuple[object, ...]:
     """Return the command that uses the fit: where the images come from, or on them if they are of others."""
-    file = ("--set", f"gate_node.calibration={arguments.out}")
+    judge = str(plan.judge)
+    file: tuple[object, ...] = ("--set", f"gate_node.calibration={arguments.out}")
+    if plan.acts is not Acts.WHEN_SEEN:
+        file += ("--set", f"vla_node.policy.acts={plan.acts}")
     origins = store.references(["source", "origin"]).to_pylist()
     suites = [row["origin"].partition(",")[0] for row in origins if row["source"] == SourceKind.LIBERO]
     if not suites:
@@ -126,13 +132,25 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         policy=arguments.vla,
         promise=read_plan(Promise, arguments),
         judge=judge,
+        acts=_acts(arguments),
         command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
     )
 
 
+def _acts(arguments: argparse.Namespace) -> Acts:
+    """Return when the policy acts: as in the database, else as it is asked about recordings."""
+    if len(arguments.sources) == 1 and is_database(arguments.sources[0]):
+        return acts_in(DatabaseStore(arguments.sources[0]), arguments.vla)
+    return _graph(arguments).vla_node.options.acts_of(parse_vla(arguments.vla))
+
+
+def _graph(arguments: argparse.Namespace) -> GraphParameters:
+    return resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
+
+
 def _known(arguments: argparse.Namespace, plan: FitPlan) -> GateFile:
     """Return the file to write with what stays in it."""
-    made = (plan.judge, plan.view, plan.policy)
+    made = (plan.judge, plan.view, plan.policy_name)
     kept = stays_in(
         arguments.out, keep=arguments.keep, replaces=lambda one: (one.choice, one.view, one.policy) == made
     )
@@ -153,10 +171,8 @@ def _database(arguments: argparse.Namespace) -> Path:
     reference = parse_vla(arguments.vla)
     check_backend(reference)
     source = _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
-    graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
-    options = BuildOptions(
-        (reference,), engine=EngineOptions(workers=arguments.workers), vla=graph.vla_node.options
-    )
+    vla = _graph(arguments).vla_node.options
+    options = BuildOptions((reference,), engine=EngineOptions(workers=arguments.workers), vla=vla)
     database: Path = arguments.out.with_suffix("") / "database"
     with ProgressBars() as bars:
         plan = BuildPlan(source.count or 1, source, arguments.seed, fewer_do=True)

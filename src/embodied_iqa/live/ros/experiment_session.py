@@ -72,8 +72,8 @@ def run_on_graph(
 def graph_of(key: RunKey, graph: GraphParameters) -> GraphParameters:
     """Return the parameters with the subject and the gate of a run."""
     judge = key.arm.options(graph.gate_node.judge)
-    gate = replace(graph.gate_node, judge=judge, policy=key.subject.text)
     vla = replace(graph.vla_node, subject=key.subject, repaired=judge.repairs)
+    gate = replace(graph.gate_node, judge=judge, policy=vla.options.policy_name(vla.subject))
     return replace(graph, vla_node=vla, gate_node=gate)
 
 

@@ -155,21 +155,24 @@ def _is_of_panel(reference: SubjectReference) -> bool:
     return _factory(reference) == BACKENDS[Role.VLA][Backend.PANEL]
 
 
-def info_of(reference: SubjectReference) -> SubjectInfo:
+def info_of(reference: SubjectReference, vla: VlaOptions | None = None) -> SubjectInfo:
     """Load a subject and return its description.
+
+    Args:
+        reference: Which subject.
+        vla: Options of a VLA; its version may depend on them.
 
     Raises:
         UserError: It cannot be loaded or reached.
     """
-    subject = _MAKERS[reference.role](reference)
+    subject = make_vla(reference, vla) if reference.role is Role.VLA else _MAKERS[reference.role](reference)
     info = subject.info
     close_subject(subject)
     return info
 
 
-_MAKERS: Final[dict[Role, Callable[[SubjectReference], Vlm | Vla | Planner]]] = {
+_MAKERS: Final[dict[Role, Callable[[SubjectReference], Vlm | Planner]]] = {
     Role.VLM: make_vlm,
-    Role.VLA: make_vla,
     Role.PLANNER: make_planner,
 }
 

@@ -10,6 +10,7 @@ from typing import Final
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.models.subjects.alternative_names import OR
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
 from embodied_iqa.models.subjects.reference import SubjectReference
 
@@ -52,6 +53,19 @@ class Acts(StrEnum):
     """It refuses where its images seem not to show the object of the task."""
     ALWAYS = "always"
     """It never refuses, as most policies."""
+
+    def version_of(self, version: str) -> str:
+        """Return the version of a policy that acts like this; one that never refuses is another subject."""
+        return version if self is Acts.WHEN_SEEN else f"{version}-{self}"
+
+    def policy_of(self, name: str) -> str:
+        """Return the name of a policy for what is fitted to it, such as ``panel-vla-query (acts always)``."""
+        return name if self is Acts.WHEN_SEEN else f"{name} (acts {self})"
+
+    @staticmethod
+    def of_version(version: str) -> Acts:
+        """Return how a policy acts, see `version_of`."""
+        return Acts.ALWAYS if version.endswith(f"-{Acts.ALWAYS}") else Acts.WHEN_SEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +192,15 @@ class VlaOptions:
     loading: LoadingOptions = field(default_factory=LoadingOptions)
     server: ServerOptions = field(default_factory=ServerOptions)
     policy: PolicyOptions = field(default_factory=PolicyOptions)
+
+    def acts_of(self, reference: SubjectReference) -> Acts:
+        """Return when a policy acts; one that looks while it acts never refuses, which is no option of it."""
+        return self.policy.acts if reference.step_rate_hz is None else Acts.WHEN_SEEN
+
+    def policy_name(self, reference: SubjectReference) -> str:
+        """Return the name of a policy with these options for what is fitted to it, see `Acts.policy_of`."""
+        parts = reference.parts or (reference,)
+        return OR.join(self.acts_of(part).policy_of(part.text) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

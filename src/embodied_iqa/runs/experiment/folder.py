@@ -18,6 +18,7 @@ from embodied_iqa.data.database.run_rows import RunRow, ScoredRow, read_rows, wr
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import info_of
+from embodied_iqa.models.subjects.subject_options import VlaOptions
 from embodied_iqa.runs.experiment.arms import GateArm
 from embodied_iqa.runs.experiment.experiment_plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.runs.trial.run_folder import write_json
@@ -109,9 +110,13 @@ class ExperimentFolder:
         self._keep(parameters)
         remove_parts(self._shards)  # of a run that was interrupted while it was written
 
-    def missing(self) -> list[RunKey]:
-        """Return the runs of the plan that do not exist yet, or only for another version of the subject."""
-        versions = {subject: info_of(subject).version for subject in self.plan.subjects}
+    def missing(self, vla: VlaOptions | None = None) -> list[RunKey]:
+        """Return the runs of the plan that do not exist yet, or only for another version of the subject.
+
+        Args:
+            vla: Options of the subjects, on which their versions may depend.
+        """
+        versions = {subject: info_of(subject, vla).version for subject in self.plan.subjects}
         return [key for key in self.plan.runs() if not self._holds(key, versions[key.subject])]
 
     def add(self, key: RunKey, row: RunRow) -> None:

@@ -62,7 +62,7 @@ class HeadlessRunner(Closable):
     def record(self, key: RunKey) -> RunRecord:
         """Execute one run and return its full record."""
         spec = key.distortion
-        options, judge = self._gate(key.arm, key.subject.text)
+        options, judge = self._gate(key.arm, key.subject)
         plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         cell = self._cell(key.task, self._vla(key.subject), judge)
         return HeadlessRun(cell, options, plan, 0 if spec is None else 1).record()
@@ -83,9 +83,12 @@ class HeadlessRunner(Closable):
         plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         return HeadlessRun(self._cell(key.task, vla, judge), options, plan, 0 if spec is None else 1).record()
 
-    def _make_gate(self, arm: GateArm, policy: str) -> tuple[HeadlessOptions, ImageJudge | None]:
+    def _make_gate(
+        self, arm: GateArm, subject: SubjectReference
+    ) -> tuple[HeadlessOptions, ImageJudge | None]:
         """Return the options of an arm and its judge, None for the oracle."""
         nodes = self._options.nodes
+        policy = nodes.vla_node.options.policy_name(subject)
         gate = replace(nodes.gate_node, judge=arm.options(nodes.gate_node.judge), policy=policy)
         options = replace(self._options, nodes=replace(nodes, gate_node=gate))
         return options, None if arm.is_oracle else judge_of(gate)

@@ -16,6 +16,7 @@ from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
+from embodied_iqa.models.subjects.subject_options import VlaOptions
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeKind
@@ -100,17 +101,19 @@ class WorldOptions:
     nodes: GraphParameters
     replan_steps: int = REPLAN_STEPS
 
+    def vla_options(self, views: Sequence[View]) -> VlaOptions:
+        """Return the options of policies in a world with these cameras."""
+        options = self.nodes.vla_node.options
+        policy = replace(options.policy, views=options.policy.views or ",".join(views))
+        return replace(options, policy=policy)
+
     def make_vla(self, world: World, reference: SubjectReference) -> Vla:
         """Make a policy, whose cameras are those of the world unless they are set.
 
         Raises:
             UserError: It cannot be loaded or reached, or does not fit the world.
         """
-        options = self.nodes.vla_node.options
-        views = options.policy.views or ",".join(world.views)
-        vla = make_vla(
-            single_policy(reference), replace(options, policy=replace(options.policy, views=views))
-        )
+        vla = make_vla(single_policy(reference), self.vla_options(world.views))
         try:
             check_policy(world, vla.info)
         except UsageError:
@@ -189,7 +192,7 @@ class WorldRunner:
             close_subject(subject)
 
     def _episode(self, key: RunKey) -> Episode:
-        gate, judge = self._gate(key.arm, key.subject.text)
+        gate, judge = self._gate(key.arm, key.subject)
         return Episode(
             world=self._world,
             task=self._task(key),
@@ -210,9 +213,11 @@ class WorldRunner:
             self._vlas[reference] = self._options.make_vla(self._world, reference)
         return self._vlas[reference]
 
-    def _make_gate(self, arm: GateArm, policy: str) -> tuple[GateOptions, ImageJudge | None]:
+    def _make_gate(self, arm: GateArm, subject: SubjectReference) -> tuple[GateOptions, ImageJudge | None]:
         """Return the rules of an arm and its judge, None for the oracle."""
-        gate = self._options.nodes.gate_node
+        nodes = self._options.nodes
+        policy = nodes.vla_node.options.policy_name(subject)
+        gate = nodes.gate_node
         gate = replace(gate, judge=arm.options(gate.judge), policy=policy)
         return gate.judge, None if arm.is_oracle else judge_of(gate)
 

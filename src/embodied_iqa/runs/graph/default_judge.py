@@ -38,7 +38,8 @@ def default_judge(graph: GraphParameters) -> tuple[JudgeChoice, str]:
     statistics, gate, camera = JudgeChoice(), graph.gate_node, graph.camera_node
     if not graph.arm_node.robot.is_simulated or gate.calibration != SHIPPED_CALIBRATION:
         return statistics, ""
-    policy, fits = graph.vla_node.subject.text, _shipped_fits()
+    vla, fits = graph.vla_node, _shipped_fits()
+    policy = vla.options.policy_name(vla.subject)
     is_seen = camera.model is DEFAULT_MODEL and camera.arm_model is ArmModel.UR5
     if is_seen and any(_is_for(fit, policy, camera) for fit in fits):
         return JudgeChoice(JudgeKind.LEARNED), ""

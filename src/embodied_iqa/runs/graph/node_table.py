@@ -202,7 +202,7 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
         sim_node=replace(graph.sim_node, arm_model=in_cell),
         camera_node=replace(camera, in_runs=camera.source.kind is CameraKind.STORED, arm_model=in_cell),
         arm_node=replace(graph.arm_node, controller=controller),
-        gate_node=replace(graph.gate_node, policy=vla.subject.text),
+        gate_node=replace(graph.gate_node, policy=vla.options.policy_name(vla.subject)),
         trial_node=replace(
             graph.trial_node,
             simulated=robot.is_simulated,

@@ -129,7 +129,10 @@ def test_a_vla_acts_on_what_it_does_not_see_where_it_is_to(stages: Stages) -> No
     seen = _observation(stages[0])
     assert np.array_equal(bold.act(seen).increments, careful.act(seen).increments)
     assert bold.act(replace(seen, step=1)).status is ChunkStatus.DONE
-    assert bold.info.version != careful.info.version
+    assert bold.info.version == info_of(parse_vla(VLAS[0]), options).version != careful.info.version
+    both = parse_vla(f"{VLAS[0]} or {VLAS[1]}")
+    assert options.policy_name(both) == f"{VLAS[0]} (acts always) or {VLAS[1]} (acts always)"
+    assert VlaOptions().policy_name(both) == both.text
     with pytest.raises(UsageError, match=r"policy\.acts"):
         make_vla(parse_vla("classical-vla"), options)
 

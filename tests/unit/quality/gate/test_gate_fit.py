@@ -13,6 +13,7 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.correlation import area_under_curve
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
@@ -100,6 +101,10 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     capsys.readouterr()
 
     database = tmp_path / "gate" / "database"
+    store = DatabaseStore(database)
+    record = store.record()
+    always = tuple(replace(one, version=f"{one.version}-always") for one in record.subjects)
+    store.write_record(replace(record, subjects=always))
     metric = tmp_path / "metric.yaml"
     again = [
         str(database) if word == str(bags) else str(metric) if word == str(out) else word
@@ -108,6 +113,8 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     assert main([*again, "--judge", "metric:piqe", "--loss", "wrong-motion"]) == 0
     (fitted,) = load_gate_file(metric).fitted
     assert (fitted.judge, fitted.loss, fitted.networks) == ("metric:piqe", LossKind.WRONG_MOTION, None)
+    assert fitted.policy == f"{POLICY} (acts always)"
+    assert f"Policy: {fitted.policy};" in fitted.promise
     assert fitted.ordinary is not None
     assert fitted.ordinary.wrong_motion is None, "a metric predicts none"
     load_judge(parse_judge("metric:piqe"), metric)

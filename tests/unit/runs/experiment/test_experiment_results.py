@@ -13,6 +13,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.experiment.table import as_tree, print_table, write_csv
 from embodied_iqa.data.database.run_rows import COLUMNS, RunRow, read_rows, write_rows
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
+from embodied_iqa.models.subjects.subject_options import Acts, PolicyOptions, VlaOptions
 from embodied_iqa.runs.experiment import folder as experiment_folder
 from embodied_iqa.runs.experiment import folder as folder_module
 from embodied_iqa.runs.experiment.arms import parse_arms
@@ -141,8 +142,8 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     known = {"classical-vla": "1"}
 
     class Info:
-        def __init__(self, subject: SubjectReference) -> None:
-            self.version = known[subject.text]
+        def __init__(self, subject: SubjectReference, vla: VlaOptions | None) -> None:
+            self.version = (vla or VlaOptions()).policy.acts.version_of(known[subject.text])
 
     monkeypatch.setattr(experiment_folder, "info_of", Info)
     return known
@@ -162,8 +163,13 @@ def test_a_folder_goes_on_where_it_was_broken_off(tmp_path: Path, versions: dict
         again.add(key, row(key))
     assert again.missing() == []
     assert [item.task for item in again.rows()] == [key.task.task for key in runs]
+    always = VlaOptions(policy=PolicyOptions(acts=Acts.ALWAYS))
+    assert again.missing(always) == list(runs)
+    for key in runs:
+        again.add(key, dataclasses.replace(row(key), subject_version="1-always"))
+    assert again.missing(always) == []
     versions["classical-vla"] = "2"
-    assert again.missing() == list(runs)
+    assert again.missing() == again.missing(always) == list(runs)
 
 
 def test_a_folder_is_known_to_be_of_an_experiment_from_its_first_file_on(

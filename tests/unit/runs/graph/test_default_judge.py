@@ -42,6 +42,7 @@ def test_a_gate_for_simulated_cameras_moves_no_real_arm() -> None:
         ({"camera_node.views": ["side", "wrist"]}, "side, wrist at 640x480, d455"),
         ({"camera_node.width_px": 1280, "camera_node.height_px": 720}, "top, wrist at 1280x720, d455"),
         ({"camera_node.model": "ideal"}, "640x480, ideal"),
+        ({"vla_node.policy.acts": "always"}, "panel-vla-query (acts always), top, wrist at 640x480, d455"),
     ],
 )
 def test_where_its_promise_does_not_apply_statistics_judge_and_one_line_says_so(

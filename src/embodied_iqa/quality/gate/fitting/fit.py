@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -33,7 +33,7 @@ from embodied_iqa.quality.gate.fitting.check import (
 )
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.second import fit_second_stage
-from embodied_iqa.quality.gate.fitting.source import DatabaseSource, FitSource
+from embodied_iqa.quality.gate.fitting.source import DatabaseSource, FitSource, acts_in
 from embodied_iqa.quality.gate.fitting.split import split_scenes
 from embodied_iqa.quality.gate.image_statistics import STATISTICS_VERSION, ImageStatistics, Statistic, measure
 from embodied_iqa.quality.gate.judgement import JudgeKind
@@ -75,7 +75,8 @@ def fit_gate(database: Path, plan: FitPlan, known: GateFile) -> FittedGate:
         InputError: Too few scenes for the promise, or no threshold keeps it.
         UserError: A file is missing or damaged, or the metric cannot be loaded.
     """
-    return fit_source(DatabaseSource(DatabaseStore(database), plan), plan, known)
+    store = DatabaseStore(database)
+    return fit_source(DatabaseSource(store, plan), replace(plan, acts=acts_in(store, plan.policy)), known)
 
 
 def fit_source(source: FitSource, plan: FitPlan, known: GateFile) -> FittedGate:
@@ -123,7 +124,7 @@ class _Fit:
             view=plan.view,
             width_px=self._size_px[0],
             height_px=self._size_px[1],
-            policy=plan.policy,
+            policy=plan.policy_name,
             loss=plan.loss,
             threshold=threshold.value,
             promise=self._promise(threshold),
@@ -220,7 +221,7 @@ class _Fit:
         plan = self._plan
         return (
             f"{threshold.sentence} Loss: {_MEANING[plan.loss]}, as a mean over the tasks of a frame. "
-            f"Policy: {plan.policy}; camera: {plan.view} at {self._size_px[0]}x{self._size_px[1]}; "
+            f"Policy: {plan.policy_name}; camera: {plan.view} at {self._size_px[0]}x{self._size_px[1]}; "
             f"{self._source.conditions}."
         )
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from embodied_iqa.base.config import ranged
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.subject_options import Acts
 from embodied_iqa.quality.gate.fitted import LossKind
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.quality.gate.risk_control import Promise
@@ -30,6 +31,7 @@ class FitPlan:
         seed: Of the split and the networks.
         workers: Processes that measure images.
         command: By which the fit was started; empty from Python.
+        acts: When the policy acts. `fit_gate` takes it from the database.
     """
 
     view: View
@@ -41,6 +43,12 @@ class FitPlan:
     seed: int = ranged(0, 0, math.inf)
     workers: int = 1
     command: str = ""
+    acts: Acts = Acts.WHEN_SEEN
+
+    @property
+    def policy_name(self) -> str:
+        """What the gate calls the policy: one that never refuses is another one."""
+        return self.acts.policy_of(self.policy)
 
     @property
     def recipe(self) -> str:

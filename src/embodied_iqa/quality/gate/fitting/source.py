@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.models.subjects.subject_options import Acts
 from embodied_iqa.quality.gate.fitting.check import Array, Mask
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
 from embodied_iqa.quality.gate.fitting.frames import FrameImages, GateFrames, gate_frames, image_size
@@ -46,6 +47,12 @@ class FitSource(Protocol):
     def motions(self, predicted: tuple[Array, Array], rejected: Mask) -> JudgedMotions | None:
         """Return the motions that were decided on these images, see `second.motions_of`."""
         ...
+
+
+def acts_in(store: DatabaseStore, policy: str) -> Acts:
+    """Return when a policy of a database acts, by its version there."""
+    versions = {subject.name: subject.version for subject in store.record().subjects}
+    return Acts.of_version(versions.get(policy, ""))
 
 
 class DatabaseSource:

@@ -59,7 +59,7 @@ class LearnedVla:
         self._network = PanelNetwork(folder, name)
         self._always = acts is Acts.ALWAYS
         info = self._network.info(called)
-        self.info = replace(info, version=f"{info.version}-{acts}") if self._always else info
+        self.info = replace(info, version=acts.version_of(info.version))
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Return the next chunk.
