@@ -32,8 +32,8 @@ from rich.table import Table
 import embodied_iqa
 from embodied_iqa.base.files import sha256_of, write_text_whole
 from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, save_metric_card
+from embodied_iqa.quality.metrics.training.exporting import export_network
 from embodied_iqa.quality.metrics.training.loop import LabelledInputs, Network, make_network
-from embodied_iqa.quality.metrics.training.metric_training import export_network
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe, recipe_by_name
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 

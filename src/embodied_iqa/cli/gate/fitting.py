@@ -261,6 +261,7 @@ def _print(fitted: FittedGate) -> None:
     )
     print("check on held-out scenes:")
     _print_numbers(check)
+    print(fitted.unseen_in_words)
     second = fitted.second
     if fitted.networks is None:
         return

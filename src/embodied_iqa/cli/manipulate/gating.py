@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, value in fitted.check.items():
         table.add_row(name.replace("_", " "), "-" if value is None else f"{value:g}")
     console().print(table)
+    print(fitted.unseen_in_words)
     print(f"note: {fitted.advice}" if fitted.advice else arguments.out)
     gate = ("--judge", "learned", "--gate", "hold,repair,ask-again", "--calibration", arguments.out)
     next_command("evaluate", "manipulation", "EP", "--planner", "P", "--out", "RUN", *gate)

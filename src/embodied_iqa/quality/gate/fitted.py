@@ -111,6 +111,8 @@ class FittedGate:
         second: Judges decisions of the policy, where it reports whether it sees its target; else None.
         calibration: Risk, confidence, numbers of scenes and frames, risk and share of passed frames seen.
         check: Results on held-out scenes.
+        unseen: Results on the same scenes for distortions that were left out of the fit, type by type; empty
+            where they are not known, as in a file of an earlier version. Not part of the promise.
         advice: What would help a threshold that holds many clean frames; else empty.
         provenance: Where the scenes come from, and by which versions and command it was fitted.
     """
@@ -131,6 +133,7 @@ class FittedGate:
     second: SecondStage | None = None
     calibration: dict[str, float | None] = field(default_factory=dict)
     check: dict[str, float | None] = field(default_factory=dict)
+    unseen: dict[str, float | None] = field(default_factory=dict)
     advice: str = ""
     provenance: dict[str, str] = field(default_factory=dict)
 
@@ -153,6 +156,30 @@ class FittedGate:
     def camera(self) -> tuple[View, int, int]:
         """Camera, width and height."""
         return self.view, self.width_px, self.height_px
+
+    @property
+    def unseen_in_words(self) -> str:
+        """The check on distortions that the fit has not seen, in one line."""
+        found, head = self.unseen, "types that training has not seen"
+        if not found:
+            return f"{head}: unknown (too few types or scenes, or a fit of an earlier version)"
+        risk = _with_interval(found, "risk", "{:.4f}")
+        harmful, wrong = (
+            _with_interval(found, name, "{:.0%}") for name in ("harmful_stopped", "wrong_motions_stopped")
+        )
+        return (
+            f"{head}: risk {risk}; stopped: {harmful} of the harmful frames, {wrong} of the wrong motions. "
+            "This is no part of the promise."
+        )
+
+
+def _with_interval(numbers: Mapping[str, float | None], name: str, form: str) -> str:
+    """Return a number with its interval in words."""
+    value, low, high = (numbers.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    if value is None:
+        return "unknown"
+    interval = "" if low is None or high is None else f" ({form.format(low)} to {form.format(high)})"
+    return form.format(value) + interval
 
 
 def unlike(seen: Mapping[Statistic, tuple[float, float]], statistics: ImageStatistics) -> str:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.correlation import area_under_curve
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
-from embodied_iqa.quality.gate.fitted import LossKind
+from embodied_iqa.quality.gate.fitted import FittedGate, LossKind
 from embodied_iqa.quality.gate.fitting.check import (
     JudgedFrames,
     advice_of,
@@ -32,6 +35,9 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.risk_control import Promise, Threshold
+from embodied_iqa.quality.metrics.trainable import TrainingSet
+from embodied_iqa.quality.metrics.training.measuring import MeasuredInputs
+from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from gate_files import calibration
 from lerobot_samples import pixels, png, write_video
@@ -56,10 +62,27 @@ def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
+class Watched(RecipeTraining):
+    """Trainings that are cut short before one of them; notes which types each one learns from."""
+
+    learned: ClassVar[list[set[str]]] = []
+    cut_at: ClassVar[int] = 5
+
+    def predicted(
+        self, samples: TrainingSet, others: MeasuredInputs, out: Path, seed: int
+    ) -> NDArray[np.float64]:
+        self.learned.append({kind.partition(":")[0] for kind in samples.kinds} - {""})
+        if len(self.learned) == self.cut_at:
+            raise InputError("cut short")
+        return super().predicted(samples, others, out, seed)
+
+
 @pytest.mark.usefixtures("few")
 def test_a_gate_is_fitted_from_clean_recordings_alone(
-    bags: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bags: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("embodied_iqa.quality.gate.fitting.networks.RecipeTraining", Watched)
+    monkeypatch.setattr(Watched, "learned", [])
     out, usual = tmp_path / "gate.yaml", tmp_path / "usual.yaml"
     narrow = calibration(sharpness=Bounds(0.0, 1e6, 1e7, 1e8))
     save_calibrations([replace(narrow, width_px=WIDTH_PX, height_px=HEIGHT_PX)], usual)
@@ -67,7 +90,14 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
         "gate", "fit", str(bags), "--view", "top", "--vla", POLICY, "--risk", "0.25",
         "--statistics", str(usual), "--out", str(out), "--json",
     ]  # fmt: skip
+    assert main(arguments) == 1
+    assert "cut short" in capsys.readouterr().err
+    assert not out.exists()
+    (states,) = (tmp_path / "gate").glob("*-unseen")
+    monkeypatch.setattr(Watched, "cut_at", 0)
+    monkeypatch.setattr(Watched, "learned", [])
     assert main(arguments) == 0
+    assert not states.exists()
     printed = json.loads(capsys.readouterr().out)
     (fitted,) = load_gate_file(out).fitted
     assert printed["threshold"] == fitted.threshold
@@ -79,6 +109,9 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     assert "30 distortions, one random level each" in fitted.promise
     assert "14 recordings" in fitted.promise
     assert fitted.check["auc_harmful"] is None or fitted.check["auc_harmful"] > 0.7
+
+    _assert_unseen(fitted)
+    assert printed["unseen"] == fitted.unseen
 
     assert fitted.ordinary is not None
     assert fitted.ordinary.value < fitted.threshold
@@ -98,25 +131,41 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     before = out.read_bytes()
     assert main([*arguments, "--keep"]) == 0  # finished networks and the database are used again
     assert out.read_bytes() == before
+    assert len(Watched.learned) == 10, "nor are the trainings without some types repeated"
     capsys.readouterr()
 
-    database = tmp_path / "gate" / "database"
-    store = DatabaseStore(database)
+    database, metric = tmp_path / "gate" / "database", tmp_path / "metric.yaml"
+    _let_the_policy_always_act(DatabaseStore(database))
+    other = {str(bags): str(database), str(out): str(metric)}
+    again = [other.get(word, word) for word in arguments]
+    assert main([*again, "--judge", "metric:piqe", "--loss", "wrong-motion"]) == 0
+    _assert_fitted_metric(metric)
+
+
+def _assert_unseen(fitted: FittedGate) -> None:
+    """Every type was left out of one group's trainings, of the loss and of wrong motions."""
+    every = {entry.id for entry in catalogue()}
+    assert Watched.learned[::2] == Watched.learned[1::2], "loss and wrong motion"
+    assert sorted(name for kinds in Watched.learned[::2] for name in every - kinds) == sorted(every)
+    assert (fitted.unseen["types"], fitted.unseen["scenes"], fitted.unseen["frames"]) == (30, 3, 90)
+    assert fitted.unseen["risk_low"] is None, "three scenes have no interval"
+    assert fitted.unseen_in_words.startswith("types that training has not seen: risk 0.")
+
+
+def _let_the_policy_always_act(store: DatabaseStore) -> None:
     record = store.record()
     always = tuple(replace(one, version=f"{one.version}-always") for one in record.subjects)
     store.write_record(replace(record, subjects=always))
-    metric = tmp_path / "metric.yaml"
-    again = [
-        str(database) if word == str(bags) else str(metric) if word == str(out) else word
-        for word in arguments
-    ]
-    assert main([*again, "--judge", "metric:piqe", "--loss", "wrong-motion"]) == 0
+
+
+def _assert_fitted_metric(metric: Path) -> None:
     (fitted,) = load_gate_file(metric).fitted
     assert (fitted.judge, fitted.loss, fitted.networks) == ("metric:piqe", LossKind.WRONG_MOTION, None)
     assert fitted.policy == f"{POLICY} (acts always)"
     assert f"Policy: {fitted.policy};" in fitted.promise
     assert fitted.ordinary is not None
     assert fitted.ordinary.wrong_motion is None, "a metric predicts none"
+    assert fitted.unseen["frames"] == 90
     load_judge(parse_judge("metric:piqe"), metric)
 
 

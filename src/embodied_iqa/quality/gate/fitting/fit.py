@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -32,10 +32,12 @@ from embodied_iqa.quality.gate.fitting.check import (
     expected_of,
 )
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
+from embodied_iqa.quality.gate.fitting.measured_statistics import GateStatistics, statistics_from
 from embodied_iqa.quality.gate.fitting.second import fit_second_stage
 from embodied_iqa.quality.gate.fitting.source import DatabaseSource, FitSource, acts_in
 from embodied_iqa.quality.gate.fitting.split import split_scenes
-from embodied_iqa.quality.gate.image_statistics import STATISTICS_VERSION, ImageStatistics, Statistic, measure
+from embodied_iqa.quality.gate.fitting.unseen import UnseenFrames, check_unseen, type_groups
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.quality.gate.predictors import MetricPredictor, NetworkPredictor, judging_metric
 from embodied_iqa.quality.gate.risk_control import Threshold, control_risk
@@ -44,7 +46,6 @@ from embodied_iqa.quality.gate.statistics_judge import unusual
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE, NETWORK_FILE
 from embodied_iqa.quality.metrics.learned.trained import KIND, folder_of
 from embodied_iqa.quality.metrics.learned.training_range import RANGE_FILE
-from embodied_iqa.quality.metrics.metric import Image, MetricContext
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
@@ -111,15 +112,13 @@ class _Fit:
         networks = self._networks() if plan.judge.kind is JudgeKind.LEARNED else None
         self._model = copy_model(plan.judge.metric, plan.view, self._known.path)
         self._statistics = self._measured_statistics()
-        seen = seen_ranges(self._of(frames.of_scenes(self._split.train)), _MARGIN)
-        rejected = np.array([bool(unlike(seen, one)) for one in self._statistics])
-        ordinary, predicted = self._limited(*self._predicted(networks))
-        judged = JudgedFrames(frames, *predicted, rejected)
+        predicted = self._predicted(networks)
+        seen, ordinary, judged = self._judged(predicted, np.ones(len(frames), np.bool_))
         calibrating = judged.part(frames.of_scenes(self._split.calibrate))
         threshold = self._threshold(calibrating)
         second = self._second(judged, threshold.value) if networks is not None else None
         checked = judged.part(frames.of_scenes(self._split.check))
-        return FittedGate(
+        fitted = FittedGate(
             judge=str(plan.judge),
             view=plan.view,
             width_px=self._size_px[0],
@@ -139,6 +138,53 @@ class _Fit:
             advice=advice_of(calibrating, threshold, plan.loss),
             provenance=self._provenance(),
         )
+        before = [one.unseen for one in self._known.fitted if _is_same_fit(one, fitted)]
+        return replace(fitted, unseen=before[0] if before else self._unseen(networks, predicted))
+
+    def _judged(
+        self, predicted: tuple[Array, Array], known: Mask
+    ) -> tuple[dict[Statistic, tuple[float, float]], Ordinary, JudgedFrames]:
+        """Return ranges and limit as from the known training frames, and all frames as judged with these."""
+        seen = seen_ranges(self._of(self._frames.of_scenes(self._split.train) & known), _MARGIN)
+        rejected = np.array([bool(unlike(seen, one)) for one in self._statistics])
+        ordinary, limited = self._limited(*predicted)
+        return seen, ordinary, JudgedFrames(self._frames, *limited, rejected)
+
+    def _unseen(self, networks: Networks | None, predicted: tuple[Array, Array]) -> dict[str, float | None]:
+        """Return the check on types that were left out of all that is fitted; empty if there are too few."""
+        frames, promise = self._frames, self._plan.promise
+        calibrating, checking = map(frames.of_scenes, (self._split.calibrate, self._split.check))
+        judged, groups = list[UnseenFrames](), type_groups(frames)
+        left = [frames.scenes[calibrating & ~group & ~frames.clean] for group in groups]
+        if any(len(np.unique(scenes)) < promise.fewest_scenes for scenes in left):
+            return {}  # some scenes have distortions of one group only
+        for number, group in enumerate(groups, start=1):
+            if networks is not None:
+                title = f"types left out, {number} of {len(groups)}"
+                predicted = self._predicted_without(group, networks, title)
+            _, _, found = self._judged(predicted, ~group)
+            threshold = control_risk(found.part(calibrating & ~group).by_scene(self._plan.loss), promise)
+            judged.append(UnseenFrames(found.part(checking & group), threshold.value))
+        if networks is not None:
+            shutil.rmtree(self._states(networks), ignore_errors=True)
+        return check_unseen(judged, self._plan.loss) if judged else {}
+
+    def _predicted_without(self, group: Mask, networks: Networks, title: str) -> tuple[Array, Array]:
+        """Return what networks predict that have not seen some of the frames."""
+        part = self._frames.part(self._frames.of_scenes(self._split.first) & ~group)
+        predicted: tuple[Array, Array] = load("embodied_iqa.quality.gate.fitting.networks:predicted_by")(
+            self._images, part, self._plan, self._inputs, self._states(networks), title=title
+        )
+        return predicted
+
+    def _states(self, networks: Networks) -> Path:
+        """Return the folder of trainings without some types, until all of them are done."""
+        own = Path(networks.loss.folder).parent
+        return self._known.path.parent / own.with_name(f"{own.name}-unseen")
+
+    @cached_property
+    def _inputs(self) -> MeasuredInputs:
+        return self._measure(recipe_by_name(self._plan.recipe).input, "measure images")
 
     def _second(self, judged: JudgedFrames, screen: float) -> SecondStage | None:
         """Return the second stage; None where the policy does not report what it sees."""
@@ -205,8 +251,7 @@ class _Fit:
             values = np.array([metric.value(pair.distorted, pair.context) for pair in pairs])
             self._require_numbers(values)
             return values, values
-        measured = self._measure(recipe_by_name(self._plan.recipe).input, "measure images")
-        return NetworkPredictor(networks, base).outputs(measured.values, measured.views)
+        return NetworkPredictor(networks, base).outputs(self._inputs.values, self._inputs.views)
 
     def _require_numbers(self, values: Array) -> None:
         failed = self._frames.ids[~np.isfinite(values)]
@@ -239,6 +284,17 @@ class _Fit:
         }
 
 
+def _is_same_fit(before: FittedGate, now: FittedGate) -> bool:
+    """Return whether a fit is that of an earlier call, whose check on unseen types is there."""
+    return bool(before.unseen) and _identity(before) == _identity(now)
+
+
+def _identity(fit: FittedGate) -> tuple[object, ...]:
+    provenance = {name: word for name, word in fit.provenance.items() if name != "command"}
+    own = (fit.judge, fit.camera, fit.policy, fit.networks, fit.model, fit.promise, fit.threshold)
+    return (*own, fit.calibration, fit.check, provenance)
+
+
 def _record_of(threshold: Threshold, frames: int) -> dict[str, float | None]:
     return {
         "risk": threshold.promise.risk,
@@ -248,39 +304,6 @@ def _record_of(threshold: Threshold, frames: int) -> dict[str, float | None]:
         "seen_risk": round(threshold.seen_risk, 4),
         "passed": round(threshold.passed, 4),
     }
-
-
-_SIZE: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class GateStatistics:
-    """Measures width, height and the fifteen statistics; a `Measurable`."""
-
-    size_px: tuple[int, int] = (0, 0)
-
-    def version(self) -> str:
-        """Return text that changes whenever a number can change."""
-        return f"gate statistics {STATISTICS_VERSION}"
-
-    def measure(
-        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
-    ) -> NDArray[np.float64]:
-        """Return ``(17,)`` float64.
-
-        Raises:
-            InputError: Not an image, or too small.
-        """
-        del reference, context
-        found = measure(distorted)
-        values = [found.value(statistic) for statistic in Statistic]
-        return np.array([found.width_px, found.height_px, *values], np.float64)
-
-
-def statistics_from(row: NDArray[np.float64]) -> ImageStatistics:
-    """Return the statistics of a row of `GateStatistics`."""
-    values = {statistic.value: float(row[_SIZE + k]) for k, statistic in enumerate(Statistic)}
-    return ImageStatistics(int(row[0]), int(row[1]), **values)
 
 
 def copy_model(metric: str, view: View, out: Path) -> NetworkFile | None:

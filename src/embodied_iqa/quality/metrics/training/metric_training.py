@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
 
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
@@ -22,7 +23,6 @@ from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import Plain
-from embodied_iqa.base.training.onnx_writer import write_network
 from embodied_iqa.base.training.training_state import EpochResult, save_curve
 from embodied_iqa.quality.metrics.learned.card import (
     CARD_FILE,
@@ -35,16 +35,18 @@ from embodied_iqa.quality.metrics.learned.trained import KIND
 from embodied_iqa.quality.metrics.learned.training_range import TrainingRange
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 from embodied_iqa.quality.metrics.training.cache import input_cache
+from embodied_iqa.quality.metrics.training.exporting import export_network
 from embodied_iqa.quality.metrics.training.loop import (
     LabelledInputs,
     MetricEpoch,
     Network,
     TrainingRun,
     label_scale,
+    predict,
     train_network,
     with_shared_labels,
 )
-from embodied_iqa.quality.metrics.training.measuring import measure_inputs
+from embodied_iqa.quality.metrics.training.measuring import MeasuredInputs, measure_inputs
 from embodied_iqa.quality.metrics.training.miqa_recipes import region_plan
 from embodied_iqa.quality.metrics.training.recipes import (
     RECIPES_VERSION,
@@ -62,6 +64,7 @@ REGION_FOLDER: Final = "region_encoder"
 """Region encoder that was trained because none was given."""
 INPUTS_FOLDER: Final = "inputs"
 """Measured images of an unfinished training, mapped into memory."""
+_JOB: Final = "training of a metric"
 _CURVE: Final = "curve.svg"
 _ONE_IN: Final = 6
 """Of the training references one in this many is the validation part."""
@@ -78,10 +81,29 @@ def validation_references(reference_ids: Sequence[str], seed: int) -> frozenset[
     return frozenset(names[index] for index in drawn)
 
 
+def _refuse_few(samples: TrainingSet) -> None:
+    count = len(set(samples.reference_ids))
+    if count < _FEWEST_REFERENCES:
+        expected = f"{_FEWEST_REFERENCES} or more"
+        raise InputError("too few references to train on", expected=expected, got=count)
+
+
 def _learned_first(samples: TrainingSet, held: Container[str]) -> tuple[TrainingSet, int]:
     """Return the pairs with those of held references at the end, and the number of the others."""
     validating = np.array([name in held for name in samples.reference_ids])
     return samples.part(np.argsort(validating, kind="stable")), int((~validating).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Learned:
+    """Result of a training: the network, its epochs, what it learned from, and facts for its card."""
+
+    network: Network
+    epochs: list[MetricEpoch]
+    inputs: LabelledInputs
+    training: LabelledInputs
+    validation: LabelledInputs
+    facts: dict[str, Plain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +117,7 @@ class RecipeTraining:
         command: For the card.
         starting: Files to begin with. A recipe with a region token but without a file for its encoder trains
             one on rendered scenes.
+        title: Of the progress bar; empty for the name of the recipe.
     """
 
     recipe: MetricRecipe
@@ -102,6 +125,7 @@ class RecipeTraining:
     target: str = ""
     command: str = ""
     starting: StartingWeights = field(default_factory=StartingWeights)
+    title: str = ""
 
     @property
     def name(self) -> str:
@@ -123,30 +147,48 @@ class RecipeTraining:
             InputError: Too few references, an image is missing, or an unfinished training is another one or
                 under way in another process.
         """
-        drawn = samples.of_each(self.recipe.pictures_each, seed)
-        epochs = self.recipe.of_size(len(drawn.pair_ids)).epochs
-        with ProgressBars() as bars:
-            return self.train_watched(samples, out, seed, lambda epoch: self._show(bars, epoch, epochs))
+        with self._shown(samples, seed) as watch:
+            return self.train_watched(samples, out, seed, watch)
 
     def train_watched(self, samples: TrainingSet, out: Path, seed: int, watch: Watch) -> str:
         """Train, and call `watch` after each epoch; see `train`."""
-        if len(set(samples.reference_ids)) < _FEWEST_REFERENCES:
-            raise InputError(
-                "too few references to train on",
-                expected=f"{_FEWEST_REFERENCES} or more",
-                got=len(set(samples.reference_ids)),
-            )
+        _refuse_few(samples)
         record = self._record(samples, seed)
         if _is_finished(out, record, seed):
             return f"{KIND}:{out}"
-        with JobFolder(out, "training of a metric").locked():
+        with JobFolder(out, _JOB).locked():
             if not _is_finished(out, record, seed):  # another process may have finished it since
                 self._train(samples, out, seed, record, watch)
         return f"{KIND}:{out}"
 
-    def _train(
+    def predicted(
+        self, samples: TrainingSet, others: MeasuredInputs, out: Path, seed: int
+    ) -> NDArray[np.float64]:
+        """Train as `train` does, and return ``(N,)`` labels that are predicted of other images.
+
+        No metric is written: the folder holds the state of the training, from which the same call goes on,
+        and which the caller removes.
+
+        Args:
+            samples: What to learn from.
+            others: Measured images of the recipe's input.
+            out: Folder of the state.
+            seed: Of everything random.
+
+        Raises:
+            UsageError: The folder holds the state of another training.
+            InputError: As `train`.
+        """
+        _refuse_few(samples)
+        with JobFolder(out, _JOB).locked(), self._shown(samples, seed) as watch:
+            found = self._learned(samples, out, seed, self._record(samples, seed), watch)
+        mean, deviation = label_scale(found.training.labels)
+        rows = LabelledInputs(others.values, others.views, np.zeros(len(others.views)))
+        return predict(found.network, rows)[:, 1].astype(np.float64) * deviation + mean
+
+    def _learned(
         self, samples: TrainingSet, out: Path, seed: int, record: Mapping[str, str], watch: Watch
-    ) -> None:
+    ) -> _Learned:
         held = validation_references(samples.reference_ids, seed)
         samples, learned = _learned_first(samples.of_each(self.recipe.pictures_each, seed), held)
         inputs = self._inputs(samples, out)
@@ -154,19 +196,26 @@ class RecipeTraining:
         training = with_shared_labels(inputs.part(slice(learned)), kinds, self.recipe.shared_label)
         recipe, starting = self.recipe.of_size(len(samples.pair_ids)), self._starting(out, seed)
         run = TrainingRun(recipe, seed, out / TRAINING_FOLDER, record, starting)
-        network, epochs = train_network(run, training, inputs.part(slice(learned, None)), watch)
+        validation = inputs.part(slice(learned, None))
+        network, epochs = train_network(run, training, validation, watch)
         facts: dict[str, Plain] = {
             "pairs": len(samples.pair_ids),
             "references": len(set(samples.reference_ids)),
             "validation_references": len(held),
         }
-        ranks = recipe.objective is Objective.TWO_HEADS
-        export_network(network, training, label_scale(training.labels), out / NETWORK_FILE, ranks=ranks)
-        save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in epochs], self.name, out / _CURVE)
-        TrainingRange.of(inputs.values[:learned], inputs.values[learned:]).save(out)
-        card = self._card(inputs, sha256_of(out / NETWORK_FILE), samples.images.name)
+        return _Learned(network, epochs, inputs, training, validation, facts | _results(network, epochs))
+
+    def _train(
+        self, samples: TrainingSet, out: Path, seed: int, record: Mapping[str, str], watch: Watch
+    ) -> None:
+        found = self._learned(samples, out, seed, record, watch)
+        ranks, training = self.recipe.objective is Objective.TWO_HEADS, found.training
+        export_network(found.network, training, label_scale(training.labels), out / NETWORK_FILE, ranks=ranks)
+        save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in found.epochs], self.name, out / _CURVE)
+        TrainingRange.of(training.values, found.validation.values).save(out)
+        card = self._card(found.inputs, sha256_of(out / NETWORK_FILE), samples.images.name)
         ends = (0.0, 1.0) if ranks else None
-        facts |= _results(network, epochs)
+        facts = found.facts
         save_metric_card(replace(card, rank_range=ends, training={"seed": seed, **facts, **record}), out)
         shutil.rmtree(out / INPUTS_FOLDER, ignore_errors=True)
 
@@ -213,9 +262,17 @@ class RecipeTraining:
         )
         return LabelledInputs(measured.values, measured.views, np.asarray(samples.labels, np.float64))
 
-    def _show(self, bars: ProgressBars, epoch: MetricEpoch, epochs: int) -> None:
-        note = f"loss {epoch.loss:.3f}, validation SRCC {epoch.validation_srcc:.3f}"
-        bars.update(self.name, epoch.epoch, epochs, note=note)
+    @contextmanager
+    def _shown(self, samples: TrainingSet, seed: int) -> Iterator[Watch]:
+        drawn = samples.of_each(self.recipe.pictures_each, seed)
+        epochs = self.recipe.of_size(len(drawn.pair_ids)).epochs
+
+        def show(epoch: MetricEpoch) -> None:
+            note = f"loss {epoch.loss:.3f}, validation SRCC {epoch.validation_srcc:.3f}"
+            bars.update(self.name, epoch.epoch, epochs, title=self.title or self.name, note=note)
+
+        with ProgressBars() as bars:
+            yield show
 
     def _card(self, inputs: LabelledInputs, sha256: str, database: str) -> MetricCard:
         recipe = self.recipe
@@ -262,40 +319,3 @@ def _is_finished(out: Path, record: Mapping[str, str], seed: int) -> bool:
 def _versions() -> dict[str, str]:
     own = {"embodied_iqa": __version__, "python": platform.python_version()}
     return own | {name: version_of(name) for name in _LIBRARIES}
-
-
-class _Predicting(nn.Module):
-    """The network with labels in their own units; one without a rank head has the label for both outputs."""
-
-    def __init__(self, network: Network, mean: float, deviation: float, *, ranks: bool) -> None:
-        super().__init__()
-        self.network = network
-        self.mean, self.deviation, self.ranks = mean, deviation, ranks
-
-    def forward(self, inputs: Tensor, view: Tensor) -> tuple[Tensor, Tensor]:
-        output = self.network(inputs, view)
-        label = output[:, 1] * self.deviation + self.mean
-        return output[:, 0] if self.ranks else label + 0.0, label
-
-
-def export_network(
-    network: Network, example: LabelledInputs, scale: tuple[float, float], path: Path, *, ranks: bool = True
-) -> None:
-    """Write a network as ONNX, atomically.
-
-    Inputs: ``input`` ``(N, D)`` float32 or ``(N, H, W, 3)`` uint8, and ``view`` ``(N,)`` int64. Outputs:
-    ``rank`` and ``label``, ``(N,)``.
-
-    Args:
-        network: In evaluation mode.
-        example: Two rows or more.
-        scale: Mean and deviation of the labels.
-        path: The file.
-        ranks: The network has a rank head; else both outputs are the label.
-    """
-    inputs = torch.from_numpy(np.ascontiguousarray(example.values[:2]))
-    views = torch.from_numpy(example.views[:2])
-    module = _Predicting(network, *scale, ranks=ranks).eval()
-    outputs = ["rank", "label"]
-    rows = dict.fromkeys(["input", "view", *outputs], "images")
-    write_network(module, {"input": inputs, "view": views}, outputs, rows, path, halved=False)

@@ -15,6 +15,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.onnx_session import open_session
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
+from embodied_iqa.quality.metrics.training.exporting import export_network
 from embodied_iqa.quality.metrics.training.loop import (
     LabelledInputs,
     MetricEpoch,
@@ -24,7 +25,7 @@ from embodied_iqa.quality.metrics.training.loop import (
     predict,
     train_network,
 )
-from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining, export_network
+from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 from embodied_iqa.quality.metrics.training.miqa_networks import RegionAware
 from embodied_iqa.quality.metrics.training.miqa_recipes import MIQA_RECIPES, region_plan, with_region_layer
 from embodied_iqa.quality.metrics.training.recipes import (
