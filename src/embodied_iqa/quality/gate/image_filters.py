@@ -6,7 +6,7 @@ Both give the same whole numbers.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Final
 
@@ -52,9 +52,15 @@ def compile_for(sizes_px: Iterable[int]) -> None:
     kernels.noise_response(gray, 0, 4, gray.copy())
     kernels.step_sums(gray, 0, 4, np.zeros(3, np.int32), np.zeros(4, np.int32))
     kernels.odd_pixels(gray, 0, 4, _ODD)
-    kernels.histogram(image[..., 1])
-    image.flags.writeable = False  # another type for the compiler: that of a received message
-    kernels.histogram(image[..., 1])
+    kernels.histogram(gray)
+    kernels.histogram(gray[::2])
+    kernels.limited_sum(gray, 1)
+    kernels.colourfulness(gray, gray, gray.copy())
+    kernels.colour_planes(image.reshape(4, -1), *(gray.copy() for _ in range(3)))
+    rows = image.reshape(4, -1)
+    kernels.luminance_and_green(rows, gray, gray.copy())
+    rows.flags.writeable = False  # another type for the compiler: that of a received message
+    kernels.luminance_and_green(rows, gray, gray.copy())
     _kernels = kernels
     if importlib.util.find_spec("cv2") is not None:  # else there is no learned judge
         load("embodied_iqa.quality.metrics.learned.compiled_texture:use_compiled_texture")()
@@ -92,20 +98,58 @@ def odd_pixels(plane: Gray, own: slice) -> tuple[int, int, int]:
 
 def histogram(plane: Gray) -> Counts:
     """Return ``(256,)``, how often each value is in ``(H, W)``."""
-    return _channel_histogram(plane, 0)
-
-
-def green_histogram(rgb: NDArray[np.uint8]) -> Counts:
-    """Return ``(256,)``, how often each value of green is in ``(H, W, 3)``."""
     if _kernels is not None:
-        counts: Counts = _kernels.histogram(rgb[..., 1])
+        counts: Counts = _kernels.histogram(plane)
         return counts
-    return _channel_histogram(rgb, 1)
+    return _channel_histogram(plane, 0)
 
 
 def _channel_histogram(image: NDArray[np.uint8], channel: int) -> Counts:
     counts: NDArray[np.float32] = cv2.calcHist([image], [channel], None, [256], [0, 256])
     return counts.ravel().astype(np.int64)
+
+
+def luminance_and_green(rgb: NDArray[np.uint8], gray: Gray) -> Counts:
+    """Write luminance of ``(H, W, 3)``, and return ``(256,)``, how often each value of green is in it."""
+    if _kernels is None:
+        gray[:] = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
+        return _channel_histogram(rgb, 1)
+    green = np.empty_like(gray)
+    _kernels.luminance_and_green(_rows(rgb), gray, green)
+    return histogram(green)
+
+
+def _rows(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return ``(H, 3 W)``: of this the compiler knows that colours lie beside each other."""
+    return np.ascontiguousarray(rgb).reshape(len(rgb), -1)
+
+
+def colour_planes(rgb: NDArray[np.uint8]) -> Sequence[Gray]:
+    """Return luminance, Cr and Cb of ``(H, W, 3)``."""
+    if _kernels is None:
+        planes: Sequence[Gray] = cv2.split(cv2.cvtColor(rgb, cv2.COLOR_RGB2YCrCb))
+        return planes
+    planes = [np.empty(rgb.shape[:2], np.uint8) for _ in range(3)]
+    _kernels.colour_planes(_rows(rgb), *planes)
+    return planes
+
+
+def colourfulness(cr: Gray, cb: Gray) -> tuple[int, Gray]:
+    """Return the sum of the distances from neutral of ``(H, W)``, and those of Cr and Cb, at most 255."""
+    if _kernels is not None:
+        distance = np.empty_like(cr)
+        return int(_kernels.colourfulness(cr, cb, distance)), distance
+    neutral = np.full_like(cr, 128)
+    distances = [cv2.absdiff(plane, neutral) for plane in (cr, cb)]
+    return sum(int(cv2.sumElems(one)[0]) for one in distances), cv2.add(*distances)
+
+
+def limited_sum(plane: Gray, limit: int) -> int:
+    """Return the sum of ``(H, W)`` values, each at most ``limit``."""
+    if _kernels is not None:
+        return int(_kernels.limited_sum(plane, limit))
+    _, limited = cv2.threshold(plane, limit, 255, cv2.THRESH_TRUNC)
+    return int(cv2.sumElems(limited)[0])
 
 
 def step_sums(plane: Gray, own: slice, columns: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:

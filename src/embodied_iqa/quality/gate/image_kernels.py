@@ -121,6 +121,72 @@ def odd_pixels(plane: Gray, top: int, end: int, limits: Gray) -> Any:
 
 
 @compiled
+def luminance_and_green(rows: Gray, gray: Gray, green: Gray) -> None:
+    """Write luminance (BT.601, rounded as by OpenCV) and green of ``(H, 3 W)``: red, green, blue in turn."""
+    for y in range(len(rows)):
+        row, out, greens = rows[y], gray[y], green[y]
+        for x in range(len(out)):
+            red, blue = np.int32(row[3 * x]), np.int32(row[3 * x + 2])
+            sums = red * np.int32(9798) + np.int32(row[3 * x + 1]) * np.int32(19235) + blue * np.int32(3735)
+            out[x] = np.uint8(np.int32(sums + np.int32(1 << 14)) >> np.int32(15))
+            greens[x] = row[3 * x + 1]
+
+
+@compiled
+def _write_difference(colour: Gray, luma: Gray, factor: np.int32, out: Gray) -> None:
+    """Write a colour less luminance, by 2**-14 of a factor and around 128.5; it is never below 0."""
+    for x in range(len(out)):
+        difference = np.int32(colour[x]) - np.int32(luma[x])
+        scaled = np.int32(np.int32(difference * factor + np.int32((128 << 14) + (1 << 13))) >> np.int32(14))
+        out[x] = np.uint8(min(scaled, np.int32(255)))
+
+
+@compiled
+def colour_planes(rows: Gray, luma: Gray, cr: Gray, cb: Gray) -> None:
+    """Write luminance, Cr and Cb, as OpenCV's conversion, of ``(H, 3 W)``: red, green, blue in turn."""
+    width = luma.shape[1]
+    red, green, blue = np.empty(width, np.uint8), np.empty(width, np.uint8), np.empty(width, np.uint8)
+    for y in range(len(rows)):
+        row, out = rows[y], luma[y]
+        for x in range(width):
+            red[x], green[x], blue[x] = row[3 * x], row[3 * x + 1], row[3 * x + 2]
+        for x in range(width):
+            sums = np.int32(red[x]) * np.int32(4899) + np.int32(green[x]) * np.int32(9617)
+            sums += np.int32(blue[x]) * np.int32(1868)
+            out[x] = np.uint8(np.int32(sums + np.int32(1 << 13)) >> np.int32(14))
+        _write_difference(red, out, np.int32(11682), cr[y])
+        _write_difference(blue, out, np.int32(9241), cb[y])
+
+
+@compiled
+def colourfulness(cr: Gray, cb: Gray, distance: Gray) -> Any:
+    """Write the distances from neutral of ``(H, W)``, summed and at most 255; return the sum of all."""
+    total: Any = 0
+    for y in range(len(cr)):
+        reds, blues, out, row_sum = cr[y], cb[y], distance[y], np.int32(0)
+        for x in range(len(out)):
+            red, blue = np.int32(reds[x]) - np.int32(128), np.int32(blues[x]) - np.int32(128)
+            both = np.int32(abs(red) + abs(blue))
+            row_sum = np.int32(row_sum + both)
+            out[x] = np.uint8(min(both, np.int32(255)))
+        total += row_sum
+    return total
+
+
+@compiled
+def limited_sum(plane: Gray, limit: int) -> Any:
+    """Return the sum of ``(H, W)`` values, each at most ``limit``."""
+    total: Any = 0
+    most = np.uint8(limit)
+    for y in range(len(plane)):
+        row, row_sum = plane[y], np.int32(0)
+        for x in range(len(row)):
+            row_sum = np.int32(row_sum + np.int32(min(row[x], most)))
+        total += row_sum
+    return total
+
+
+@compiled
 def histogram(plane: Gray) -> Any:
     """Return ``(256,)`` int64, how often each value is in ``(H, W)``, which need not be contiguous.
 

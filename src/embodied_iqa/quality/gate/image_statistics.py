@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.gate.image_filters import (
     CELL_PX,
-    green_histogram,
+    colour_planes,
+    colourfulness,
     histogram,
     laplacian_energy,
+    limited_sum,
+    luminance_and_green,
     noise_response,
     odd_pixels,
     step_sums,
@@ -187,8 +190,7 @@ def _luminance_and_green(rgb: NDArray[np.uint8]) -> tuple[Gray, NDArray[np.int64
     gray: Gray = np.empty(rgb.shape[:2], np.uint8)
     green = np.zeros(256, np.int64)
     for top, end in _bands(rgb.shape[1], rgb.shape[0]):
-        gray[top:end] = cv2.cvtColor(rgb[top:end], cv2.COLOR_RGB2GRAY)
-        green += green_histogram(rgb[top:end])
+        green += luminance_and_green(rgb[top:end], gray[top:end])
     return gray, green
 
 
@@ -269,8 +271,7 @@ def _noise(response: Gray) -> float:
     limit = int(np.searchsorted(counts, counts[-1] / 2))
 
     def calm(limit: int) -> int:
-        _, limited = cv2.threshold(response, limit, 255, cv2.THRESH_TRUNC)
-        return int(cv2.sumElems(limited)[0]) - limit * (response.size - half)
+        return limited_sum(response, limit) - limit * (response.size - half)
 
     highest = calm(limit)
     for step in (1, -1):
@@ -306,13 +307,12 @@ def _tones(green: NDArray[np.int64]) -> float:
 def _chroma(half: NDArray[np.uint8]) -> tuple[float, float, float]:
     counts, energies, total = np.zeros(256, np.int64), [0, 0, 0], 0
     for _, band, own in _overlapping(half):
-        planes = cv2.split(cv2.cvtColor(band, cv2.COLOR_RGB2YCrCb))
+        planes = colour_planes(band)
         for channel, plane in enumerate(planes):
             energies[channel] += laplacian_energy(plane, own)
-        neutral = np.full_like(planes[0][own], 128)
-        distances = [cv2.absdiff(plane[own], neutral) for plane in planes[1:]]
-        total += sum(int(cv2.sumElems(distance)[0]) for distance in distances)
-        counts += histogram(cv2.add(*distances))
+        distances, distance = colourfulness(*(plane[own] for plane in planes[1:]))
+        total += distances
+        counts += histogram(distance)
     size = half.shape[0] * half.shape[1]
     above = np.cumsum(counts[::-1])[::-1]  # pixels at a level or above it
     vividness = int(np.count_nonzero(above * _VIVID_IS_ONE_IN > size)) - 1

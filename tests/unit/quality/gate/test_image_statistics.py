@@ -18,8 +18,9 @@ from skimage import data
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.gate import image_filters
 from embodied_iqa.quality.gate.image_filters import compile_for
-from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure
+from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic, measure, measure_halving
 from embodied_iqa.quality.metrics.learned import compiled_texture
+from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 
 Image = NDArray[np.uint8]
 
@@ -232,6 +233,20 @@ def test_compiled_statistics_are_those_of_opencv_bit_by_bit(
         found = measure(image)
         monkeypatch.setattr(image_filters, "_kernels", None)
         assert found == measure(image)
+
+
+def test_nothing_is_compiled_after_the_start(compiled: Any) -> None:
+    def compiled_types() -> int:
+        code = [*vars(compiled).values(), *vars(compiled_texture.kernels).values()]
+        return sum(len(one.signatures) for one in code if hasattr(one, "signatures"))
+
+    before, image = compiled_types(), np.zeros((720, 1280, 3), np.uint8)
+    received = image.copy()
+    received.setflags(write=False)
+    for one in (image, received, image[:, ::-1]):
+        _, half = measure_halving(one)
+        NetworkInput(InputKind.FINE).measure(half)
+    assert compiled_types() == before
 
 
 def test_code_is_compiled_for_large_images_where_numba_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
