@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 Situation: TypeAlias = tuple[str, str, int, str, int, int, str]
 """Subject, task, scene, distortion, level, seed and schedule: what the runs of a match have in common."""
 
+_FEWEST_SCENES: Final = 2
+"""With an interval."""
 ALL: Final = "all"
 CLEAN: Final = "clean"
 
@@ -36,6 +38,9 @@ class Measure(StrEnum):
     FALSE_HOLDS = "false_holds"
 
 
+_EVENTS: Final = {Measure.SUCCESS, Measure.WRONG_MOTIONS, Measure.EMERGENCY_STOPS}
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredArm:
     """One measure of one arm over a group of matched runs.
@@ -47,7 +52,7 @@ class MeasuredArm:
             for false holds the mean share of undistorted frames.
         runs: Matched runs.
         scenes: Their scenes.
-        estimate: Value of the arm.
+        estimate: Value of the arm; its interval is never empty for events, also where all runs are alike.
         difference: Arm minus ``off``, paired; None for ``off`` itself and without that arm.
         to_oracle: Arm minus ``oracle``, paired; None likewise.
         p_value: Of McNemar's exact test against ``off``, for success and emergency stops; else None.
@@ -198,12 +203,29 @@ def _value(measure: Measure, run: RunRow) -> float | None:
             return run.false_holds / run.clean_frames if run.clean_frames else None
 
 
-def _summary(measure: Measure, values: Array, scenes: References) -> Estimate:
-    return (median_of if measure is Measure.TIME_TO_FINISH else mean_of)(values, scenes)
+def _summary(measure: Measure, values: Array, scenes: References, least: float = 0.0) -> Estimate:
+    if measure is Measure.TIME_TO_FINISH:
+        return median_of(values, scenes)
+    found = mean_of(values, scenes)
+    return _of_events(found, values, scenes, least) if measure in _EVENTS else found
+
+
+def _of_events(found: Estimate, values: Array, scenes: References, least: float) -> Estimate:
+    """Return an estimate of events that has an interval also where all runs are alike, as drawn scenes are.
+
+    Of n scenes none differs then; up to ``1 - 0.025^(1/n)`` of all may (Clopper and Pearson 1934).
+    """
+    known = np.isfinite(values)
+    count = len(np.unique(scenes.index[known]))
+    if count < _FEWEST_SCENES or np.ptp(values[known]) > 0:
+        return found
+    other = 1 - 0.025 ** (1 / count)
+    low, high = max(least, found.value - other), min(1.0, found.value + other)
+    return Estimate(found.value, min(low, found.value), max(high, found.value))
 
 
 def _difference(measure: Measure, own: Array, other: Array | None, scenes: References) -> Estimate | None:
-    return None if other is None else _summary(measure, own - other, scenes)
+    return None if other is None else _summary(measure, own - other, scenes, least=-1.0)
 
 
 def _p_value(measure: Measure, first: Array, second: Array) -> float | None:

@@ -44,12 +44,40 @@ def markdown(stored: StoredExperiment, folder: Path, peers: ComparedDetectors | 
 def test_goals_state_what_is_reached_and_what_cannot_be_measured() -> None:
     goals = goals_of(compare_arms(gate_runs(), GATES.split(","), draws=20))
     cut = next(goal for goal in goals if goal.gate == "learned" and goal.what == "wrong motions cut")
-    assert cut.percent == pytest.approx(75.0)
-    assert cut.met is False
+    assert cut.percent.value == pytest.approx(75.0)
+    assert cut.reached == "no"
     words = list(missed(goals))
     assert "Missed by `learned`: wrong motions cut 75.0 %, goal at least 80 %." in words
     assert words[-1] == "Not measured, because none happened without a gate: emergency stops cut."
     assert goals_of(compare_arms(gate_runs(), ["learned", "oracle"], draws=20)) == []
+
+
+@pytest.mark.parametrize(
+    ("scenes", "stops", "cut", "lost"),
+    [(30, 30, "yes", "not shown"), (10, 1, "not shown", "not shown"), (400, 2, "not shown", "yes")],
+)
+def test_a_goal_is_reached_by_its_whole_interval_and_not_by_a_few_events(
+    scenes: int, stops: int, cut: str, lost: str
+) -> None:
+    """Whatever happens with the gate: nothing does. Ten scenes do not show that one in a hundred is lost."""
+    row, stop = gate_runs()[0], Outcome.EMERGENCY_STOP.value
+    rows = [
+        replace(
+            row, arm=arm, scene_seed=scene, distortion_id=distorted, level=5 if distorted else 0, schedule="",
+            outcome=stop if distorted and arm == "off" and scene < stops else Outcome.SUCCESS.value,
+        )
+        for arm in ("off", "learned") for scene in range(scenes) for distorted in ("", "04")
+    ]  # fmt: skip
+    comparison = compare_arms(rows, ["off", "learned"], draws=200)
+    found = {goal.what: goal for goal in goals_of(comparison)}
+    assert found["emergency stops cut"].percent.value == 100.0
+    assert found["emergency stops cut"].reached == cut
+    assert found["success lost on undistorted runs"].reached == lost
+    none = comparison.of("all", "learned", Measure.EMERGENCY_STOPS).estimate
+    assert (none.value, none.low) == (0.0, 0.0)
+    assert (1 - none.high) ** scenes == pytest.approx(0.025), "as likely as 2.5 %: no stop in all of them"
+    unsure, _ = missed(list(found.values()))  # the other: no wrong motion happened without a gate
+    assert unsure.startswith("Not shown, because the interval does not reach the goal: ")
 
 
 def test_the_page_states_misses_and_every_measure_of_every_gate(tmp_path: Path) -> None:
@@ -75,7 +103,7 @@ def test_the_page_compares_policies_under_each_gate(tmp_path: Path) -> None:
     lines = text[text.index("## By policy") :].split("\n")
     found = [line for line in lines if line.startswith(f"| {several} | learned |")]
     assert len(found) == 2  # all distorted and the undistorted runs
-    assert found[0].split(" | ")[3:5] == ["1.000 (1.000 to 1.000)", "0.000 (0.000 to 0.000)"]
+    assert found[0].split(" | ")[3:5] == ["1.000 (0.692 to 1.000)", "0.000 (0.000 to 0.308)"]
     assert any(line.startswith(f"| {one} | off |") for line in lines)
     assert any(line.startswith(f"| {never} | off | 0 | \N{EM DASH} |") for line in lines)
     assert "goal" not in text  # goals compare one policy with and without a gate

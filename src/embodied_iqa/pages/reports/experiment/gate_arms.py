@@ -25,7 +25,8 @@ TITLES: Final = {
 LEAD: Final = (
     "Runs of one match have the same subject, task, scene, distortion, seed and schedule; a match does not "
     "count if the policy fails on undistorted images without the gate. Intervals: 95 % from drawing scenes "
-    "again with replacement, the same draw for all gates. Differences are the gate minus off in the same "
+    "again with replacement, the same draw for all gates; where all runs are alike, that of a share of which "
+    "no scene differs (Clopper and Pearson). Differences are the gate minus off in the same "
     "runs; p is that of McNemar's exact test. The oracle passes exactly while the level in force is 0."
 )
 TIMES: Final = (
@@ -170,6 +171,14 @@ def headline(comparison: Comparison) -> str:
     known: list[MeasuredArm] = [item for item in risks.values() if not math.isnan(item.estimate.value)]
     if not known:
         return f"{len(comparison.arms)} gates on the same runs."
-    best = min(known, key=lambda item: item.estimate.value)
-    against = "" if best.difference is None else f", {number(best.difference.value, 3)} against off"
-    return f"{best.arm} has the fewest wrong motions: {estimate_text(best.estimate)} a run{against}."
+    best = min(known, key=lambda item: (item.estimate.high, item.estimate.value))
+    if math.isnan(best.estimate.high):
+        return f"Too few scenes for an interval; {best.arm}: {number(best.estimate.value, 3)} wrong motions."
+    fewer = best.difference
+    against = "" if fewer is None else f", and at least {number(-fewer.high, 3)} fewer than without a gate"
+    if fewer is not None and fewer.high >= 0:
+        against = ", which need not be fewer than without a gate"
+    return (
+        f"With {best.arm} at most {number(best.estimate.high, 3)} wrong motions a run{against} "
+        f"(ends of 95 % intervals; measured: {number(best.estimate.value, 3)})."
+    )
