@@ -9,6 +9,7 @@ import importlib
 from types import ModuleType
 
 import numpy as np
+from numpy.typing import NDArray
 
 kernels: ModuleType | None = None
 """The compiled code; None: OpenCV and NumPy alone."""
@@ -26,4 +27,15 @@ def use_compiled_texture() -> None:
     compiled.normalise(plane, plane, plane, other, another)
     compiled.normal_sums(plane, np.zeros(11))
     compiled.binned_power(plane, np.zeros(16, np.int64), np.zeros(1))
+    gray = np.zeros((4, 12), np.uint8)
+    compiled.noise_map(gray, np.zeros(gray.shape, np.float32))
+    for rows in (gray, _read_only(gray)):
+        compiled.narrow(rows, np.zeros((4, 9), np.uint8))
     kernels = compiled
+
+
+def _read_only(gray: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return another type for the compiler: that of a received message."""
+    copy = gray.copy()
+    copy.flags.writeable = False
+    return copy

@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.quality.metrics.learned import compiled_texture as fast
 from embodied_iqa.quality.metrics.learned.input_statistics import edges
 from embodied_iqa.quality.metrics.learned.texture import (
     mean_steps,
@@ -93,14 +94,19 @@ def _noise(gray: Gray, plane: Plane) -> Vector:
 
     Noise is the response to ``(1 -2 1; -2 4 -2; 1 -2 1)``, to which edges hardly add (Immerkaer 1996).
     """
-    rough = [_mean_bend(gray, axis) for axis in (0, 1)]
-    noise: Plane = np.abs(cv2.Sobel(plane, cv2.CV_32F, 2, 2, ksize=3))
+    if fast.kernels is None:
+        noise: Plane = np.abs(cv2.Sobel(plane, cv2.CV_32F, 2, 2, ksize=3))
+        means = [_mean_bend(gray, 0), _mean_bend(gray, 1), noise.mean()]
+    else:
+        (height, width), noise = gray.shape, np.empty_like(plane)
+        sizes = ((height - 2) * width, height * (width - 2), noise.size)
+        means = [total / size for total, size in zip(fast.kernels.noise_map(gray, noise), sizes, strict=True)]
     cells = _cells(noise, _CELL_PX).ravel()
     order = np.argsort(_cells(plane, _CELL_PX).ravel(), kind="stable")
     thirds = [part.mean() for part in np.array_split(cells[order], 3)]
     places = np.array(_LEVELS) / 100 * (cells.size - 1)
     spread = np.interp(places, np.arange(cells.size), np.sort(cells))  # faster than `np.percentile`
-    return np.log1p(np.array([*rough, noise.mean(), *spread, *thirds], np.float32))
+    return np.log1p(np.array([*means, *spread, *thirds], np.float32))
 
 
 def _mean_bend(gray: Gray, axis: int) -> float:

@@ -51,6 +51,10 @@ def small_image(rgb: NDArray[np.uint8], size_px: tuple[int, int] = SIZE_PX) -> S
         rgb = cv2.resize(rgb, half, interpolation=cv2.INTER_AREA)
     if rgb.shape[:2] == (height, width):
         return rgb
+    if fast.kernels is not None and rgb.shape[:2] == (height, width // 3 * 4) and width % 3 == 0:
+        narrow = np.empty((height, width, 3), np.uint8)
+        fast.kernels.narrow(np.ascontiguousarray(rgb).reshape(height, -1), narrow.reshape(height, -1))
+        return narrow
     method = cv2.INTER_AREA if rgb.shape[0] >= height else cv2.INTER_LINEAR
     small: Small = cv2.resize(rgb, size_px, interpolation=method)
     return small

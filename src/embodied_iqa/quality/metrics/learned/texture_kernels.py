@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from embodied_iqa.base.kinematics.kernels import compiled
 
 Plane = NDArray[np.float32]
+Gray = NDArray[np.uint8]
 Sums = NDArray[np.float64]
 _summing = partial(compiled, in_any_order=True)
 
 
 @compiled
-def _row(plane: Plane, y: int) -> Any:
+def _row(plane: Plane | Gray, y: int) -> Any:
     """Return a row; beyond the border it is mirrored at the outermost one."""
     if y < 0:
         return plane[1]
@@ -29,7 +30,7 @@ def _row(plane: Plane, y: int) -> Any:
 
 
 @compiled
-def _mirror(padded: Plane) -> None:
+def _mirror(padded: Plane | NDArray[np.int16]) -> None:
     """Write the ends of a row that has one place more on each side."""
     padded[0], padded[len(padded) - 1] = padded[2], padded[len(padded) - 3]
 
@@ -131,3 +132,71 @@ def binned_power(waves: Plane, bins: NDArray[np.int64], power: Sums) -> None:
     flat = waves.ravel()
     for index in range(len(flat)):
         power[bins[index]] += np.float64(flat[index] * flat[index])
+
+
+@compiled
+def noise_map(gray: Gray, noise: Plane) -> Any:
+    """Write the magnitude of the response of ``(H, W)`` to ``(1 -2 1; -2 4 -2; 1 -2 1)``.
+
+    Returns:
+        The sums of the magnitudes of the second differences, along columns and along rows, without those at
+        borders; and the sum of the noise.
+    """
+    height, width = gray.shape
+    bends = np.empty(width + 2, np.int16)
+    bend, left, right = bends[1 : width + 1], bends[:width], bends[2:]
+    down: Any = 0
+    across: Any = 0
+    total: Any = 0
+    for y in range(height):
+        up, row, below, out = _row(gray, y - 1), gray[y], _row(gray, y + 1), noise[y]
+        down_sum, across_sum, noise_sum = np.int32(0), np.int32(0), np.int32(0)
+        for x in range(width):
+            bend[x] = np.int16(up[x] + below[x] - 2 * np.int16(row[x]))
+            down_sum = np.int32(down_sum + np.int32(abs(np.int32(bend[x]))))
+        _mirror(bends)
+        for x in range(width):
+            response = np.int32(abs(np.int32(left[x]) + np.int32(right[x]) - 2 * np.int32(bend[x])))
+            noise_sum = np.int32(noise_sum + response)
+            out[x] = np.float32(response)
+        before, after = row[: width - 2], row[2:]
+        for x in range(width - 2):
+            turn = np.int32(before[x]) + np.int32(after[x]) - 2 * np.int32(row[x + 1])
+            across_sum = np.int32(across_sum + np.int32(abs(turn)))
+        down += down_sum if 0 < y < height - 1 else 0
+        across += across_sum
+        total += noise_sum
+    return down, across, total
+
+
+@compiled
+def _narrow_row(four: Gray, three: Gray) -> None:
+    """Write the means of areas of 4/3 pixels; halves are rounded to even numbers, as by OpenCV."""
+    for x in range(len(four) // 4):
+        first, second = np.uint16(four[4 * x]), np.uint16(four[4 * x + 1])
+        third, fourth = np.uint16(four[4 * x + 2]), np.uint16(four[4 * x + 3])
+        sums = np.uint16(3 * first + second), np.uint16(2 * (second + third)), np.uint16(third + 3 * fourth)
+        for place in range(3):
+            is_odd = np.uint16(np.uint16(sums[place] >> np.uint16(2)) & np.uint16(1))
+            three[3 * x + place] = np.uint8(np.uint16(sums[place] + np.uint16(1) + is_odd) >> np.uint16(2))
+
+
+@compiled
+def narrow(rows: Gray, out: Gray) -> None:
+    """Write ``(H, 3 W)``, red, green and blue in turn, at 3/4 of the width; W is a multiple of 4."""
+    width = rows.shape[1] // 3
+    red, green, blue = np.empty(width, np.uint8), np.empty(width, np.uint8), np.empty(width, np.uint8)
+    reds, greens, blues = (
+        np.empty(width // 4 * 3, np.uint8),
+        np.empty(width // 4 * 3, np.uint8),
+        np.empty(width // 4 * 3, np.uint8),
+    )
+    for y in range(len(rows)):
+        row, place = rows[y], out[y]
+        for x in range(width):
+            red[x], green[x], blue[x] = row[3 * x], row[3 * x + 1], row[3 * x + 2]
+        _narrow_row(red, reds)
+        _narrow_row(green, greens)
+        _narrow_row(blue, blues)
+        for x in range(len(reds)):
+            place[3 * x], place[3 * x + 1], place[3 * x + 2] = reds[x], greens[x], blues[x]

@@ -104,3 +104,11 @@ def test_compiled_code_changes_the_input_by_rounding_alone(
     plain = NetworkInput(InputKind.FINE).measure(image)
     use_compiled_texture()
     np.testing.assert_allclose(NetworkInput(InputKind.FINE).measure(image), plain, rtol=1e-6, atol=1e-6)
+
+
+def test_compiled_code_narrows_images_as_opencv_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = np.random.default_rng(4).integers(0, 256, (360, 640, 3), np.uint8)
+    monkeypatch.setattr(compiled_texture, "kernels", None)
+    use_compiled_texture()
+    expected = cv2.resize(wide, FINE_SIZE_PX, interpolation=cv2.INTER_AREA)
+    np.testing.assert_array_equal(small_image(wide, FINE_SIZE_PX), expected)
