@@ -94,8 +94,8 @@ def _killed_servers(kind: Kind, policy: Policy, proxy: Started, draw: random.Ran
         stopped_s = monotonic() - max(killed_s, robot.answered_s) if moved else 0.0
         sleep(_SETTLED_S)
         problem = robot.wrong
-        if robot.moves() or robot.answered_s > killed_s + ANSWER_S:
-            problem = f"an action {robot.answered_s - killed_s:.2f} s after the kill"
+        if robot.moves() or robot.arrived_s > killed_s + ANSWER_S:
+            problem = f"an action {robot.arrived_s - killed_s:.2f} s after the kill"
         if victim is policy and proxy.has_ended:
             problem = "the proxy ended with the policy"
         yield GateKill(kind, at_s, moved, stopped_s, WATCHDOG_S + _SLACK_S, problem)
