@@ -462,6 +462,27 @@ def test_what_is_missing_is_one_line_and_nothing_is_written(
     assert not out.exists()
 
 
+@pytest.mark.parametrize("place", [(TrialWriter, "add_metadata"), (PixelVlm, "answer")])
+def test_after_an_interrupt_nothing_is_left_and_the_same_command_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]
+) -> None:
+    bag, out, calls = write_bag(tmp_path / "bag.mcap"), tmp_path / "out", list[object]()
+    before = getattr(*place)
+
+    def interrupted(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return before(*arguments)
+
+    words = ("--task", TASK, "--vlm", "p", "--distortion", "19:5")
+    with monkeypatch.context() as patch:
+        patch.setattr(*place, interrupted)
+        assert rescore(bag, out, *words) == 130
+    assert [one.name for one in tmp_path.iterdir()] == ["bag.mcap"]
+    assert rescore(bag, out, *words) == 0
+
+
 def test_images_without_a_task_are_left_out_and_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

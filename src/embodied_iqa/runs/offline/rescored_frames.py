@@ -328,12 +328,14 @@ class FrameRescorer:
             path = self._folder / f"{task_slug(moment.task)}-{name}" / "trial.mcap"
             judge = self._panel.judge
             rules = replace(self._panel.gate, mode=GateMode.SHADOW)
+            gatekeeper = None if judge is None else Gatekeeper(judge, rules)
+            distorter = FrameDistorter(spec, moment.stamp_ns)
             self._runs[key] = _Run(
                 TrialOutput(path, moment.task, spec, moment.stamp_ns, self._metadata),
-                FrameDistorter(spec, moment.stamp_ns),
+                distorter,
                 spec,
                 moment.stamp_ns,
-                None if judge is None else Gatekeeper(judge, rules),
+                gatekeeper,
                 recorded=None if self._panel.actions is None else [],
             )
         return self._runs[key]

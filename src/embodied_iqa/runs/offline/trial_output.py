@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -59,9 +60,13 @@ class TrialOutput:
         self.path, self._task, self._spec = path, task, distortion
         self._types = TypeStore()
         self._writer = TrialWriter(path, types=self._types)
-        self._writer.add_metadata(METADATA, dict(metadata))
         self._last_ns, self._images = start_ns, 0
-        self._event(_RUN_START, start_ns)
+        try:
+            self._writer.add_metadata(METADATA, dict(metadata))
+            self._event(_RUN_START, start_ns)
+        except BaseException:
+            self.discard()
+            raise
 
     def image(self, frame: Frame) -> None:
         """Add an undistorted image, with what is known of its camera."""
@@ -149,8 +154,10 @@ class TrialOutput:
         self._writer.rest()
 
     def discard(self) -> None:
-        """Remove the file."""
+        """Remove the file, and its folder if nothing else is in it."""
         self._writer.discard()
+        with suppress(OSError):
+            self.path.parent.rmdir()
 
     def _event(self, kind: int, stamp_ns: int, **fields: Any) -> None:
         spec = self._spec

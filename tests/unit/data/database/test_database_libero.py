@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from embodied_iqa.data.database.schema import Person, Reference, ReferenceTask, 
 from embodied_iqa.data.database.sources.libero import LiberoSource
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.subject_options import Acts
 from embodied_iqa.world.libero.suite_world import VARIABLE, native_state_of
 from embodied_iqa.world.libero.suites import AGENTVIEW
 from libero_stand_in import write_libero
@@ -73,7 +76,8 @@ def test_a_database_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     fit = argparse.Namespace(out="gate.yaml", vla="pi0-libero=openpi://gpu:8000")
     words = "experiment --world libero_object --vla pi0-libero=openpi://gpu:8000 --gate off,learned"
     words += " --set gate_node.calibration=gate.yaml --out DIR"
-    assert fitting._next(fit, store, "learned") == tuple(words.split()), "what a gate that is fitted is for"
+    plan: Any = SimpleNamespace(judge="learned", acts=Acts.WHEN_SEEN)
+    assert fitting._next(fit, store, plan) == tuple(words.split()), "what a gate that is fitted is for"
 
 
 def test_what_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch):

@@ -105,7 +105,7 @@ def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     out = tmp_path / "out"
-    command = ["distort", str(folder), "--distortion", "12", "--levels", "1,2", "--out", str(out), "--json"]
+    command = ["distort", str(folder), "--distortion", "10", "--levels", "1,2", "--out", str(out), "--json"]
 
     def counts(*more: str) -> tuple[int, int]:
         assert main([*command, "--workers", "1", *more]) == 0
@@ -113,10 +113,11 @@ def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
         return answer["made"], answer["kept"]
 
     assert counts() == (6, 0)
-    before = hashes(out)
-    (out / "12_1" / "b.png").unlink()
+    before, manifest = hashes(out), (out / "manifest.json").read_bytes()
+    (out / "10_1" / "b.png").unlink()
     assert counts() == (1, 5)
     assert hashes(out) == before
+    assert (out / "manifest.json").read_bytes() == manifest
     assert counts("--seed", "1") == (6, 0)
     cv2.imwrite(str(folder / "a.png"), np.full((64, 64, 3), 7, np.uint8))
     assert counts("--seed", "1") == (2, 4)

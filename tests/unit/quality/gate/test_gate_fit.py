@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.cli.gate import fitting
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.correlation import area_under_curve
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions import catalogue
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.subject_options import Acts
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.quality.gate.fitted import FittedGate, LossKind
@@ -167,6 +172,23 @@ def _assert_fitted_metric(metric: Path) -> None:
     assert fitted.ordinary.wrong_motion is None, "a metric predicts none"
     assert fitted.unseen["frames"] == 90
     load_judge(parse_judge("metric:piqe"), metric)
+
+
+@pytest.mark.parametrize(
+    ("task", "source", "command"),
+    [
+        ("", "recording", "trial"),
+        ("open it", "recording", "gate check"),
+        ("", "dataset", "gate check"),
+    ],
+)
+def test_the_next_command_is_for_the_images_of_the_fit(task: str, source: str, command: str) -> None:
+    rows = pa.table({"source": [source], "origin": ["a"]})
+    store: Any = SimpleNamespace(path="db", references=lambda _columns: rows)
+    plan: Any = SimpleNamespace(judge="learned", acts=Acts.WHEN_SEEN)
+    given = argparse.Namespace(task=task, tasks=None, view="top", vla=POLICY, out="gate.yaml")
+    words = " ".join(map(str, fitting._next(given, store, plan)))
+    assert words.startswith(command), "a trial in the simulated cell is for images of trials"
 
 
 def test_too_few_recordings_are_refused_before_any_work(
