@@ -167,6 +167,9 @@ def _database(arguments: argparse.Namespace) -> Path:
     sources: list[Path] = arguments.sources
     if len(sources) == 1 and is_database(sources[0]):
         refuse_stored_options(arguments, "is for recordings")
+        given = next((name for name in ("set", "config") if getattr(arguments, name)), None)
+        if given is not None:
+            raise UsageError(f"--{given} is for recordings: the policy has decided on a database already")
         return sources[0]
     reference = parse_vla(arguments.vla)
     check_backend(reference)

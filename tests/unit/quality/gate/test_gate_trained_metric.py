@@ -73,6 +73,9 @@ def test_a_gate_is_fitted_to_a_model_of_machine_vision_and_keeps_it(
     words[-1] = f"metric:trained:{tmp_path}/broken/model"
     assert main(["gate", "fit", database, *words, "--out", str(tmp_path / "nan.yaml")]) == 1
     assert "gives no finite number for" in capsys.readouterr().err
+    more = ["--set", "vla_node.policy.acts=always", "--out", str(tmp_path / "nan.yaml")]
+    assert main(["gate", "fit", database, *words, *more]) == 2
+    assert "--set is for recordings" in capsys.readouterr().err
     assert not (tmp_path / "nan.yaml").exists()
 
 
