@@ -59,12 +59,12 @@ def _killed_gates(stack: Stack, gate: Started, draw: random.Random) -> Kills:
         _wait(stack.moved_after(stack.moved_s), "a command that passes")
         at_s = draw.uniform(0.0, _LONGEST_S)
         sleep(at_s)
-        moved = monotonic() - stack.moved_s < _LEASE_S
+        moved = stack.moves and monotonic() - stack.moved_s < _LEASE_S
         killed_s = gate.kill()
         is_stopped = _within(_WAIT_S if moved else 0.0, stack.stopped_after(killed_s))
         sleep(_SETTLED_S)
         stopped_s = stack.stopped_s - killed_s if is_stopped else 0.0
-        problem = "" if is_stopped or not moved else f"no stop within {_WAIT_S:g} s"
+        problem = "" if is_stopped or not moved else f"no stop within {_WAIT_S:g} s, {stack.since(killed_s)}"
         if is_stopped and stack.moved_s > stack.stopped_s:
             problem = "a command passed after the stop"
         yield GateKill(Kind.GATE, at_s, moved, stopped_s, _LEASE_S + _SLACK_S, problem)

@@ -176,6 +176,16 @@ class Stack(Node):
         self.create_timer(1 / 30, partial(self._shoot, image))
         self.create_timer(1 / 50, self._command)
 
+    @property
+    def moves(self) -> bool:
+        """Whether what came last was no stop."""
+        return self.moved_s > self.stopped_s
+
+    def since(self, time_s: float) -> str:
+        """Return when the last command and the last stop came, in words."""
+        moved_ms, stopped_ms = (1e3 * (one - time_s) for one in (self.moved_s, self.stopped_s))
+        return f"the last command {moved_ms:+.0f} ms, the last stop {stopped_ms:+.0f} ms after the kill"
+
     def moved_after(self, time_s: float) -> Callable[[], bool]:
         """Return whether a command has passed since."""
         return lambda: self.moved_s > time_s

@@ -27,7 +27,7 @@ from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_cali
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
-from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.quality.gate.judgement import JudgeKind, parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
 from embodied_iqa.quality.gate.live_collecting import without_password
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
@@ -36,6 +36,8 @@ from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
 from embodied_iqa.world.simulation.camera import CameraModel
 
 _SIZE = re.compile(r"(\d+)x(\d+)")
+_OF_TRIALS = ("recording", "references of")
+"""Kinds of sources that can come from a trial; of these, topics that have to be named do not."""
 _LISTED = 50
 """Of more images, those that pass are only counted: a recording of minutes has thousands."""
 
@@ -194,9 +196,19 @@ def check(arguments: argparse.Namespace) -> int:
                 continue
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
-        next_command("trial", "--set", f"gate_node.calibration={arguments.calibration}")
+        next_command(*_next(arguments))
     _print_lost(stored.unreadable)
     return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0
+
+
+def _next(arguments: argparse.Namespace) -> tuple[object, ...]:
+    """Return the command that uses the calibration: of images of others, the gate beside their stack."""
+    file, judge = arguments.calibration, str(parse_judge(arguments.judge))
+    own = judge == JudgeKind.STATISTICS
+    if not arguments.topic and open_clean(arguments.source).kind in _OF_TRIALS:
+        kind = () if own else ("--set", f"gate_node.judge.kind={judge}")
+        return "trial", "--set", f"gate_node.calibration={file}", *kind
+    return "gate", "run", "--image", "TOPIC", "--calibration", file, *(() if own else ("--judge", judge))
 
 
 def _print_lost(lost: Sequence[UnreadableImage]) -> None:

@@ -55,9 +55,10 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     assert result["counts"] == {"pass": 1, "hold": 0, "reject": 3}
     assert "blurred" in result["images"][1]["reason"]
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 0
-    text = capsys.readouterr().out.splitlines()
-    assert text[0] == "top   pass   000.png"
-    assert text[-1] == "1 pass, 0 hold, 3 reject"
+    text, hint = capsys.readouterr()
+    assert text.splitlines()[0] == "top   pass   000.png"
+    assert text.splitlines()[-1] == "1 pass, 0 hold, 3 reject"
+    assert hint == f"next: embodied-iqa gate run --image TOPIC --calibration {output}\n"
     more = [Path(shutil.copy(path, tried / "top" / f"more_{path.name}")) for path in clean.iterdir()]
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 0
     *listed, counts = capsys.readouterr().out.splitlines()

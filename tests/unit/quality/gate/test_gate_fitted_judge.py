@@ -325,3 +325,5 @@ def test_the_check_of_images_takes_a_judge_by_name(
     images = json.loads(capsys.readouterr().out)["images"]
     assert [one["verdict"] for one in images] == ["pass", "hold"]
     assert "expected loss" in images[1]["reason"]
+    assert main([*arguments[:-1], "--judge", "learned"]) == 0
+    assert capsys.readouterr().err.endswith(f" --calibration {file} --judge learned\n")
