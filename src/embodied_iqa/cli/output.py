@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -125,6 +125,12 @@ def print_report_table(table: ReportTable) -> None:
     console().print(printed)
     if table.note:
         print(table.note)
+
+
+def print_left_out(reasons: Iterable[str]) -> None:
+    """Print on stderr what was left out of a result, each with its reason."""
+    for reason in reasons:
+        print(f"embodied-iqa: left out: {printable(reason)}", file=sys.stderr)
 
 
 def next_command(*words: object) -> None:

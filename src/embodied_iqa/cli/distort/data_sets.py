@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import next_command, print_json, printable
+from embodied_iqa.cli.output import next_command, print_json, print_left_out
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, is_lerobot
 from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.data.lerobot.writing import Copied, DatasetCopy
@@ -75,5 +74,4 @@ def _report(arguments: argparse.Namespace, dataset: LeRobotDataset, copied: Copi
         for key in dataset.info.depth:
             print(f"left out: {key} holds depth")
         next_command("recording", "info", arguments.out)
-    for index, reason in copied.left_out.items():
-        print(f"embodied-iqa: left out: episode {index}: {printable(reason)}", file=sys.stderr)
+    print_left_out(f"episode {index}: {reason}" for index, reason in copied.left_out.items())

@@ -16,7 +16,7 @@ from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
-from embodied_iqa.cli.output import next_command, print_json, printable
+from embodied_iqa.cli.output import next_command, print_json, print_left_out, printable
 from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
@@ -147,7 +147,7 @@ def _provenance(arguments: argparse.Namespace) -> str:
 def _report(
     arguments: argparse.Namespace, reviewed: list[CleanReport], lost: Sequence[UnreadableImage]
 ) -> None:
-    _print_lost(lost)
+    print_left_out(str(one.error) for one in lost)
     if arguments.json:
         tree = {"output": str(arguments.out), "cameras": [one.values() for one in reviewed]}
         print_json(tree | {"left_out": [str(one.error) for one in lost]})
@@ -196,24 +196,27 @@ def check(arguments: argparse.Namespace) -> int:
                 continue
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
-        next_command(*_next(arguments))
-    _print_lost(stored.unreadable)
+        next_command(*_next(arguments, stored.kind))
+    print_left_out(str(one.error) for one in stored.unreadable)
     return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0
 
 
-def _next(arguments: argparse.Namespace) -> tuple[object, ...]:
+def _next(arguments: argparse.Namespace, source: str) -> tuple[object, ...]:
     """Return the command that uses the calibration: of images of others, the gate beside their stack."""
     file, judge = arguments.calibration, str(parse_judge(arguments.judge))
-    own = judge == JudgeKind.STATISTICS
-    if not arguments.topic and open_clean(arguments.source).kind in _OF_TRIALS:
-        kind = () if own else ("--set", f"gate_node.judge.kind={judge}")
+    is_default = judge == JudgeKind.STATISTICS
+    if not arguments.topic and source in _OF_TRIALS:
+        kind = () if is_default else ("--set", f"gate_node.judge.kind={judge}")
         return "trial", "--set", f"gate_node.calibration={file}", *kind
-    return "gate", "run", "--image", "TOPIC", "--calibration", file, *(() if own else ("--judge", judge))
-
-
-def _print_lost(lost: Sequence[UnreadableImage]) -> None:
-    for one in lost:
-        print(f"embodied-iqa: left out: {printable(str(one.error))}", file=sys.stderr)
+    return (
+        "gate",
+        "run",
+        "--image",
+        "TOPIC",
+        "--calibration",
+        file,
+        *(() if is_default else ("--judge", judge)),
+    )
 
 
 def _views(arguments: argparse.Namespace) -> tuple[View, ...]:

@@ -16,7 +16,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
-from embodied_iqa.cli.output import next_command, print_json, printable
+from embodied_iqa.cli.output import next_command, print_json, print_left_out
 from embodied_iqa.cli.plan_options import add_plan_options, add_workers, read_plan
 from embodied_iqa.cli.stored_options import (
     add_stored_options,
@@ -39,7 +39,7 @@ from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
-from embodied_iqa.models.subjects.subject_options import Acts
+from embodied_iqa.models.subjects.subject_options import Acts, VlaOptions
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file, stays_in
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
@@ -51,7 +51,6 @@ from embodied_iqa.quality.gate.predictors import judging_metric
 from embodied_iqa.quality.gate.risk_control import Promise
 from embodied_iqa.quality.metrics.catalogue import close_metric
 from embodied_iqa.runs.graph.node_table import resolve
-from embodied_iqa.runs.graph.parameters import GraphParameters
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -81,10 +80,11 @@ def fit(arguments: argparse.Namespace) -> int:
     """Fit, print threshold, promise and check; return the exit code."""
     from embodied_iqa.quality.gate.fitting.fit import fit_gate
 
-    plan = _plan(arguments)
+    asked = None if _is_database(arguments) else _asked(arguments)
+    plan = _plan(arguments, asked)
     require_writable(arguments.out)
     known = _known(arguments, plan)
-    database = _database(arguments)
+    database = arguments.sources[0] if asked is None else _built(arguments, asked)
     fitted = fit_gate(database, plan, known)
     if arguments.json:
         print_json({"output": str(arguments.out), **unstructure(fitted)})
@@ -115,7 +115,23 @@ def _next(arguments: argparse.Namespace, store: DatabaseStore, plan: FitPlan) ->
     return *world, "--gate", f"off,{judge}", *file, "--out", "DIR"
 
 
-def _plan(arguments: argparse.Namespace) -> FitPlan:
+def _is_database(arguments: argparse.Namespace) -> bool:
+    """Return whether the policy has decided already; what is for recordings is refused then."""
+    if len(arguments.sources) != 1 or not is_database(arguments.sources[0]):
+        return False
+    refuse_stored_options(arguments, "is for recordings")
+    given = next((name for name in ("set", "config") if getattr(arguments, name)), None)
+    if given is not None:
+        raise UsageError(f"--{given} is for recordings: the policy has decided on a database already")
+    return True
+
+
+def _asked(arguments: argparse.Namespace) -> VlaOptions:
+    """Return how the policy is asked about recordings."""
+    return resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True).vla_node.options
+
+
+def _plan(arguments: argparse.Namespace, asked: VlaOptions | None) -> FitPlan:
     judge = parse_judge(arguments.judge)
     if judge.kind is JudgeKind.STATISTICS:
         raise UsageError(
@@ -132,20 +148,11 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         policy=arguments.vla,
         promise=read_plan(Promise, arguments),
         judge=judge,
-        acts=_acts(arguments),
+        acts=acts_in(DatabaseStore(arguments.sources[0]), arguments.vla)
+        if asked is None
+        else asked.acts_of(parse_vla(arguments.vla)),
         command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
     )
-
-
-def _acts(arguments: argparse.Namespace) -> Acts:
-    """Return when the policy acts: as in the database, else as it is asked about recordings."""
-    if len(arguments.sources) == 1 and is_database(arguments.sources[0]):
-        return acts_in(DatabaseStore(arguments.sources[0]), arguments.vla)
-    return _graph(arguments).vla_node.options.acts_of(parse_vla(arguments.vla))
-
-
-def _graph(arguments: argparse.Namespace) -> GraphParameters:
-    return resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
 
 
 def _known(arguments: argparse.Namespace, plan: FitPlan) -> GateFile:
@@ -162,20 +169,13 @@ def _known(arguments: argparse.Namespace, plan: FitPlan) -> GateFile:
     return replace(kept, cameras=(*stays, *cameras))
 
 
-def _database(arguments: argparse.Namespace) -> Path:
-    """Return the database to learn from; one is built of recordings, or continued."""
+def _built(arguments: argparse.Namespace, asked: VlaOptions) -> Path:
+    """Return a database of recordings to learn from; one that was begun is continued."""
     sources: list[Path] = arguments.sources
-    if len(sources) == 1 and is_database(sources[0]):
-        refuse_stored_options(arguments, "is for recordings")
-        given = next((name for name in ("set", "config") if getattr(arguments, name)), None)
-        if given is not None:
-            raise UsageError(f"--{given} is for recordings: the policy has decided on a database already")
-        return sources[0]
     reference = parse_vla(arguments.vla)
     check_backend(reference)
     source = _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
-    vla = _graph(arguments).vla_node.options
-    options = BuildOptions((reference,), engine=EngineOptions(workers=arguments.workers), vla=vla)
+    options = BuildOptions((reference,), engine=EngineOptions(workers=arguments.workers), vla=asked)
     database: Path = arguments.out.with_suffix("") / "database"
     with ProgressBars() as bars:
         plan = BuildPlan(source.count or 1, source, arguments.seed, fewer_do=True)
@@ -194,8 +194,7 @@ def _recordings(arguments: argparse.Namespace) -> ReferenceSource:
     if arguments.tasks is not None or sampling.task:
         _require_states(arguments, sampling)
     source = RecordingsSource(files, parse_view(arguments.view), arguments.tasks, sampling)
-    for reason in source.left_out:
-        print(f"embodied-iqa: left out: {printable(reason)}", file=sys.stderr)
+    print_left_out(source.left_out)
     _refuse_few(arguments, (str(recording.path) for recording in source.recordings))
     return source
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +10,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, print_left_out, table_of
 from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
@@ -87,8 +86,7 @@ def _source(arguments: argparse.Namespace) -> MiqaSource:
         raise UsageError("images of the user need both", expected="--coco FILE and --images DIR")
     if arguments.coco is not None:
         source = CocoSource(arguments.coco, arguments.images)
-        for name, reason in source.unusable.items():
-            print(f"left out: {name}: {reason}", file=sys.stderr)
+        print_left_out(f"{name}: {reason}" for name, reason in source.unusable.items())
         return source
     if arguments.database is not None:
         return DatabaseSource(arguments.database)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import next_command, print_json, printable
+from embodied_iqa.cli.output import next_command, print_json, print_left_out
 from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.data.lerobot.trials import TrialsPlan, export_trials
 from embodied_iqa.quality.gate.fitting.recordings import recording_files
@@ -42,8 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{out}: LeRobot v3.0, {report.episodes} episodes, {report.steps} steps, {report.fps:g} Hz")
         print(f"state: {', '.join(report.state) or 'none is recorded'}; action: the state of the next step")
         if "gripper" not in report.state:
-            print("note: the gripper is not recorded, and is no part of state and action")
+            print("note: the gripper is not recorded, and is not part of state and action")
         next_command("recording", "info", out)
-    for reason in (*report.left_out, *report.unsuccessful):
-        print(f"embodied-iqa: left out: {printable(reason)}", file=sys.stderr)
+    print_left_out((*report.left_out, *report.unsuccessful))
     return int(bool(report.left_out))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from embodied_iqa.data.analysis.resampling import References, interval_of
 from embodied_iqa.models.scoring.proportions import wilson
 
 Array = NDArray[np.float64]
+_FEWEST_SCENES: Final = 2
+"""With an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,27 @@ def mean_of(values: Array, scenes: References) -> Estimate:
     """
     means = cell_means(values, np.zeros(len(values), dtype=np.int64), 1, scenes)
     return Estimate(float(means.means[0]), float(means.low[0]), float(means.high[0]))
+
+
+def mean_of_events(values: Array, scenes: References, least: float = 0.0) -> Estimate:
+    """Return the mean of events with an interval that is not empty where all values are alike.
+
+    Drawn scenes do not differ then; up to ``1 - 0.025^(1/n)`` of all of which these n are a sample may.
+
+    Args:
+        values: ``(N,)`` from ``least`` to 1; NaN does not count.
+        scenes: As of `mean_of`.
+        least: Lowest possible value: -1 for differences.
+
+    Source: Clopper and Pearson, Biometrika 26 (1934), 404-413.
+    """
+    found, known = mean_of(values, scenes), np.isfinite(values)
+    count = len(np.unique(scenes.index[known]))
+    if count < _FEWEST_SCENES or np.ptp(values[known]) > 0:
+        return found
+    other = 1 - 0.025 ** (1 / count)
+    low, high = max(least, found.value - other), min(1.0, found.value + other)
+    return Estimate(found.value, min(low, found.value), max(high, found.value))
 
 
 def median_of(values: Array, scenes: References) -> Estimate:

@@ -55,7 +55,7 @@ class FolderFrames:
         yield from self.stored(topics)
 
     def stored(self, topics: Sequence[str] = ()) -> Iterator[StoredImage]:
-        """Iterate as `images` does, without those that a subclass cannot read."""
+        """Iterate over the files as `images` does; none of them is read."""
         chosen_topics(self.path, topics, self.topics)
         groups = [[file for file in self.files if self._topic(file) == topic] for topic in topics]
         for file in chain(*groups) if topics else self.files:

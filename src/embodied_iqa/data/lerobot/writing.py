@@ -113,7 +113,7 @@ class DatasetCopy:
     def _copy_whole(self, path: Path, episodes: Sequence[Episode], progress: Callable[[int], None]) -> None:
         """Copy the episodes of a file that are whole, and note why the others are left out.
 
-        A file is read twice only where something of it is damaged.
+        Where something of it is damaged, it is read again for each of its episodes.
         """
         if not episodes:
             return
@@ -231,7 +231,7 @@ def _renumbered(splits: Mapping[str, Any], kept: Sequence[int]) -> dict[str, str
     """Return splits, ranges of episodes such as ``0:8``, by the numbers in the copy.
 
     Args:
-        splits: By name; what is no range is dropped.
+        splits: By name; what is not a range is left out.
         kept: Numbers in the source, ascending.
     """
     ranges = {name: _RANGE.fullmatch(str(text)) for name, text in splits.items()}

@@ -18,7 +18,7 @@ _DOMAINS = range(1, 102)
 
 @contextmanager
 def own_domain(folder: Path | None = None) -> Iterator[int]:
-    """Reserve a domain that no other session on this machine has reserved or was told to use.
+    """Reserve a domain that no other session on this machine has reserved or uses.
 
     The reservation is a file lock, which ends with its process.
 

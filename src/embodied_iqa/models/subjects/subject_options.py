@@ -194,7 +194,7 @@ class VlaOptions:
     policy: PolicyOptions = field(default_factory=PolicyOptions)
 
     def acts_of(self, reference: SubjectReference) -> Acts:
-        """Return when a policy acts; one that looks while it acts never refuses, which is no option of it."""
+        """Return when a policy acts; one that looks while it acts never refuses, whatever is asked for."""
         return self.policy.acts if reference.step_rate_hz is None else Acts.WHEN_SEEN
 
     def policy_name(self, reference: SubjectReference) -> str:

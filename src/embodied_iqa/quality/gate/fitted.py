@@ -169,7 +169,7 @@ class FittedGate:
         )
         return (
             f"{head}: risk {risk}; stopped: {harmful} of the harmful frames, {wrong} of the wrong motions. "
-            "This is no part of the promise."
+            "This is not part of the promise."
         )
 
 

@@ -62,7 +62,7 @@ def compile_for(sizes_px: Iterable[int]) -> None:
     rows.flags.writeable = False  # another type for the compiler: that of a received message
     kernels.luminance_and_green(rows, gray, gray.copy())
     _kernels = kernels
-    if importlib.util.find_spec("cv2") is not None:  # else there is no learned judge
+    if importlib.util.find_spec("cv2") is not None:  # the learned judge needs it
         load("embodied_iqa.quality.metrics.learned.compiled_texture:use_compiled_texture")()
 
 

@@ -44,6 +44,7 @@ class CameraFrames:
             `cameras_of`.
 
     Attributes:
+        kind: What the source is, as of `Frames`.
         unreadable: Images that could not be read when they were last iterated, with the reasons.
 
     Raises:
@@ -54,6 +55,7 @@ class CameraFrames:
     def __init__(self, source: Path, views: Sequence[View], topics: Mapping[View, str]) -> None:
         self._frames = open_clean(source)
         self._cameras = cameras_of(self._frames, views, topics)
+        self.kind = self._frames.kind
         self.unreadable: list[UnreadableImage] = []
 
     def __len__(self) -> int:

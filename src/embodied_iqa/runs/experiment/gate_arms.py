@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.paired import Estimate, mcnemar, mean_of, median_of
+from embodied_iqa.data.analysis.paired import Estimate, mcnemar, mean_of, mean_of_events, median_of
 from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.models.scoring.execution_score import Outcome
@@ -20,8 +20,6 @@ Array = NDArray[np.float64]
 Situation: TypeAlias = tuple[str, str, int, str, int, int, str]
 """Subject, task, scene, distortion, level, seed and schedule: what the runs of a match have in common."""
 
-_FEWEST_SCENES: Final = 2
-"""With an interval."""
 ALL: Final = "all"
 CLEAN: Final = "clean"
 
@@ -206,22 +204,7 @@ def _value(measure: Measure, run: RunRow) -> float | None:
 def _summary(measure: Measure, values: Array, scenes: References, least: float = 0.0) -> Estimate:
     if measure is Measure.TIME_TO_FINISH:
         return median_of(values, scenes)
-    found = mean_of(values, scenes)
-    return _of_events(found, values, scenes, least) if measure in _EVENTS else found
-
-
-def _of_events(found: Estimate, values: Array, scenes: References, least: float) -> Estimate:
-    """Return an estimate of events that has an interval also where all runs are alike, as drawn scenes are.
-
-    Of n scenes none differs then; up to ``1 - 0.025^(1/n)`` of all may (Clopper and Pearson 1934).
-    """
-    known = np.isfinite(values)
-    count = len(np.unique(scenes.index[known]))
-    if count < _FEWEST_SCENES or np.ptp(values[known]) > 0:
-        return found
-    other = 1 - 0.025 ** (1 / count)
-    low, high = max(least, found.value - other), min(1.0, found.value + other)
-    return Estimate(found.value, min(low, found.value), max(high, found.value))
+    return mean_of_events(values, scenes, least) if measure in _EVENTS else mean_of(values, scenes)
 
 
 def _difference(measure: Measure, own: Array, other: Array | None, scenes: References) -> Estimate | None:

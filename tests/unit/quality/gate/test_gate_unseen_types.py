@@ -119,5 +119,5 @@ def test_a_file_of_an_earlier_version_says_that_it_is_not_known(tmp_path: Path) 
     ).fitted  # fmt: skip
     assert known.unseen_in_words == (
         "types that training has not seen: risk 0.0413 (0.0300 to 0.0500); "
-        "stopped: 80% of the harmful frames, unknown of the wrong motions. This is no part of the promise."
+        "stopped: 80% of the harmful frames, unknown of the wrong motions. This is not part of the promise."
     )

@@ -87,7 +87,7 @@ def _of(comparison: Comparison, arm: str) -> Iterator[Goal]:
 def _cut(off: Estimate, own: Estimate) -> Estimate:
     """Return by how much an arm cuts what happens without a gate [%].
 
-    Each end is of both intervals' ends, so that the interval is no narrower than 95 %.
+    Each end combines opposite ends of both intervals, which covers at least 95 %.
     """
     value = 1 - own.value / off.value if off.value > 0 else math.nan
     ends = (1 - own.high / off.low, 1 - own.low / off.high) if off.low > 0 else (math.nan, math.nan)

@@ -57,6 +57,11 @@ class GateFrames:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def types(self) -> NDArray[np.str_]:
+        """``(N,)`` distortions without their levels; that of a clean image is empty."""
+        return np.array([kind.rpartition(":")[0] for kind in self.kinds.tolist()], dtype=np.str_)
+
     def loss(self, kind: LossKind) -> Array:
         """Return ``(N,)`` losses in [0, 1]."""
         return self.decision if kind is LossKind.DECISION else self.wrong_motion_loss

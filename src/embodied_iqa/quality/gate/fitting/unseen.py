@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.correlation import area_under_curve
 from embodied_iqa.data.analysis.means import finite_mean
-from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, drawn_weights, interval_of
+from embodied_iqa.data.analysis.paired import Estimate, mean_of
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, References
 from embodied_iqa.quality.gate.fitted import LossKind
 from embodied_iqa.quality.gate.fitting.check import (
     HARMFUL,
@@ -49,7 +49,7 @@ def type_groups(frames: GateFrames) -> tuple[Mask, ...]:
     The types are dealt out by their numbers, which count class by class, so that no group has a whole class
     of similar types if it has more than one.
     """
-    types = np.array([kind.rpartition(":")[0] for kind in frames.kinds.tolist()])
+    types = frames.types
     names = sorted(set(types[~frames.clean].tolist()))
     if len(names) < GROUPS:
         return ()
@@ -68,18 +68,19 @@ def check_unseen(groups: Sequence[UnseenFrames], kind: LossKind) -> dict[str, fl
     held = np.concatenate([group.judged.held(group.threshold) for group in groups])
     loss = np.concatenate([one.frames.loss(kind) for one in parts])
     wrong = np.concatenate([one.frames.wrong_motion_loss for one in parts]) > NOTABLE
-    names, index = np.unique(np.concatenate([one.frames.scenes for one in parts]), return_inverse=True)
-    scenes = _Scenes(index, len(names))
-    harmful = loss > HARMFUL
+    names = np.concatenate([one.frames.scenes for one in parts])
+    scenes = References.drawn(names, draws=_DRAWS)
+    each = References.drawn(np.unique(names), draws=_DRAWS)
+    risk = np.bincount(scenes.index, np.where(held, 0.0, loss)) / np.bincount(scenes.index)
     numbers = {
-        "types": float(len({kind.rpartition(":")[0] for one in parts for kind in one.frames.kinds.tolist()})),
-        "scenes": float(len(names)),
+        "types": float(len(np.unique(np.concatenate([one.frames.types for one in parts])))),
+        "scenes": float(len(each.index)),
         "frames": float(len(held)),
-        **scenes.mean("risk", np.where(held, 0.0, loss)),
+        **_named("risk", mean_of(risk, each), each),
         "passed": float((~held).mean()),
         "harmless_held": share_held(held, loss <= HARMLESS),
-        **scenes.share("harmful_stopped", held, harmful),
-        **scenes.share("wrong_motions_stopped", held, wrong),
+        **_named("harmful_stopped", mean_of(np.where(loss > HARMFUL, held, np.nan), scenes), scenes),
+        **_named("wrong_motions_stopped", mean_of(np.where(wrong, held, np.nan), scenes), scenes),
         "auc_harmful": _mean_auc([(one.value, one.frames.loss(kind) > HARMFUL) for one in parts]),
         "auc_wrong_motion": _mean_auc(
             [(one.wrong_motion, one.frames.wrong_motion_loss > NOTABLE) for one in parts]
@@ -88,39 +89,11 @@ def check_unseen(groups: Sequence[UnseenFrames], kind: LossKind) -> dict[str, fl
     return rounded(numbers)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scenes:
-    """The exchangeable unit: which frame is of which, and how often each was drawn again.
-
-    Attributes:
-        index: ``(N,)`` of the scene of each frame.
-        count: Number of scenes.
-    """
-
-    index: NDArray[np.intp]
-    count: int
-
-    def mean(self, name: str, values: Array) -> dict[str, float]:
-        """Return the mean over scenes of the means of their frames, with its interval."""
-        means = self._sums(values) / self._sums(np.ones(len(values)))
-        return self._named(name, means, np.ones(self.count))
-
-    def share(self, name: str, held: Mask, rows: Mask) -> dict[str, float]:
-        """Return the share of some frames that is held, with its interval."""
-        return self._named(name, self._sums(held & rows), self._sums(rows))
-
-    def _sums(self, values: NDArray[Any]) -> Array:
-        return np.bincount(self.index, values, self.count).astype(np.float64)
-
-    def _named(self, name: str, parts: Array, whole: Array) -> dict[str, float]:
-        draws = _DRAWS if self.count >= FEWEST_REFERENCES else 0
-        weights = drawn_weights(self.count, draws=draws, seed=0)
-        with np.errstate(invalid="ignore"):
-            value, drawn = parts.sum() / whole.sum(), (weights @ parts) / (weights @ whole)
-        low, high = interval_of(drawn)
-        if low == high:  # no scene differs, as where nothing passes: the draws say nothing
-            low = high = np.nan
-        return {name: float(value), f"{name}_low": low, f"{name}_high": high}
+def _named(name: str, found: Estimate, scenes: References) -> dict[str, float]:
+    """Return a value with its interval; equal ends, as where nothing passes, say nothing."""
+    is_shown = scenes.weights.shape[1] >= FEWEST_REFERENCES and found.low < found.high
+    low, high = (found.low, found.high) if is_shown else (np.nan, np.nan)
+    return {name: found.value, f"{name}_low": low, f"{name}_high": high}
 
 
 def _mean_auc(groups: Sequence[tuple[Array, Mask]]) -> float:
