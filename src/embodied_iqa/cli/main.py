@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("embodied_iqa.cli.report", "write the report of a run or a database"),
     "studio": ("embodied_iqa.cli.studio", "look at databases and runs in the browser"),
     "export": ("embodied_iqa.cli.export", "write a database for pyiqa, Hugging Face or as CSV"),
+    "push": ("embodied_iqa.cli.push", "upload an export to the Hugging Face Hub, after consent"),
     "emulator": ("embodied_iqa.cli.emulator", "a UR arm with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "repair a recording that was cut short"),
     "recording": ("embodied_iqa.cli.recording", "show what a recording holds: topics, rates, stamps"),
