@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 
@@ -17,7 +17,6 @@ from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
 from embodied_iqa.live.ros.trial_commands import TrialCommands
-from embodied_iqa.live.ros.ur_robot import GIVEN_UP
 from embodied_iqa.runs.trial.protocol import CheckArm, Command, Rearm, Reply, SetDistortion, StopArm
 
 GONE = "the client of the trial has gone"
@@ -172,7 +171,7 @@ def test_an_arm_at_its_start_does_not_move() -> None:
 @pytest.mark.parametrize(
     ("level", "name", "said"),
     [
-        (DiagnosticStatus.ERROR, "arm_node", "the arm's pose is not known: its inputs are in use"),
+        (DiagnosticStatus.ERROR, "arm_node", "its inputs are in use"),
         (DiagnosticStatus.WARN, "arm_node", "the arm's pose is not known"),
         (DiagnosticStatus.ERROR, "gate_node", "the arm's pose is not known"),
         (DiagnosticStatus.ERROR, "cell2/arm_node", "the arm's pose is not known"),
@@ -184,19 +183,16 @@ def test_why_the_pose_is_not_known(level: bytes, name: str, said: str) -> None:
     assert bench.arm.check(0) == said
 
 
-@pytest.mark.parametrize("values", [[], [KeyValue(key=GIVEN_UP, value="when configured")]])
-def test_an_arm_that_is_refused_is_said_to_be_before_a_run(values: list[KeyValue]) -> None:
-    """It is given up where it is not tried again; else a person may mend it."""
-    bench = Bench(passes=True, leaves=lambda _wires: True, at_m=None)
-    bench.report(
-        DiagnosticStatus(name="arm_node", level=DiagnosticStatus.ERROR, message="a UR10e", values=values)
-    )
+@pytest.mark.parametrize("at_m", [None, -0.5])
+def test_an_arm_with_a_fault_ends_the_trial_before_a_run(at_m: float | None) -> None:
+    """Refused at connection, or lost after it: nobody is asked to prepare it."""
+    bench = Bench(passes=True, leaves=lambda _wires: True, at_m=at_m)
     commands = TrialCommands.__new__(TrialCommands)
     commands._return = bench.arm
-    refused = Reply(CheckArm(), ok=not values, message="the arm's pose is not known: a UR10e")
-    assert commands._do(CheckArm()) == refused
-    bench.put(-0.5)
-    assert commands._do(CheckArm()) == Reply(CheckArm(), ok=True)
+    for level, said in ((DiagnosticStatus.ERROR, "it is a UR10e"), (DiagnosticStatus.OK, "")):
+        bench.report(DiagnosticStatus(name="arm_node", level=level, message="it is a UR10e"))
+        assert commands._do(CheckArm()) == Reply(CheckArm(), ok=not said, message=said)
+        bench.put(-0.5)
 
 
 def test_a_fault_that_has_passed_is_no_cause() -> None:

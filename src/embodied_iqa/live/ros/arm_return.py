@@ -19,7 +19,6 @@ from embodied_iqa.live.ros.conversion import chunk_to_msg
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
-from embodied_iqa.live.ros.ur_robot import GIVEN_UP
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import ChunkStatus
@@ -27,6 +26,8 @@ from embodied_iqa.world.protocols import ChunkStatus
 _POLL_S = 0.02
 _TRY_S = 1.0
 _POSE_S = 5.0
+_CONNECTED_S = 30.0
+"""An arm of which neither a pose nor a fault is known may still be connecting."""
 _DIAGNOSTICS = 10
 """Depth of the queue: every node reports once a second."""
 _ARM_NODE = "arm_node"
@@ -42,9 +43,6 @@ class ArmReturn:
         limit_s: Maximum duration of a return, real time.
         do: Executes a command of the trial and returns its reply.
         unwanted: Returns why nobody wants the trial any more, empty if somebody does; called while waiting.
-
-    Attributes:
-        is_given_up: The arm is refused, and not tried again before its node is configured again.
     """
 
     def __init__(
@@ -64,7 +62,6 @@ class ArmReturn:
         self._sequence = 0
         self._interrupted = False
         self._fault = ""
-        self.is_given_up = False
         self._node = node
         self._publisher = node.create_publisher(ActionChunk, "vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
@@ -81,13 +78,14 @@ class ArmReturn:
         )
 
     def problem(self) -> str:
-        """Return why the pose of the arm is not known, empty where it is.
+        """Return why the arm cannot be used, empty where it can.
 
-        A driver that has just been started sends its first pose within seconds.
+        A driver that has just been started sends its first pose within seconds; a fault may pass, too.
         """
         self._interrupted = False
-        self._wait(lambda: self._T_base_tool is not None, time.monotonic() + _POSE_S)
-        return self._unknown() if self._T_base_tool is None else ""
+        self._wait(lambda: self._is_known() or bool(self._fault), time.monotonic() + _CONNECTED_S)
+        self._wait(self._is_known, time.monotonic() + _POSE_S)
+        return "" if self._is_known() else self._unknown()
 
     def check(self, run_index: int) -> str:
         """Store the start before the first run; later return the distance in words, empty where near."""
@@ -180,9 +178,12 @@ class ArmReturn:
             return self._unknown()
         return distance_to_start(self._start, self._T_base_tool, self._gripper)
 
+    def _is_known(self) -> bool:
+        return self._T_base_tool is not None and not self._fault
+
     def _unknown(self) -> str:
-        """Return that the pose is not known, with the cause that the arm's node reports."""
-        return f"the arm's pose is not known{f': {self._fault}' if self._fault else ''}"
+        """Return the cause that the arm's node reports; that the pose is not known, where it reports none."""
+        return self._fault or "the arm's pose is not known"
 
     def _wait(self, is_true: Callable[[], bool], until_s: float) -> bool:
         while not is_true():
@@ -212,4 +213,3 @@ class ArmReturn:
         for status in message.status:
             if local_name(self._node, status.name) == _ARM_NODE:
                 self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""
-                self.is_given_up = GIVEN_UP in {value.key for value in status.values}

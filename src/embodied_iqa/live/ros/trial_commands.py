@@ -185,8 +185,7 @@ class TrialCommands:
             return Reply(command, ok=False, message="no real arm is connected")
         if isinstance(command, CheckArm):
             problem = self._return.problem()
-            return Reply(command, ok=not (problem and self._return.is_given_up), message=problem)
-        if isinstance(command, CheckStart):
+        elif isinstance(command, CheckStart):
             problem = self._return.check(command.run_index)
         else:
             problem = self._return.go()

@@ -59,7 +59,7 @@ def start(plan: TrialPlan, first_run: int = 0) -> Step:
         first_run: Earlier runs are skipped; their results are known.
     """
     checks = (CheckArm(),) if plan.attended else ()
-    return _enter(TrialState(plan, run_index=first_run), Stage.OPEN, OpenRecording(), *checks)
+    return _enter(TrialState(plan, run_index=first_run), Stage.OPEN, *checks, OpenRecording())
 
 
 def cancel(state: TrialState, reason: str) -> Step:
@@ -138,7 +138,8 @@ def _replied(state: TrialState, reply: Reply) -> Step:
     if isinstance(done, AskPerson | ReturnToStart | CheckStart):
         return _attended(state, done, reply)
     if not reply.ok and state.stage is not Stage.CLOSE:
-        return cancel(state, f"{type(done).__name__} failed: {reply.message}")
+        what = "" if isinstance(done, CheckArm) else f"{type(done).__name__} failed: "
+        return cancel(state, f"{what}{reply.message}")
     if isinstance(done, ResetWorld | SetDistortion):
         start_ns = max(reply.stamp_ns, state.start_ns)
         state = replace(state, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns)
@@ -163,7 +164,7 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
     plan, index = state.plan, state.run_index
     match state.stage:
         case Stage.OPEN:
-            return _begin_run(state, reply.message)
+            return _begin_run(state)
         case Stage.RESET:
             # where time does not stop, images of later stamps may have passed already
             change = SetDistortion(plan.distortion(index), state.start_ns, or_later=not plan.stops_time)

@@ -225,10 +225,9 @@ class AskPerson:
 
 @dataclass(frozen=True, slots=True)
 class CheckArm:
-    """Check that a real arm is there before a person prepares it for the first run.
+    """Check that a real arm can be used before anything is recorded and a person prepares the first run.
 
-    Expects a reply; its message is a problem to be solved first, and it is refused where nobody beside the
-    arm can solve it.
+    Expects a reply; where it cannot, the trial ends with its message.
     """
 
 

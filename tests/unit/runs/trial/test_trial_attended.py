@@ -182,20 +182,15 @@ def test_nothing_moves_while_a_person_is_asked() -> None:
     world = AttendedWorld(on_tick=moves, answer=lambda _asked: None)
     for _ in range(200):
         world.tick()
-    assert world.kinds() == ["OpenRecording", "CheckArm", "AskPerson"]
+    assert world.kinds() == ["CheckArm", "OpenRecording", "AskPerson"]
 
 
-def test_why_the_arm_is_not_there_is_known_before_a_person_prepares_it() -> None:
-    world = AttendedWorld(on_tick=done_after(1.0), arm=Reply(None, ok=True, message="it has no power")).play()
-    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
-    assert prepared == ["it has no power", *[""] * (RUNS - 1)]
-
-
-def test_nobody_is_asked_to_prepare_an_arm_that_is_not_tried_again() -> None:
+def test_nothing_is_recorded_and_nobody_is_asked_where_the_arm_is_refused() -> None:
     world = AttendedWorld(arm=Reply(None, ok=False, message="it is a UR10e")).play()
     assert world.asked == []
+    assert "OpenRecording" not in world.kinds()
     assert world.finish is not None
-    assert (world.finish.ok, world.finish.message) == (False, "CheckArm failed: it is a UR10e")
+    assert (world.finish.ok, world.finish.message) == (False, "it is a UR10e")
 
 
 def test_not_yet_is_asked_again() -> None:
