@@ -14,8 +14,12 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.cell.clean_recording import cell_node
+from embodied_iqa.live.cell.looking import look_at_topics
 from embodied_iqa.live.ros.node import BaseNode
 from embodied_iqa.live.ros.qos import IMAGE, STATE, adjustable
+from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import DistortionParameters
 from ros_graph import RosGraph
 
@@ -121,3 +125,20 @@ def test_the_images_of_a_camera_are_offered_as_its_file_says(ros_domain: int, tm
         graph.wait(lambda: wanted("/top/image_raw"), "the camera's subscription")
         assert (offered("/camera/top/image_raw"), offered("/camera/top/camera_info")) == (BEST, RELIABLE)
         assert wanted("/top/image_raw") is RELIABLE
+
+
+def test_who_only_looks_at_a_cell_hears_it_as_a_trial_does() -> None:
+    words: dict[str, object] = {
+        "camera_node.source": "topic",
+        "camera_node.views": ["top"],
+        "camera_node.topic.image": "/lab/image_raw",
+        "camera_node.topic.info": "/lab/camera_info",
+        "camera_node.qos_overrides./lab/image_raw.subscription.reliability": "reliable",
+        "arm_node.robot": "none",
+    }
+    graph = resolve((), words, only_reads=True)
+    topics = graph.camera_node.topic.topics(("top",))[0]
+    with cell_node("cell_check", "", graph) as node:
+        look_at_topics(node, {View("top"): topics}, 0.0)
+        heard = {each.topic_name: each.qos_profile.reliability for each in node.subscriptions}
+    assert (heard["/lab/image_raw"], heard["/lab/camera_info"]) == (RELIABLE, BEST)

@@ -16,7 +16,7 @@ from embodied_iqa.arm.robot.ur.rtde_snapshot import StateStream
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.kinematics import tool_along_z, transform_to_pose
 from embodied_iqa.live.ros.conversion import ns_of
-from embodied_iqa.live.ros.qos import NEWEST_STATE
+from embodied_iqa.live.ros.qos import NEWEST_STATE, adjustable
 from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters
 
 _DASHBOARD_S: Final = 1.0
@@ -105,7 +105,9 @@ class _DriverReader:
         self._periods = Periods(config.report_rate_hz)
         self._refused = ""
         self.remark = f"joint states of {self._options.joint_states}; the model is not checked"
-        node.create_subscription(JointState, self._options.joint_states, self._hear, NEWEST_STATE)
+        node.create_subscription(
+            JointState, self._options.joint_states, self._hear, **adjustable(NEWEST_STATE)
+        )
 
     @property
     def problem(self) -> str:

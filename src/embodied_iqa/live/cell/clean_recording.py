@@ -14,6 +14,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 
@@ -35,6 +36,7 @@ from embodied_iqa.live.ros.recorded_topics import arm_topics, camera_topics
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.clean_recording_plan import CleanRecordingPlan, CleanRecordingProgress
+from embodied_iqa.runs.graph.parameters import GraphParameters
 
 _LOOK_S: Final = 0.2
 _CLOSE_DEADLINE_S: Final = 30.0
@@ -186,7 +188,7 @@ def record_clean(
                 show(done[0])
 
         stack.callback(finish)
-        node = stack.enter_context(cell_node("clean_recorder", plan.namespace))
+        node = stack.enter_context(cell_node("clean_recorder", plan.namespace, plan.graph))
         arm = _open_arm(plan.graph.arm_node, node, recorder)
         if arm is not None:
             stack.callback(arm.close)
@@ -231,12 +233,20 @@ def _reasons(view: View, cameras: Health) -> str:
 
 
 @contextmanager
-def cell_node(name: str, namespace: str) -> Iterator[Node]:
-    """A node in a context of its own, which leaves Ctrl-C to Python."""
+def cell_node(name: str, namespace: str, graph: GraphParameters | None = None) -> Iterator[Node]:
+    """A node in a context of its own, which leaves Ctrl-C to Python.
+
+    Args:
+        name: Of the node.
+        namespace: Of the node.
+        graph: Its topics take the overrides of the quality of service that those of arm and cameras have.
+    """
+    taken = {} if graph is None else {**graph.qos.get("arm_node", {}), **graph.qos.get("camera_node", {})}
+    overrides = [Parameter(parameter, value=value) for parameter, value in taken.items()]
     context = Context()
     rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        node = Node(name, namespace=namespace, context=context)
+        node = Node(name, namespace=namespace, context=context, parameter_overrides=overrides)
         try:
             yield node
         finally:

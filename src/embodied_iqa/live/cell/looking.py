@@ -18,7 +18,9 @@ from embodied_iqa.imaging.images.hand_eye import PoseHistory
 from embodied_iqa.imaging.images.image_cdr import compressed_from_cdr, image_from_cdr, stamp_from_cdr
 from embodied_iqa.imaging.images.message_geometry import lens_from_info
 from embodied_iqa.live.cameras.camera_rig import CameraFeed, CameraRig
-from embodied_iqa.live.ros.qos import SENSOR
+from embodied_iqa.live.ros.image_topics import why_no_images
+from embodied_iqa.live.ros.late_count import LateCount
+from embodied_iqa.live.ros.qos import SENSOR, adjustable
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.topic_parameters import ViewTopics
@@ -83,9 +85,11 @@ class _Ear:
         self._lens: LensCalibration | None = None
         self._problem = ""
         kind = CompressedImage if self._compressed else Image
-        node.create_subscription(kind, names.image, self._take, SENSOR, raw=True)
+        self._late = LateCount()
+        take = self._late.counting(self._take)
+        node.create_subscription(kind, names.image, take, raw=True, **adjustable(SENSOR))
         if names.info:
-            node.create_subscription(CameraInfo, names.info, self._take_info, SENSOR)
+            node.create_subscription(CameraInfo, names.info, self._take_info, **adjustable(SENSOR))
 
     def seen(self) -> SeenCamera:
         image, problem = None, self._problem
@@ -94,11 +98,15 @@ class _Ear:
                 image = (compressed_from_cdr if self._compressed else image_from_cdr)(self._last)
             except UserError as error:
                 problem = str(error)
+        elif not problem:
+            problem = why_no_images(self._node, self._names.image, compressed=self._compressed)
+            problem = problem and f"{self._names.image}: {problem}"
         return SeenCamera(
             view=self._view,
             source=self._names.image,
             stamps_ns=tuple(self._stamps),
             arrivals_ns=tuple(self._arrivals),
+            lost=self._late.total,
             encoding="" if image is None else image.encoding,
             rgb=None if image is None else image.rgb,
             problem=problem,

@@ -20,7 +20,7 @@ from embodied_iqa.live.cell.arm_reading import ArmReader, open_arm
 from embodied_iqa.live.cell.clean_recording import cell_node
 from embodied_iqa.live.cell.looking import look_at_topics, look_through_drivers
 from embodied_iqa.live.ros.conversion import ns_of
-from embodied_iqa.live.ros.qos import NEWEST_STATE
+from embodied_iqa.live.ros.qos import NEWEST_STATE, adjustable
 from embodied_iqa.runs.cell.cell_check import SeenArm, tool_pose
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters
@@ -46,7 +46,7 @@ class SeenCell:
 def look_at_cell(graph: GraphParameters, seconds: float, namespace: str = "") -> SeenCell:
     """Read the arm and see the cameras for some seconds; what cannot be opened is said in the result."""
     with ExitStack() as stack:
-        node = stack.enter_context(cell_node("cell_check", namespace))
+        node = stack.enter_context(cell_node("cell_check", namespace, graph))
         arm = _ArmLook(graph.arm_node, node) if graph.arm_node.robot.is_real else None
         if arm is not None:
             stack.callback(arm.close)
@@ -85,7 +85,9 @@ class _ArmLook:
             tool = tool_along_z(config.tool_length_m)
             self._pose_check = ToolPoseCheck(config.model, tool, options.joint_prefix)
             if options.pose_topic:
-                node.create_subscription(PoseStamped, options.pose_topic, self._take_pose, NEWEST_STATE)
+                node.create_subscription(
+                    PoseStamped, options.pose_topic, self._take_pose, **adjustable(NEWEST_STATE)
+                )
 
     def seen(self) -> SeenArm:
         if self._reader is None:

@@ -18,6 +18,7 @@ from embodied_iqa.arm.robot.limits import (
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
+from embodied_iqa.base.resources import shared_file
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, shared_gate_file
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
@@ -28,6 +29,9 @@ Array = NDArray[np.float64]
 
 _NEAR_M: Final = 0.01
 """A point nearer to the plane of the camera is not in its image."""
+_LOST_SHARE: Final = 0.02
+_PROFILE: Final = "config/fastdds_shared_memory.xml"
+"""For a camera whose images do not fit the shared memory that Fast DDS gives it by default."""
 
 
 class CheckResult(StrEnum):
@@ -142,12 +146,25 @@ def camera_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellChec
         f"at least {1.0 / lease.ttl_s:.1f} Hz (lease.ttl_s)",
         seen.rate_hz >= 1.0 / lease.ttl_s,
     )
+    if seen.lost is not None:
+        yield _lost_check(seen, seen.lost)
     yield from _time_checks(seen, graph)
     yield CellCheck(
         f"{name}: encoding", seen.problem or f"{seen.encoding} {seen.size_text}", "an image", not seen.problem
     )
     if seen.rgb is not None:
         yield from _calibration_checks(seen, graph)
+
+
+def _lost_check(seen: SeenCamera, lost: int) -> CellCheck:
+    """Return whether the middleware brings the images that a camera of another node publishes."""
+    published = lost + len(seen.stamps_ns)
+    is_ok = lost <= _LOST_SHARE * published
+    found = f"{lost} of {published} images lost on the way"
+    if not is_ok:
+        profile = shared_file(_PROFILE)
+        found += f"; on this machine, start the camera's node with FASTRTPS_DEFAULT_PROFILES_FILE={profile}"
+    return CellCheck(f"{seen.view}: transport", found, f"at most {_LOST_SHARE:.0%} lost", is_ok)
 
 
 def _time_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:

@@ -40,6 +40,7 @@ GOOD = SeenCamera(
     source="/top/image_raw",
     stamps_ns=STAMPS,
     arrivals_ns=tuple(stamp_ns + 5 * MS for stamp_ns in STAMPS),
+    lost=0,
     encoding="bgr8",
     rgb=RGB,
     lens=pinhole_lens(Intrinsics(64, 48, 50.0, 50.0, 32.0, 24.0)),
@@ -94,6 +95,7 @@ def test_a_good_cell_fails_nothing(tmp_path: Path) -> None:
         (replace(GOOD, stamps_ns=(STAMPS[0], STAMPS[0] - MS, *STAMPS[2:])), "time stamps", "1 backwards"),
         (replace(GOOD, stamps_ns=(0,) * len(STAMPS)), "time stamps", f"{len(STAMPS)} zero"),
         (replace(GOOD, rgb=None, encoding="", problem="bayer16 is unknown"), "encoding", "bayer16"),
+        (replace(GOOD, lost=30), "transport", "30 of 60 images lost on the way"),
         (replace(GOOD, lens=None), "camera_info", "none"),
         (
             replace(GOOD, lens=OTHER_SIZE),
