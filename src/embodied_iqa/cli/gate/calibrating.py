@@ -36,8 +36,6 @@ from embodied_iqa.world.scenes.dimensions import CELL_VIEWS, check_cell_views
 from embodied_iqa.world.simulation.camera import CameraModel
 
 _SIZE = re.compile(r"(\d+)x(\d+)")
-_OF_TRIALS = ("recording", "references of")
-"""Kinds of sources that can come from a trial; of these, topics that have to be named do not."""
 _LISTED = 50
 """Of more images, those that pass are only counted: a recording of minutes has thousands."""
 
@@ -196,16 +194,18 @@ def check(arguments: argparse.Namespace) -> int:
                 continue
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
-        next_command(*_next(arguments, stored.kind))
+        next_command(*_next(arguments, stored, counts[passing]))
     print_left_out(str(one.error) for one in stored.unreadable)
     return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0
 
 
-def _next(arguments: argparse.Namespace, source: str) -> tuple[object, ...]:
+def _next(arguments: argparse.Namespace, stored: CameraFrames, passed: int) -> tuple[object, ...]:
     """Return the command that uses the calibration: of images of others, the gate beside their stack."""
+    if not passed:
+        return "gate", "calibrate", "CLEAN_IMAGES", "--out", "FILE"
     file, judge = arguments.calibration, str(parse_judge(arguments.judge))
     is_default = judge == JudgeKind.STATISTICS
-    if not arguments.topic and source in _OF_TRIALS:
+    if not arguments.topic and stored.are_of_a_cell:
         kind = () if is_default else ("--set", f"gate_node.judge.kind={judge}")
         return "trial", "--set", f"gate_node.calibration={file}", *kind
     return (

@@ -49,6 +49,8 @@ def proxy(arguments: argparse.Namespace) -> int:
     file = load_gate_file(arguments.calibration)
     setting = _setting(arguments, file)
     compile_for(one.width_px * one.height_px for one in file.cameras)
+    if not arguments.json:
+        print(f"waiting for {arguments.policy}", file=sys.stderr, flush=True)
     metadata = place.metadata()
     cameras = {camera.key: _camera_words(camera, file) for camera in setting.options.cameras}
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.frames.cameras import depth_topic_beside
+from embodied_iqa.data.recording.camera_models import camera_info_beside
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedMessage
@@ -32,6 +33,7 @@ class RecordingFrames:
     Attributes:
         path: As given.
         topics: Image topics of colour, with the number of their messages.
+        described: Those of them with a ``camera_info`` beside.
         depth_topics: Those that hold depth, which is read beside images, see `depth_beside`.
         note: What ``ros2 bag`` compressed.
 
@@ -49,6 +51,9 @@ class RecordingFrames:
             self.topics: Mapping[str, int] = {
                 topic: reader.topics[topic].messages for topic in reader.image_topics()
             }
+            self.described = frozenset(
+                topic for topic in self.topics if camera_info_beside(topic) in reader.topics
+            )
             self.depth_topics = tuple(reader.depth_topics())
             raw = {topic.removesuffix(_COMPRESSED) for topic in self.topics if self.view_of(topic)}
             self._read = {topic: reader.camera_topic(topic) for topic in raw}

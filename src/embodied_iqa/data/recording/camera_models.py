@@ -29,6 +29,11 @@ TF_TYPE: Final = "tf2_msgs/msg/TFMessage"
 _STATIC: Final = "/tf_static"
 
 
+def camera_info_beside(topic: str) -> str:
+    """Return the topic of the intrinsics of an image topic, raw or compressed."""
+    return f"{topic.removesuffix('/compressed').rpartition('/')[0]}/camera_info"
+
+
 def recorded_intrinsics(path: Path, cameras: Mapping[str, View]) -> dict[View, Intrinsics]:
     """Return the pinhole models that a recording states, on ``camera_info`` beside each image topic.
 
@@ -43,7 +48,7 @@ def recorded_intrinsics(path: Path, cameras: Mapping[str, View]) -> dict[View, I
     found = {}
     with TrialReader(path) as reader:
         for topic, view in cameras.items():
-            beside = f"{topic.removesuffix('/compressed').rpartition('/')[0]}/camera_info"
+            beside = camera_info_beside(topic)
             if beside not in reader.topics:
                 continue
             check_type(reader, beside, (INFO_TYPE,))

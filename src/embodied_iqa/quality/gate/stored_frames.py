@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.reference_frames import open_clean
+from embodied_iqa.data.database.reference_frames import ReferenceFrames, open_clean
 from embodied_iqa.data.frames.cameras import cameras_of
+from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
@@ -44,7 +45,6 @@ class CameraFrames:
             `cameras_of`.
 
     Attributes:
-        kind: What the source is, as of `Frames`.
         unreadable: Images that could not be read when they were last iterated, with the reasons.
 
     Raises:
@@ -55,8 +55,15 @@ class CameraFrames:
     def __init__(self, source: Path, views: Sequence[View], topics: Mapping[View, str]) -> None:
         self._frames = open_clean(source)
         self._cameras = cameras_of(self._frames, views, topics)
-        self.kind = self._frames.kind
         self.unreadable: list[UnreadableImage] = []
+
+    @property
+    def are_of_a_cell(self) -> bool:
+        """Whether a trial has the same cameras: those of a recording are named and described as there."""
+        frames = self._frames
+        if isinstance(frames, RecordingFrames):
+            return all(frames.view_of(topic) and topic in frames.described for topic in self._cameras)
+        return isinstance(frames, ReferenceFrames)
 
     def __len__(self) -> int:
         return self._frames.count(tuple(self._cameras))

@@ -67,7 +67,9 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
         path.unlink()
     (tried / "top" / "000.png").unlink()
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "0 pass, 0 hold, 3 reject"
+    text, hint = capsys.readouterr()
+    assert text.splitlines()[-1] == "0 pass, 0 hold, 3 reject"
+    assert hint == "next: embodied-iqa gate calibrate CLEAN_IMAGES --out FILE\n"
 
 
 def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,9 @@ class ProxyOptions:
             if len(set(names)) < len(names):
                 raise UsageError(f"two cameras have one {what}", got=names)
 
+        if both := self.ignored & {camera.key for camera in self.cameras}:
+            raise UsageError("an image is judged or ignored", got=sorted(both))
+
     @property
     def known(self) -> frozenset[str]:
         """Keys of images that do not surprise."""
