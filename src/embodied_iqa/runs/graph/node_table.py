@@ -122,13 +122,31 @@ def resolve(
         UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
         InputError: A file cannot be read.
     """
+    merged = _read(files, overrides or {}, namespace)
+    qos = {name: take_qos_overrides(name, values) for name, values in merged.items()}
+    _link(merged, policies, judge)
+    nodes: dict[str, typing.Any] = {
+        name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
+    }
+    graph = _completed(GraphParameters(**nodes, qos=qos), only_reads=only_reads)
+    return graph if _JUDGE in merged["gate_node"] else with_default_judge(graph)
+
+
+def _read(
+    files: Sequence[Path], overrides: Mapping[str, object], namespace: str
+) -> dict[str, dict[str, object]]:
+    """Return what the files and then the overrides set, by node; later ones win."""
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     for path in (shared_file(_DEFAULT_FILE), *files):
         _merge(merged, values_by_node(path, _PARAMETERS, namespace))
         _locate_calibration(merged["gate_node"], path.parent)
-    _merge(merged, _overrides_by_node(overrides or {}))
+    _merge(merged, _overrides_by_node(overrides))
     _locate_calibration(merged["gate_node"], Path())
-    qos = {name: take_qos_overrides(name, values) for name, values in merged.items()}
+    return merged
+
+
+def _link(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference], judge: str) -> None:
+    """Add the defaults that follow from what is set of other nodes."""
     _link_robot(merged)
     _link_views(merged, policies)
     _link_tool(merged)
@@ -140,11 +158,6 @@ def resolve(
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
     if judge:
         merged["gate_node"].setdefault(_JUDGE, judge)
-    nodes: dict[str, typing.Any] = {
-        name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
-    }
-    graph = _completed(GraphParameters(**nodes, qos=qos), only_reads=only_reads)
-    return graph if _JUDGE in merged["gate_node"] else with_default_judge(graph)
 
 
 def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
