@@ -1,13 +1,16 @@
-"""The studio's connection to a trial: sees the open question, answers it through /trial/confirm."""
+"""Studio and `attend` see the open question of a trial and answer it through /trial/confirm."""
 
 from __future__ import annotations
 
 import queue
 import time
 
+import pytest
 import rclpy
 from rclpy.node import Node
 
+from embodied_iqa.cli.main import main
+from embodied_iqa.live.cell.clean_recording import cell_node
 from embodied_iqa.live.ros.attendance import Attendance
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.graph.judging_process import JudgingProcess
@@ -53,3 +56,23 @@ def test_a_question_is_seen_and_answered_once() -> None:
         node.destroy_node()
         idle.destroy_node()
         rclpy.try_shutdown()
+
+
+def test_a_person_without_the_terminal_of_the_trial_answers_what_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    asked = AskPerson(Stage.JUDGE, 1, "the run took too long")
+    with cell_node("trial_node", "") as node:
+        attendance, spin = Attendance(node, COMPLETION_S, events.put), SpinThread(node)
+        attendance.ask(asked)
+        assert main(["attend"]) == 0
+        assert "run 2 has ended" in capsys.readouterr().out
+        assert main(["attend", "ready"]) == 1, "it answers another question"
+        assert main(["attend", "not-done", "--remark", "it slipped"]) == 0
+        assert events.get(timeout=COMPLETION_S) == Reply(asked, ok=True, message="it slipped", yes=False)
+        assert main(["attend", "done"]) == 1
+        spin.close()
+    first, second = capsys.readouterr().err.splitlines()
+    assert "available: done, not-done, give-up" in first
+    assert "no question is open" in second

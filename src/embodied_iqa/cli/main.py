@@ -30,6 +30,7 @@ from embodied_iqa.cli.parser import Parser, with_present_names
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "check this machine and report what to install"),
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
+    "attend": ("embodied_iqa.cli.attend", "answer the questions of a trial on a real arm from elsewhere"),
     "experiment": ("embodied_iqa.cli.experiment", "execution scores of subjects on distorted images"),
     "build": ("embodied_iqa.cli.build", "an annotated database: references, distortions, answers, scores"),
     "annotate": ("embodied_iqa.cli.annotate", "query further subjects on a database and score them"),

@@ -6,9 +6,10 @@ import os
 import select
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from embodied_iqa.runs.trial.attendance import Answer, Question, question_text
+from embodied_iqa.runs.trial.attendance import ANSWERS, Answer, Person, Question, question_text
 from embodied_iqa.runs.trial.protocol import Stage
 
 if TYPE_CHECKING:
@@ -54,19 +55,15 @@ def _is_in_background(terminal: int) -> bool:
         return False
 
 
-def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | None:
-    """Return a function that asks at the terminal, or None without a terminal.
+def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
+    """Return a function that asks at the terminal; without one, it prints how to answer from elsewhere.
 
     Args:
         bars: Hidden during a question. The end of the input gives up.
+        namespace: Of the graph, such as ``/cell1``.
     """
     if not sys.stdin.isatty():
-        print(
-            "no terminal: prepare and judge each run with the service /trial/confirm "
-            "(see docs/robot-guide.md)",
-            file=sys.stderr,
-        )
-        return None
+        return partial(_ask_elsewhere, namespace)
 
     def ask(question: Question) -> Answer:
         with bars.paused():
@@ -80,3 +77,13 @@ def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | Non
             return answer
 
     return ask
+
+
+def _ask_elsewhere(namespace: str, question: Question) -> None:
+    """Print a question with the command that answers it."""
+    first, *others = ANSWERS[question.stage]
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    place = f" --namespace {namespace.removeprefix('/')}" if namespace else ""
+    command = f"ROS_DOMAIN_ID={domain} embodied-iqa attend {first}{place}"
+    text = f"{question_text(question)}\nno terminal; answer: {command}  (or {', '.join(others)})"
+    print(text, file=sys.stderr, flush=True)

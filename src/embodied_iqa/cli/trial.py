@@ -228,7 +228,7 @@ def _run_with_progress(
         for plan, folders in sessions:
             bars.update("trial", done, total, title="starting the graph")
             attended = plan.graph.arm_node.robot.is_real
-            person = person_at_terminal(bars) if attended else None
+            person = person_at_terminal(bars, plan.namespace) if attended else None
             show = partial(_show, bars, done, folders)
             remarks += run_session(plan, folders, run_folder, show, person, wants_end=end_key())
             done += sum(folder.runs for folder in folders)

@@ -59,9 +59,9 @@ def test_a_key_without_enter_ends_nothing(terminal: int) -> None:
 
 def test_the_end_of_the_input_gives_up(terminal: int) -> None:
     ask = person_at_terminal(ProgressBars())
-    assert ask is not None
     os.write(terminal, b"what\n\x04")
     answer = ask(Question(Stage.PREPARE, 0, 1, ""))
+    assert answer is not None
     assert (answer.yes, answer.give_up, answer.remark) == (False, True, "nobody answers any more")
 
 
@@ -69,6 +69,17 @@ def test_without_a_terminal_no_key_is_read(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "stdin", io.StringIO("e\n"))
     assert not end_key()()
     assert sys.stdin.read() == "e\n"
+
+
+def test_without_a_terminal_each_question_names_the_command_that_answers_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setenv("ROS_DOMAIN_ID", "17")
+    tell = person_at_terminal(ProgressBars(), "/cell1")
+    assert tell(Question(Stage.JUDGE, 0, 1, "too long")) is None, "it is not answered here"
+    command = "ROS_DOMAIN_ID=17 embodied-iqa attend done --namespace cell1  (or not-done, give-up)"
+    assert command in capsys.readouterr().err
 
 
 def test_what_has_to_be_seen_to_comes_first() -> None:

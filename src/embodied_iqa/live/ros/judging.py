@@ -1,6 +1,7 @@
-"""Connection of the studio to a trial: reports open questions, passes on answers to /trial/confirm.
+"""Connection to a trial from outside: its open questions, answers to /trial/confirm, the end of a run.
 
-Run as ``python -m embodied_iqa.live.ros.judging``; see `runs.graph.judging_process` for its lines.
+The studio runs it as ``python -m embodied_iqa.live.ros.judging``; see `runs.graph.judging_process` for the
+lines.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import os
 import select
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import rclpy
@@ -18,6 +21,7 @@ from embodied_iqa_msgs.msg import TrialEvent
 from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.records import structure
@@ -35,14 +39,21 @@ if TYPE_CHECKING:
 
 _POLL_S: Final = 1.0
 _CALL_S: Final = 10.0
+_AGAIN_S: Final = 1.0
+"""A trial that does not know a new client yet drops its response."""
 _DOMAIN: Final = "ROS_DOMAIN_ID"
 
 
-class _Connection:
-    """A node that listens to one trial."""
+class TrialQuestions:
+    """A node that listens to one trial.
+
+    Args:
+        node: It must be spinning in another thread.
+    """
 
     def __init__(self, node: Node) -> None:
         self._confirm = node.create_client(ConfirmRun, "trial/confirm")
+        self._end_run = node.create_client(Trigger, "trial/end_run")
         self._feedback: Question | None = None
         self._task, self._trial, self._stage = "", "", ""
         kind: type[FeedbackMessage[RunTrial.Feedback]] = RunTrial.Impl.FeedbackMessage  # type: ignore[attr-defined]
@@ -51,19 +62,41 @@ class _Connection:
 
     def state(self) -> JudgingState:
         """Ask the trial which question is open."""
-        domain = os.environ.get(_DOMAIN, "0")
-        if not self._confirm.wait_for_service(timeout_sec=0.0):
+        if problem := self.absent(0.0):
             self._trial = ""
-            return JudgingState(problem=f"no trial on a real arm is running in ROS domain {domain}")
+            return JudgingState(problem=problem)
         if not self._trial:
             self._trial = time.strftime("%Y-%m-%dT%H:%M:%S")
         try:
-            asked = asked_of(self._send(*PROBE, answer=None))
+            asked = self.asked()
         except UserError as error:
             return JudgingState(problem=str(error), task=self._task, trial=self._trial)
         return JudgingState(
             None if asked is None else self._question(*asked), "", self._task, self._trial, self._stage
         )
+
+    def absent(self, wait_s: float) -> str:
+        """Return that no trial asks anybody, where none has appeared within a time; empty where one does."""
+        domain = os.environ.get(_DOMAIN, "0")
+        there = self._confirm.wait_for_service(timeout_sec=wait_s)
+        return "" if there else f"no trial on a real arm is running in ROS domain {domain}"
+
+    def asked(self) -> tuple[Stage, int] | None:
+        """Return stage and run of the open question; None for none.
+
+        Raises:
+            UserError: The trial does not respond.
+        """
+        return asked_of(self._send(*PROBE, answer=None))
+
+    def end_run(self, wait_s: float) -> str:
+        """End the present run; return why it was refused, empty where it ends.
+
+        Raises:
+            UserError: The trial does not respond within a time.
+        """
+        response = call(self._end_run, Trigger.Request(), wait_s, again_s=_AGAIN_S)
+        return "" if response.success else response.message
 
     def answer(self, line: AnswerLine) -> str:
         """Answer a question; return why it was refused."""
@@ -77,7 +110,7 @@ class _Connection:
         if answer is not None:
             given = answer.answer
             request.yes, request.give_up, request.remark = given.yes, given.give_up, given.remark
-        response = call(self._confirm, request, _CALL_S)
+        response = call(self._confirm, request, _CALL_S, again_s=_AGAIN_S if answer is None else None)
         return "" if response.success else response.message or "refused without a reason"
 
     def _question(self, stage: Stage, run_index: int) -> Question:
@@ -97,13 +130,24 @@ class _Connection:
         self._task = event.task
 
 
+@contextmanager
+def trial_questions(name: str, namespace: str = "") -> Iterator[TrialQuestions]:
+    """Connect to the trial of a namespace in a block, by a node of this name."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node = Node(name, namespace=namespace)
+    spin = SpinThread(node)
+    try:
+        yield TrialQuestions(node)
+    finally:
+        spin.close()
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
 def main() -> int:
     """Report until the input ends; return the exit code."""
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    node = Node("studio_judge")
-    connection, spin = _Connection(node), SpinThread(node)
     reported: JudgingState | None = None
-    try:
+    with trial_questions("studio_judge") as connection:
         while True:
             state = connection.state()
             if state != reported:
@@ -115,10 +159,6 @@ def main() -> int:
                 if not line:
                     return 0
                 _print(ReportLine(refusal=connection.answer(structure(AnswerLine, json.loads(line), "line"))))
-    finally:
-        spin.close()
-        node.destroy_node()
-        rclpy.try_shutdown()
 
 
 def _print(report: ReportLine) -> None:

@@ -186,6 +186,8 @@ class TrialClient:
     def _ask(self, person: Person, news: TrialProgress) -> None:
         """Ask in this thread; trial_node enforces the deadline."""
         answer = person(Question(news.stage, news.run_index, news.run_count, news.message))
+        if answer is None:
+            return
         request = ConfirmRun.Request(
             stage=news.stage,
             run_index=news.run_index,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from embodied_iqa.runs.trial.protocol import Stage
 
@@ -41,7 +41,14 @@ class Answer:
     remark: str = ""
 
 
-Person: TypeAlias = Callable[[Question], Answer]
+Person: TypeAlias = Callable[[Question], Answer | None]
+"""Answers a question; None where another client of /trial/confirm is to answer it."""
+_GIVE_UP: Final = {"give-up": Answer(False, give_up=True)}
+ANSWERS: Final = {
+    Stage.PREPARE: {"ready": Answer(True), **_GIVE_UP},
+    Stage.JUDGE: {"done": Answer(True), "not-done": Answer(False), **_GIVE_UP},
+}
+"""Words of `embodied-iqa attend` for each question."""
 
 
 def question_text(question: Question) -> str:

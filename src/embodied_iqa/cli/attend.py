@@ -1,0 +1,86 @@
+"""`embodied-iqa attend`: the word of the person beside a real arm to a trial that has no terminal."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Final
+
+from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.cli.output import print_json
+from embodied_iqa.runs.graph.judging_process import AnswerLine
+from embodied_iqa.runs.graph.namespaces import parse_namespace
+from embodied_iqa.runs.trial.attendance import ANSWERS, Question
+from embodied_iqa.runs.trial.judging import NOTHING_OPEN
+from embodied_iqa.runs.trial.protocol import Stage
+
+_END_RUN: Final = "end-run"
+_WAIT_S: Final = 10.0
+_ASKED: Final = {
+    Stage.PREPARE: "run {} waits: put the scene back and keep clear of the arm",
+    Stage.JUDGE: "run {} has ended: was the task done? After the answer gripper and arm go back: keep clear",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    words = [*dict.fromkeys(word for answers in ANSWERS.values() for word in answers), _END_RUN]
+    add("word", nargs="?", choices=words, help="the answer, or end-run; without, the question is printed")
+    add("--remark", default="", metavar="TEXT", help="kept with the run")
+    add("--namespace", default="", metavar="NAME", help="namespace of the graph, such as cell1")
+    add("--json", action="store_true", help="print the open question and its answers as JSON")
+    parser.epilog = "ROS_DOMAIN_ID has to be that of the trial, which prints it with each question."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the question, answer it or end the run; return the exit code."""
+    namespace = parse_namespace(arguments.namespace)
+    if arguments.remark and arguments.word in {None, _END_RUN}:
+        raise UsageError("--remark belongs to an answer", expected="an answer such as done")
+    from embodied_iqa.live.ros import environment
+
+    environment.prepare_environment()
+    environment.require_ros()
+    from embodied_iqa.live.ros.judging import trial_questions
+
+    with trial_questions("attend", namespace) as trial:
+        if arguments.word == _END_RUN:
+            refused = trial.end_run(_WAIT_S)
+        elif not (refused := trial.absent(_WAIT_S)):
+            asked = trial.asked()
+            _show(asked, as_json=arguments.json)
+            if asked is not None and arguments.word is not None:
+                refused = trial.answer(_line(arguments, *asked))
+            elif arguments.word is not None:
+                refused = NOTHING_OPEN
+    if refused:
+        raise InputError(refused)
+    return 0
+
+
+def _show(asked: tuple[Stage, int] | None, *, as_json: bool) -> None:
+    """Print the open question, or that there is none."""
+    if as_json:
+        stage, run_index = (None, None) if asked is None else asked
+        answers = [] if stage is None else [*ANSWERS[stage]]
+        named = None if stage is None else stage.name.lower()
+        print_json({"stage": named, "run_index": run_index, "answers": answers})
+    elif asked is None:
+        print(NOTHING_OPEN)
+    else:
+        stage, run_index = asked
+        print(f"{_ASKED[stage].format(run_index + 1)} ({', '.join(ANSWERS[stage])})")
+
+
+def _line(arguments: argparse.Namespace, stage: Stage, run_index: int) -> AnswerLine:
+    """Return the answer to the open question.
+
+    Raises:
+        InputError: It answers another one.
+    """
+    known = ANSWERS[stage]
+    if arguments.word not in known:
+        raise InputError(_ASKED[stage].format(run_index + 1), got=arguments.word, available=known)
+    answer = replace(known[arguments.word], remark=arguments.remark)
+    return AnswerLine(Question(stage, run_index, run_index + 1, ""), answer)
