@@ -22,6 +22,10 @@ WORDS = [
     "camera_node.width_px=320",
     "--set",
     "camera_node.height_px=240",
+    "--set",
+    "sim_node.camera_rate_hz=5.0",
+    "--set",
+    "gate_node.judge.lease.ttl_s=0.25",
     "--subjects",
     "classical-vla",
     "--task",
@@ -32,7 +36,7 @@ WORDS = [
     "5",
     "--out",
 ]
-"""Small images: drawing them is most of a run."""
+"""Small images, and few of them: to draw them, and to measure their light, is most of a run."""
 
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
