@@ -45,7 +45,6 @@ _CAMERA_TOOL: Final = "hand_eye.tool_length_m"
 _NEWEST: Final = "newest_only"
 _CALIBRATION: Final = "calibration"
 _REAL_RUN_S: Final = 120.0
-_Values: typing.TypeAlias = dict[str, dict[str, object]]
 
 UNINTERRUPTED: Final = ("env", "--block-signal=INT")
 """In front of a command of this package: it handles Ctrl-C as soon as its interpreter has started."""
@@ -123,29 +122,13 @@ def resolve(
         UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
         InputError: A file cannot be read.
     """
-    merged = _read(files, overrides or {}, namespace)
-    qos = {name: take_qos_overrides(name, values) for name, values in merged.items()}
-    _link(merged, policies, judge)
-    nodes: dict[str, typing.Any] = {
-        name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
-    }
-    graph = _completed(GraphParameters(**nodes, qos=qos), only_reads=only_reads)
-    return graph if _JUDGE in merged["gate_node"] else with_default_judge(graph)
-
-
-def _read(files: Sequence[Path], overrides: Mapping[str, object], namespace: str) -> _Values:
-    """Return what the files and then the overrides set, by node; later ones win."""
-    merged: _Values = {name: {} for name in _CLASSES}
+    merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     for path in (shared_file(_DEFAULT_FILE), *files):
         _merge(merged, values_by_node(path, _PARAMETERS, namespace))
         _locate_calibration(merged["gate_node"], path.parent)
-    _merge(merged, _overrides_by_node(overrides))
+    _merge(merged, _overrides_by_node(overrides or {}))
     _locate_calibration(merged["gate_node"], Path())
-    return merged
-
-
-def _link(merged: _Values, policies: Sequence[SubjectReference], judge: str) -> None:
-    """Add the defaults that follow from what is set of other nodes."""
+    qos = {name: take_qos_overrides(name, values) for name, values in merged.items()}
     _link_robot(merged)
     _link_views(merged, policies)
     _link_tool(merged)
@@ -157,6 +140,11 @@ def _link(merged: _Values, policies: Sequence[SubjectReference], judge: str) -> 
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
     if judge:
         merged["gate_node"].setdefault(_JUDGE, judge)
+    nodes: dict[str, typing.Any] = {
+        name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
+    }
+    graph = _completed(GraphParameters(**nodes, qos=qos), only_reads=only_reads)
+    return graph if _JUDGE in merged["gate_node"] else with_default_judge(graph)
 
 
 def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
@@ -267,7 +255,7 @@ def _check_views(graph: GraphParameters) -> None:
             raise UsageError(f"{name} has other views", expected=expected, got=list(other))
 
 
-def _link_robot(merged: _Values) -> None:
+def _link_robot(merged: dict[str, dict[str, object]]) -> None:
     """Set the address and deadlines that world and arm share if the arm is simulated."""
     arm, world = merged["arm_node"], merged["sim_node"]
     if arm.get("robot", RobotKind.SIM) == RobotKind.SIM:
@@ -277,7 +265,7 @@ def _link_robot(merged: _Values) -> None:
         arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
 
 
-def _link_views(merged: _Values, policies: Sequence[SubjectReference]) -> None:
+def _link_views(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference]) -> None:
     """Choose the cameras if no source does, and copy their views to every node that sets none."""
     camera = merged["camera_node"]
     if CameraSource.kind_of(camera.get("source", CameraSource.SIMULATED)) is CameraKind.WORLD:
@@ -288,7 +276,7 @@ def _link_views(merged: _Values, policies: Sequence[SubjectReference]) -> None:
         merged[name].setdefault("views", camera["views"])
 
 
-def _link_tool(merged: _Values) -> None:
+def _link_tool(merged: dict[str, dict[str, object]]) -> None:
     """Use the arm's tool length for the pose of the wrist camera.
 
     Raises:
@@ -303,7 +291,7 @@ def _link_tool(merged: _Values) -> None:
         )
 
 
-def _link_time(merged: _Values) -> None:
+def _link_time(merged: dict[str, dict[str, object]]) -> None:
     """Handle only the newest images where time is real and a late image would delay all that follow."""
     if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
         is_real = not merged["sim_node"].get("lockstep", True)
@@ -315,7 +303,7 @@ def _link_time(merged: _Values) -> None:
         merged[name].setdefault(_NEWEST, is_real)
 
 
-def _link_steps(merged: _Values, policies: Sequence[SubjectReference]) -> None:
+def _link_steps(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference]) -> None:
     """Let policies that look while they act decide while the arm moves, unless a source says otherwise."""
     vla = merged["vla_node"]
     subjects = policies or [parse_vla(str(vla.get("subject", VlaParameters().subject)))]
@@ -325,7 +313,7 @@ def _link_steps(merged: _Values, policies: Sequence[SubjectReference]) -> None:
         merged["vla_node"] = {**steps, **vla, "horizon.mode": Horizon.RECEDING}
 
 
-def _link_end(merged: _Values) -> None:
+def _link_end(merged: dict[str, dict[str, object]]) -> None:
     """Let no count of decisions end a run outside the simulated cell, or with a receding horizon."""
     if merged["arm_node"].get("robot", RobotKind.SIM) != RobotKind.SIM:
         merged["trial_node"].setdefault("run_limit_s", _REAL_RUN_S)
@@ -345,14 +333,14 @@ def _session_address() -> str:
     return f"127.0.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
 
 
-def _merge(merged: _Values, layer: _Values) -> None:
+def _merge(merged: dict[str, dict[str, object]], layer: dict[str, dict[str, object]]) -> None:
     """Let what one source sets win over the earlier ones, also where it sets a value for all nodes in one."""
     link_nodes(layer)
     for node, values in layer.items():
         merged[node].update(values)
 
 
-def _overrides_by_node(overrides: Mapping[str, object]) -> _Values:
+def _overrides_by_node(overrides: Mapping[str, object]) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for name, value in overrides.items():
         node, dot, parameter = name.partition(".")
