@@ -32,6 +32,7 @@ _DEPTHS: Final = 8
 _MILLIMETRE: Final = 1e-3
 _SILENCE_S: Final = 2.0
 """Time without an image after which that is reported."""
+_NONE_CAME: Final = "none came"
 
 COUNTED: Final = (
     "damaged",
@@ -124,7 +125,7 @@ class TopicCamera:
         self._depths: StateHistory[bytes] = StateHistory(_DEPTHS)
         self._last_ns = 0
         self._last_s = clock.now_s()
-        self._cause = "none came"
+        self._cause = _NONE_CAME
         self._is_silent = self._closed = False
 
     @property
@@ -245,6 +246,7 @@ class TopicCamera:
             depth = None if depth is None else rectifier.depth(depth)
             T_base_camera = None if T_base_camera is None else rectifier.pose(T_base_camera)
         self._last_ns, self._last_s, self._is_silent = stamp_ns, self._clock.now_s(), False
+        self._cause = _NONE_CAME
         intrinsics = None if lens is None else lens.pinhole
         frame = Frame(self._view, stamp_ns, rgb, intrinsics, T_base_camera, lens)
         return RgbdFrame(frame, depth, None, _MILLIMETRE)

@@ -270,6 +270,16 @@ def test_a_silent_topic_is_a_dead_camera() -> None:
         bench.camera.read_rgbd(0.0)
 
 
+def test_what_was_refused_before_the_last_image_is_not_why_none_comes() -> None:
+    bench = Bench()
+    bench.clock.advance(3.0)
+    assert bench.shown(image(0)) is None
+    assert "(stamp_zero: " in bench.camera.silence
+    assert bench.shown(image()) is not None
+    bench.clock.advance(3.0)
+    assert "(none came)" in bench.camera.silence
+
+
 def test_a_topic_that_comes_back_is_a_camera_again() -> None:
     bench = Bench()
     assert bench.camera.silence == ""
