@@ -41,8 +41,8 @@ step init embodied-iqa cell init --robot-ip "$ADDRESS" --topic top=/lab/image_ra
     --workspace-min -0.75 -0.40 0.02 --workspace-max -0.25 0.40 0.60 --table-z 0.0 \
     --vla python:own_vla:make --yes
 
-# 4. what cannot be read: the result of the hand-eye calibration, in a second file
-cp "$HERE/first_day/rehearsal.yaml" .
+# 4. what cannot be read: the result of the hand-eye calibration, in a second file; limits of the rehearsal
+cp "$HERE/first_day/hand_eye.yaml" "$HERE/first_day/rehearsal.yaml" .
 
 # 5. and 6. clean images, 7. the gate, 8. are other clean images normal?
 step record embodied-iqa record --config cell.yaml --seconds "$SECONDS_TO_RECORD" --out morning
@@ -52,11 +52,11 @@ step "gate check" embodied-iqa gate check afternoon/clean.mcap --calibration my_
 
 # 9. is the cell as the files say?
 GATE=gate_node.calibration=$PWD/my_gate.yaml
-step check embodied-iqa cell check cell.yaml rehearsal.yaml --set "$GATE" --out checked
+step check embodied-iqa cell check cell.yaml hand_eye.yaml rehearsal.yaml --set "$GATE" --out checked
 
 # 10. the gated run; a person at the terminal says when the scene is ready and whether the task was done
 python -m person &
 PERSON=$!
-step trial embodied-iqa trial --config cell.yaml --config rehearsal.yaml --set "$GATE" --gate on \
+step trial embodied-iqa trial --config cell.yaml --config hand_eye.yaml --config rehearsal.yaml --set "$GATE" --gate on \
     --set vlm_node.subject=python:own_vlm:make --set trial_node.run_limit_s=30.0 \
     --task "put the cup on the shelf" --no-distortion --out run

@@ -132,6 +132,27 @@ def test_the_command_reports_what_it_recorded_and_overwrites_nothing(
     assert (tmp_path / "out" / record.RECORDING_FILE).read_bytes() == b"images"
 
 
+@pytest.mark.parametrize(("images", "code"), [(3, 0), (0, 130)])
+def test_ctrl_c_is_a_normal_end_once_every_camera_has_images(
+    images: int,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def recorded(plan: CleanRecordingPlan, show: Any, _tell: object) -> CleanRecordingProgress:
+        plan.path.write_bytes(b"images")
+        show(CleanRecordingProgress(9.0, {View.TOP: 900, View.WRIST: images}, 5, 1))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("embodied_iqa.live.cell.clean_recording.record_clean", recorded)
+    words = ["--seconds", "99", "--out", str(tmp_path / "out"), "--camera", "topic", "--robot", "none"]
+    assert main(["record", *words]) == code
+    printed = capsys.readouterr()
+    assert f"wrist: {images} images" in printed.out
+    assert ("gate calibrate" in printed.err) is (code == 0)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -114,10 +114,14 @@ def _record(arguments: argparse.Namespace, plan: CleanRecordingPlan) -> int:
 
         try:
             done = record_clean(plan, show, lambda line: print(f"record: {line}", file=sys.stderr))
-        except BaseException:
-            if seen and plan.path.exists():
-                _report(arguments, plan, seen[0])
-            raise
+        except BaseException as error:
+            if not seen or not plan.path.exists():
+                raise
+            done = seen[0]
+            is_wished = isinstance(error, KeyboardInterrupt) and all(done.images.values())
+            if not is_wished:
+                _report(arguments, plan, done)
+                raise
     _report(arguments, plan, done)
     return 0
 
@@ -134,4 +138,5 @@ def _report(arguments: argparse.Namespace, plan: CleanRecordingPlan, done: Clean
             rate = "" if rate_hz is None else f", {rate_hz:.1f} per second"
             print(f"  {view}: {count} images{rate}")
         print(f"  {done.arm_states} states of the arm, {done.lost} messages lost")
-    next_command("gate", "calibrate", path, "--out", "GATE.yaml")
+    if all(done.images.values()):
+        next_command("gate", "calibrate", path, "--out", "GATE.yaml")

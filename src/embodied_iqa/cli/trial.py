@@ -239,6 +239,9 @@ def _run_with_progress(
 def _show(
     bars: ProgressBars, done: int, folders: Sequence[TaskFolder], number: int, progress: TrialProgress
 ) -> None:
+    if progress.stage is Stage.OPEN and progress.message:
+        with bars.paused():
+            print(f"trial: waiting: {progress.message}", file=sys.stderr, flush=True)
     run = min(progress.run_index + 1, progress.run_count)
     where = f"run {run} of {progress.run_count}, {_STAGES.get(progress.stage, '?')}"
     before = done + sum(folder.runs for folder in folders[:number])

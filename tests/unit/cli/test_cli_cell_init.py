@@ -16,7 +16,7 @@ from embodied_iqa.cli.cell import check, init
 from embodied_iqa.cli.cell.questions import Questions, model_name, read_answer
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.runs.cell.cell_check import CellCheck
+from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 
@@ -135,6 +135,7 @@ def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
     def cameras(file: CellFile, *_: object) -> None:
         file.set("camera_node.source", "topic", "from other nodes")
 
+    monkeypatch.setattr(init, "read_snapshot", lambda *_: None)
     monkeypatch.setattr(init, "_describe_arm", arm)
     monkeypatch.setattr(init, "_describe_cameras", cameras)
     out = tmp_path / "cell.yaml"
@@ -147,6 +148,19 @@ def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
     printed = json.loads(capsys.readouterr().out)
     assert printed["file"] == other
     assert printed["left_out"][0].startswith("arm_node.model")
+
+
+def test_a_topic_that_nobody_publishes_ends_it_before_the_arm_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cameras(*_: object) -> None:
+        raise InputError("nobody publishes images of the top camera")
+
+    monkeypatch.setattr(init, "read_snapshot", lambda *_: None)
+    monkeypatch.setattr(init, "_describe_cameras", cameras)
+    monkeypatch.setattr(init, "_describe_arm", lambda *_: pytest.fail("the arm comes later"))
+    words = ["cell", "init", "--yes", "--out", str(tmp_path / "a"), "--robot-ip", "a", "--topic", "top=/a"]
+    assert main(words) == 1
 
 
 def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() -> None:
@@ -216,7 +230,7 @@ def test_the_hint_of_cell_check_names_every_file_and_parameter(capsys: pytest.Ca
 def test_what_only_some_models_need_is_named_and_stops_no_trial(capsys: pytest.CaptureFixture[str]) -> None:
     words = Namespace(json=False, out=None, config=["cell.yaml"], set=[])
     rate = CellCheck("top: rate", "30 Hz", "at least 8 Hz", is_ok=True)
-    pose = CellCheck("top: hand-eye", "none", "one", is_ok=False, is_optional=True)
+    pose = CellCheck("top: hand-eye", "none", "one", is_ok=False, otherwise=CheckResult.MISSING)
     assert check._print(words, [rate, pose]) is None
     printed = capsys.readouterr()
     assert "missing: top: hand-eye (a trial runs without" in printed.out

@@ -36,9 +36,16 @@ if TYPE_CHECKING:
     from embodied_iqa.live.cell.seen_cell import SeenCell
 
 _CHECKS: Final = "checks.json"
+_NOTES: Final = {
+    CheckResult.MISSING: " (a trial runs without; models that measure in images do not)",
+    CheckResult.WARNING: " (a trial runs, with an arm that slows down or holds)",
+    CheckResult.FAILED: "",
+}
+"""Behind the names of the checks with a result."""
 _MARKS = {
     CheckResult.OK: "[green]ok[/]",
     CheckResult.MISSING: "[yellow]missing[/]",
+    CheckResult.WARNING: "[yellow]warning[/]",
     CheckResult.FAILED: "[red]failed[/]",
 }
 
@@ -173,8 +180,9 @@ def _print(arguments: argparse.Namespace, checks: list[CellCheck]) -> None:
     console().print(table)
     if arguments.out is not None:
         print(f"look at the images in {arguments.out}: the ring has to be on the tool")
-    if missing := [one.name for one in checks if one.result is CheckResult.MISSING]:
-        print(f"missing: {', '.join(missing)} (a trial runs without; models that measure in images do not)")
+    for result, note in _NOTES.items():
+        if names := [one.name for one in checks if one.result is result]:
+            print(f"{result}: {', '.join(names)}{note}")
     if _is_ready(checks):
         words = [word for file in arguments.config for word in ("--config", file)]
         words += [word for value in arguments.set for word in ("--set", value)]

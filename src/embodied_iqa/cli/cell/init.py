@@ -16,7 +16,7 @@ from embodied_iqa.arm.robot.ur.connecting import connected
 from embodied_iqa.arm.robot.ur.dashboard_model import read_model_number
 from embodied_iqa.arm.robot.ur.model_of import model_of, tool_along_z_m
 from embodied_iqa.arm.robot.ur.options import UrOptions
-from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
+from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot, read_snapshot
 from embodied_iqa.base.clock import MONOTONIC
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
@@ -97,8 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
     file = CellFile()
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     file.remarks.append(f"Parameters of a cell, written by `embodied-iqa cell init` on {now}.")
-    _describe_arm(file, str(robot), arguments, questions)
+    # what cannot be read ends it before the person has answered the rest
+    arm = None if robot == _NO_ROBOT else read_snapshot(str(robot), _READ_S)
     _describe_cameras(file, given, arguments, questions)
+    _describe_arm(file, str(robot), arm, arguments, questions)
     _describe_rest(file, arguments, questions)
     _check_values(file)
     _check_new(out)
@@ -167,11 +169,12 @@ def _check_values(file: CellFile) -> None:
 # --- the arm ------------------------------------------------------------------------------------------------
 
 
-def _describe_arm(file: CellFile, ip: str, arguments: argparse.Namespace, questions: Questions) -> None:
-    if ip == _NO_ROBOT:
+def _describe_arm(
+    file: CellFile, ip: str, seen: RtdeSnapshot | None, arguments: argparse.Namespace, questions: Questions
+) -> None:
+    if seen is None:
         file.set("arm_node.robot", "none", _TYPED)
         return
-    seen = read_snapshot(ip, _READ_S)
     read, why = model_of(seen, read_model_number(seen.address, _PORT_S))
     given = arguments.model
     if given is None and read is None:
@@ -287,7 +290,8 @@ def _describe_cameras(
     file.set("camera_node.views", [str(view) for view in chosen], _TYPED)
     about = "; ".join(f"{one.view}: {one.text}" for one in seen)
     file.set("camera_node.topic.image", ", ".join(chosen.values()), about)
-    lenses = "; ".join(f"{one.view}: {_about_lens(one, infos[one.view])}" for one in seen)
+    silent = "nobody publishes camera_info beside its images: not calibrated"
+    lenses = "; ".join(f"{one.view}: {one.lens_text if infos[one.view] else silent}" for one in seen)
     file.set("camera_node.topic.info", ", ".join(info or "none" for info in infos.values()), lenses)
     if any(compressed):
         file.set("camera_node.topic.transport", "compressed", "the topics are of CompressedImage")
@@ -323,15 +327,6 @@ def _check_read(cameras: Sequence[SeenCamera], seconds: float) -> None:
     words = [f"{one.view}: {one.problem or silent} ({one.source})" for one in unread]
     if words:
         raise InputError("a camera cannot be read", expected="images", got="; ".join(words))
-
-
-def _about_lens(seen: SeenCamera, info: str) -> str:
-    lens = seen.lens
-    if not info:
-        return "nobody publishes camera_info beside its images: not calibrated"
-    if lens is None:
-        return "not calibrated"
-    return f"{lens.width_px}x{lens.height_px}, fx {lens.k[0]:.1f} px, {lens.model}"
 
 
 # --- gate and policy ----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import Image
@@ -30,13 +30,20 @@ class LiveCameras:
         rig: The camera node.
         cameras: The cameras; each is used by its own thread only.
         depth: Publish the depth too, on /camera/<view>/depth/image_raw.
+        silence: Returns which of them are silent and why; empty while all send.
         clock: Of the time in which they close.
     """
 
     def __init__(
-        self, rig: CameraRig, cameras: Sequence[LiveCamera], *, depth: bool, clock: Clock = MONOTONIC
+        self,
+        rig: CameraRig,
+        cameras: Sequence[LiveCamera],
+        *,
+        depth: bool,
+        silence: Callable[[], str] = str,
+        clock: Clock = MONOTONIC,
     ) -> None:
-        self._rig, self._clock = rig, clock
+        self._rig, self._silence, self._clock = rig, silence, clock
         self._cameras = cameras
         self._inform = rig.node.get_logger().info
         self._stop = threading.Event()
@@ -57,15 +64,17 @@ class LiveCameras:
             threading.Thread(target=self._work, args=(camera,), name=name, daemon=True).start()
 
     def health(self) -> Health:
-        """Return the counts of every camera, and why some have failed."""
+        """Return the counts of every camera, and why some have failed or are silent."""
         values: dict[str, object] = {
             f"{camera.view} {name}": count
             for camera in self._cameras
             for name, count in camera.counts().items()
         }
-        if not self._failed:
-            return Health(values=values)
-        return Health(DiagnosticStatus.ERROR, "; ".join(self._failed.values()), values)
+        if self._failed:
+            return Health(DiagnosticStatus.ERROR, "; ".join(self._failed.values()), values)
+        if silence := self._silence():
+            return Health(DiagnosticStatus.WARN, silence, values)
+        return Health(values=values)
 
     def close(self) -> None:
         """Stop the threads and close the cameras; name those that do not return in time, and leave them."""

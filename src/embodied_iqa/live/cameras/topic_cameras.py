@@ -36,7 +36,11 @@ def open_topics(rig: CameraRig) -> LiveCameras:
     cameras = [
         _camera(rig, view, names, poses[view]) for view, names in zip(config.views, topics, strict=True)
     ]
-    return LiveCameras(rig, cameras, depth=config.topic.depth)
+
+    def silence() -> str:
+        return "; ".join(camera.silence for camera in cameras if camera.silence)
+
+    return LiveCameras(rig, cameras, depth=config.topic.depth, silence=silence)
 
 
 def options_of(wanted: TopicParameters, topics: ViewTopics) -> TopicOptions:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
 from embodied_iqa_msgs.action import RunTrial
 from geometry_msgs.msg import PoseStamped
@@ -60,6 +60,7 @@ from embodied_iqa.world.tasks.instruction import parse_instruction
 from embodied_iqa.world.tasks.sentence import check_sentence
 
 _POLL_S = 0.1
+_FAULTS = (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
 _OUTCOMES = {
     Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
     None: ours.TrialEvent.OUTCOME_NONE,
@@ -87,7 +88,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
         self._views_shown, self._views_seen = set[str](), set[str]()
-        self._recording_fault = ""
+        self._recording_fault = self._camera_fault = ""
         self._event_publisher = self.create_publisher(ours.TrialEvent, "trial/events", EVENT)
         self._subscribe()
         self._server = ActionServer(
@@ -162,8 +163,11 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if self._busy and local_name(self, status.name) and status.message.startswith(RECORDING_FAILED):
+            name = local_name(self, status.name)
+            if self._busy and name and status.message.startswith(RECORDING_FAILED):
                 self._recording_fault = status.message.removeprefix(RECORDING_FAILED)
+            if name == "camera_node":
+                self._camera_fault = status.message if status.level in _FAULTS else ""
 
     # --- the action -----------------------------------------------------------------------------------------
 
@@ -193,7 +197,7 @@ class TrialNode(BaseNode[TrialParameters]):
             self._goal = handle.request
             plan = self._plan()
             self._commands.begin(self._goal, partial(_why_unwanted, handle, client))
-            self._feedback(handle, Stage.OPEN, 0, "waiting for all nodes")
+            self._feedback(handle, Stage.OPEN, 0, "")
             self._wait_for_graph(handle, client)
             state = self._drive(handle, client, plan)
             result.success, result.message = not state.problem, state.problem or "; ".join(state.remarks)
@@ -243,10 +247,14 @@ class TrialNode(BaseNode[TrialParameters]):
         self._views_shown.clear()
         self._views_seen.clear()
         self._commands.carry_out(RunWorld(running=True))
+        told = ""
         while problem := (
-            patience.missing_views(self.config.views, self._views_shown, self._views_seen)
+            patience.missing_views(self.config.views, self._views_shown, self._views_seen, self._camera_fault)
             or patience.noted("subject", self._commands.subjects_problem(self._goal.task))
         ):
+            if self._camera_fault and told != problem:
+                told = problem
+                self._feedback(handle, Stage.OPEN, 0, told)
             check(problem)
             time.sleep(_POLL_S)
 

@@ -15,11 +15,15 @@ from embodied_iqa.arm.robot.limits import (
     check_configurations,
     check_positions,
 )
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, shared_gate_file
+from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
@@ -30,6 +34,8 @@ Array = NDArray[np.float64]
 _NEAR_M: Final = 0.01
 """A point nearer to the plane of the camera is not in its image."""
 _LOST_SHARE: Final = 0.02
+_JUDGED: Final = 20
+"""Judgements of the last image that are timed."""
 _PROFILE: Final = "config/fastdds_shared_memory.xml"
 """For a camera whose images do not fit the shared memory that Fast DDS gives it by default."""
 
@@ -40,6 +46,7 @@ class CheckResult(StrEnum):
     OK = "ok"
     FAILED = "failed"
     MISSING = "missing"
+    WARNING = "warning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +58,20 @@ class CellCheck:
         measured: What was found.
         limit: What is needed.
         is_ok: Whether it is.
-        is_optional: A trial runs without it: only some models need it.
+        otherwise: The result where it is not: MISSING is what only some models need, and a trial runs with a
+            WARNING, too.
     """
 
     name: str
     measured: str
     limit: str
     is_ok: bool
-    is_optional: bool = False
+    otherwise: CheckResult = CheckResult.FAILED
 
     @property
     def result(self) -> CheckResult:
         """The result in one word."""
-        if self.is_ok:
-            return CheckResult.OK
-        return CheckResult.MISSING if self.is_optional else CheckResult.FAILED
+        return CheckResult.OK if self.is_ok else self.otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +139,14 @@ def _workspace_check(config: ArmParameters) -> CellCheck:
     return CellCheck("arm: workspace", found, "the box that you measured", is_measured)
 
 
-def camera_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:
-    """Yield the checks of a camera's images."""
+def camera_checks(seen: SeenCamera, graph: GraphParameters, clock: Clock = MONOTONIC) -> Iterator[CellCheck]:
+    """Yield the checks of a camera's images.
+
+    Args:
+        seen: The camera.
+        graph: Parameters of the trial.
+        clock: Measures how long the gate takes.
+    """
     name, lease = seen.view, graph.gate_node.judge.lease
     if not seen.stamps_ns:
         nothing = seen.problem or f"no image of {seen.source}"
@@ -153,7 +165,7 @@ def camera_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellChec
         f"{name}: encoding", seen.problem or f"{seen.encoding} {seen.size_text}", "an image", not seen.problem
     )
     if seen.rgb is not None:
-        yield from _calibration_checks(seen, graph)
+        yield from _calibration_checks(seen, graph, clock)
 
 
 def _lost_check(seen: SeenCamera, lost: int) -> CellCheck:
@@ -202,12 +214,13 @@ def _time_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck
     )
 
 
-def _calibration_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[CellCheck]:
+def _calibration_checks(seen: SeenCamera, graph: GraphParameters, clock: Clock) -> Iterator[CellCheck]:
     name, lens = seen.view, seen.lens
     found = "none" if lens is None else f"{lens.width_px}x{lens.height_px}, {lens.model}"
     is_known = lens is not None and f"{lens.width_px}x{lens.height_px}" == seen.size_text
     limit = f"a calibration for {seen.size_text}"
-    yield CellCheck(f"{name}: camera_info", found, limit, is_known, is_optional=lens is None)
+    otherwise = CheckResult.MISSING if lens is None else CheckResult.FAILED
+    yield CellCheck(f"{name}: camera_info", found, limit, is_known, otherwise)
     wanted = f"{name} {seen.size_text}"
     if graph.gate_node.calibration == SHIPPED_CALIBRATION:
         shipped = "gate_node.calibration is not set: the shipped file is for simulated cameras"
@@ -222,6 +235,47 @@ def _calibration_checks(seen: SeenCamera, graph: GraphParameters) -> Iterator[Ce
         yield CellCheck(f"{name}: gate", str(error), wanted, is_ok=False)
         return
     yield CellCheck(f"{name}: gate", ", ".join(known), wanted, wanted in known)
+    if wanted not in known or graph.gate_node.judge.mode is GateMode.OFF or not (seen.steps_s > 0.0).any():
+        return
+    try:
+        yield _lease_check(seen, graph, clock)
+    except UserError as error:
+        yield CellCheck(f"{name}: lease", str(error), "a judge that works", is_ok=False)
+
+
+def _lease_check(seen: SeenCamera, graph: GraphParameters, clock: Clock) -> CellCheck:
+    """Return whether a lease lives until the next one comes, where that one is late by an image.
+
+    Raises:
+        UserError: The judge cannot be loaded.
+    """
+    ttl_ms = 1e3 * graph.gate_node.judge.lease.ttl_s
+    steps_ms = 1e3 * seen.steps_s[seen.steps_s > 0.0]
+    gap_ms = max(2.0 * float(np.median(steps_ms)), float(steps_ms.max()))
+    age_ms = float(np.percentile(seen.ages_ms, 95))
+    judged_ms = _judging_ms(seen, graph, clock)
+    needed_ms = gap_ms + age_ms + judged_ms
+    return CellCheck(
+        f"{seen.view}: lease",
+        f"{needed_ms:.0f} ms: {gap_ms:.0f} to the second next image, its age {age_ms:.0f}, the gate "
+        f"{judged_ms:.0f}; more on a busy machine",
+        f"at most {ttl_ms:.0f} ms (lease.ttl_s): else a late image slows the arm down",
+        needed_ms <= ttl_ms,
+        CheckResult.WARNING,
+    )
+
+
+def _judging_ms(seen: SeenCamera, graph: GraphParameters, clock: Clock) -> float:
+    """Return how long the gate takes for an image of a camera, in 95 % of some [ms]."""
+    options = graph.gate_node.judge
+    file = shared_gate_file(graph.gate_node.calibration)
+    gate = Gatekeeper(make_judge(options.kind, file, graph.gate_node.policy), options, clock.now_ns)
+    times_s = []
+    for _ in range(1 + _JUDGED):
+        began_s = clock.now_s()
+        gate.judge_alone(seen.view, seen.rgb)
+        times_s.append(clock.now_s() - began_s)
+    return 1e3 * float(np.percentile(times_s[1:], 95))  # the first one loads and compiles
 
 
 def camera_pose(seen: SeenCamera, graph: GraphParameters, q_rad: tuple[float, ...] | None) -> Array | None:
@@ -254,10 +308,10 @@ def hand_eye_check(seen: SeenCamera, T_base_camera: Array | None, point_m: Array
     """Return whether a camera sees the tool where its pose says it is."""
     name, limit = f"{seen.view}: hand-eye", "the tool point is in the image"
     if T_base_camera is None:
-        return CellCheck(name, "no pose of this camera", limit, is_ok=False, is_optional=True)
+        return CellCheck(name, "no pose of this camera", limit, is_ok=False, otherwise=CheckResult.MISSING)
     if point_m is None or seen.lens is None or seen.rgb is None:  # each has a check of its own
         found = "arm, image or calibration is missing"
-        return CellCheck(name, found, limit, is_ok=False, is_optional=True)
+        return CellCheck(name, found, limit, is_ok=False, otherwise=CheckResult.MISSING)
     pixel = tool_pixel(seen, T_base_camera, point_m)
     if pixel is None:
         return CellCheck(name, "the tool is behind the camera", limit, is_ok=False)

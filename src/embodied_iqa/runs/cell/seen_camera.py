@@ -59,6 +59,14 @@ class SeenCamera:
         return self.problem or f"{self.encoding} {self.size_text} at {self.rate_hz:.1f} Hz"
 
     @property
+    def lens_text(self) -> str:
+        """Size, focal length and model of its calibration in words."""
+        lens = self.lens
+        if lens is None:
+            return "not calibrated"
+        return f"{lens.width_px}x{lens.height_px}, fx {lens.k[0]:.1f} px, {lens.model}"
+
+    @property
     def ages_ms(self) -> NDArray[np.float64]:
         """Arrival minus stamp of each image; below 0 where the camera's clock is ahead."""
         arrivals, stamps = (np.array(row, dtype=np.int64) for row in (self.arrivals_ns, self.stamps_ns))

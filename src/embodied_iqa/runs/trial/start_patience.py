@@ -52,13 +52,16 @@ class StartPatience:
         self.note(what, problem.partition(":")[0])
         return problem
 
-    def missing_views(self, views: Iterable[object], shown: Collection[str], judged: Collection[str]) -> str:
+    def missing_views(
+        self, views: Iterable[object], shown: Collection[str], judged: Collection[str], fault: str = ""
+    ) -> str:
         """Note the views that have come so far; return which have not, and which node is to bring them.
 
         Args:
             views: Those that the trial needs.
             shown: Those of which the camera has published an image.
             judged: Those of which the gate has judged one.
+            fault: What the camera's node reports of itself; empty for nothing.
         """
         names = set(map(str, views))
         for seen, stage, text in (
@@ -69,7 +72,8 @@ class StartPatience:
             for view in present:
                 self.note(f"view {view}", stage)
             if missing := names - present:
-                return text.format(", ".join(sorted(missing)))
+                named = text.format(", ".join(sorted(missing)))
+                return f"{named}: {fault}" if fault else named
         return ""
 
     def check(self, problem: str = "") -> None:

@@ -133,6 +133,12 @@ def test_a_camera_that_fails_is_closed_and_reported_and_the_others_go_on(
     assert (out.topics, out.depths.empty()) == ([], True)
 
 
+def test_why_a_camera_is_silent_is_reported() -> None:
+    feed = LiveCameras(Published().rig(), [], depth=False, silence=lambda: "no image on /top")
+    assert (feed.health().level, feed.health().message) == (DiagnosticStatus.WARN, "no image on /top")
+    feed.close()
+
+
 def test_cameras_that_do_not_return_share_one_deadline_and_publish_nothing_later() -> None:
     out, clock, stuck = Published(), ManualClock(), [StuckCamera(View.TOP), StuckCamera(View.WRIST)]
     feed = LiveCameras(out.rig(), stuck, depth=False, clock=clock)

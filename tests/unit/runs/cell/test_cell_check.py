@@ -28,6 +28,7 @@ from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.cell.tool_overlay import with_tool
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
+from manual_clock import ManualClock
 
 MS = 1_000_000
 RGB = np.full((48, 64, 3), 90, np.uint8)
@@ -77,7 +78,7 @@ def failed(checks: object) -> dict[str, str]:
 
 def test_a_good_cell_fails_nothing(tmp_path: Path) -> None:
     graph = graph_of(tmp_path)
-    assert failed(camera_checks(GOOD, graph)) == {}
+    assert failed(camera_checks(GOOD, graph, ManualClock())) == {}
     assert failed(arm_checks(SeenArm(Q, "0.1 mm"), graph.arm_node)) == {}
     pose = camera_pose(GOOD, graph, Q)
     assert hand_eye_check(GOOD, pose, tool_pose(Q, graph.arm_node)[:3, 3]).is_ok
@@ -95,6 +96,7 @@ def test_a_good_cell_fails_nothing(tmp_path: Path) -> None:
         (replace(GOOD, stamps_ns=(STAMPS[0], STAMPS[0] - MS, *STAMPS[2:])), "time stamps", "1 backwards"),
         (replace(GOOD, stamps_ns=(0,) * len(STAMPS)), "time stamps", f"{len(STAMPS)} zero"),
         (replace(GOOD, rgb=None, encoding="", problem="bayer16 is unknown"), "encoding", "bayer16"),
+        (at(*(number * 60 * MS for number in range(1, 20))), "lease", "125 ms: 120 to the second next image"),
         (replace(GOOD, lost=30), "transport", "30 of 60 images lost on the way"),
         (replace(GOOD, lens=None), "camera_info", "none"),
         (
@@ -108,10 +110,11 @@ def test_a_good_cell_fails_nothing(tmp_path: Path) -> None:
 def test_each_fault_of_a_camera_fails_its_check(
     seen: SeenCamera, name: str, said: str, tmp_path: Path
 ) -> None:
-    found = failed(camera_checks(seen, graph_of(tmp_path)))
+    found = failed(camera_checks(seen, graph_of(tmp_path), ManualClock()))
     assert said in found[f"{seen.view}: {name}"]
     others = set(found) - {f"{seen.view}: {name}"}
-    assert others <= {f"{seen.view}: longest gap"}, "a low rate also has long gaps"
+    gaps = {f"{seen.view}: longest gap", f"{seen.view}: lease"}
+    assert others <= gaps, "a low rate also has long gaps and old images late leases"
 
 
 def test_the_shipped_calibration_and_a_missing_one_are_none_of_this_cell(tmp_path: Path) -> None:

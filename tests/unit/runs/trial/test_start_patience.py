@@ -58,6 +58,8 @@ def test_views_are_progress_and_the_node_that_is_to_bring_them_is_named(
 ) -> None:
     both = {"top", "wrist"}
     assert patience.missing_views(both, {"top"}, set()) == "camera_node: no image of wrist"
+    silent = patience.missing_views(both, {"top"}, set(), "nobody publishes it")
+    assert silent == "camera_node: no image of wrist: nobody publishes it"
     clock.advance(STAGE_S - 1.0)
     problem = patience.missing_views(both, both, {"wrist"})
     assert problem == "distortion_node, gate_node: no judged image of top on /gate/lease"
