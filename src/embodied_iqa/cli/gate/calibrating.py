@@ -6,13 +6,13 @@ import argparse
 import dataclasses
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.errors import UsageError, UserError
+from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
@@ -22,7 +22,7 @@ from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
-from embodied_iqa.quality.gate.calibration import Margins, calibrate
+from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations, stays_in
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
@@ -61,17 +61,15 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     kept = stays_in(arguments.out, keep=arguments.keep)
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
     lost: list[UnreadableImage] = []
-    groups = _measured(_frames(arguments, lost), tolerances)
-    if not groups and lost:
-        raise lost[0].error
-    provenance = _provenance(arguments)
-    new = [
-        (calibrate(view, group.clean, provenance, margins, group.tolerated), group)
-        for (view, _, _), group in groups.items()
-    ]
-    stays = [one for one in kept.cameras if (one.view, one.width_px, one.height_px) not in groups]
+    groups = _measured(_frames(arguments, lost), tolerances, lost)
+    new, few = _calibrated(groups, _provenance(arguments), margins)
+    lost += few
+    if not new and lost:
+        raise lost[-1].error
+    made = {(one.view, one.width_px, one.height_px) for one, _ in new}
+    stays = [one for one in kept.cameras if (one.view, one.width_px, one.height_px) not in made]
     cameras = [*stays, *(calibration for calibration, _ in new)]
-    dropped = [] if arguments.keep else _dropped(arguments.out, groups)
+    dropped = [] if arguments.keep else _dropped(arguments.out, made)
     save_calibrations(cameras, arguments.out, kept.fitted)
     again = None if arguments.sim else _frames(arguments, [])
     worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
@@ -81,6 +79,21 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         words = f"no longer in {arguments.out}, as it was written without --keep: {', '.join(dropped)}"
         print(f"embodied-iqa: {printable(words)}", file=sys.stderr)
     return int(bool(lost))
+
+
+def _calibrated(
+    groups: Mapping[tuple[View, int, int], CleanGroup], provenance: str, margins: Margins
+) -> tuple[list[tuple[GateCalibration, CleanGroup]], list[UnreadableImage]]:
+    """Return the calibrations with their images, and which sizes have too few of them."""
+    made: list[tuple[GateCalibration, CleanGroup]] = []
+    few = []
+    for (view, width_px, height_px), group in groups.items():
+        try:
+            made.append((calibrate(view, group.clean, provenance, margins, group.tolerated), group))
+        except InputError as error:
+            what = f"{width_px}x{height_px}, such as {group.names[0]}"
+            few.append(UnreadableImage(what, InputError(f"{what}: {error}")))
+    return made, few
 
 
 def _dropped(out: Path, new: Collection[tuple[View, int, int]]) -> list[str]:
@@ -94,16 +107,24 @@ def _dropped(out: Path, new: Collection[tuple[View, int, int]]) -> list[str]:
 
 
 def _measured(
-    frames: Iterable[Named], tolerances: tuple[Tolerance, ...]
+    frames: Iterable[Named], tolerances: tuple[Tolerance, ...], lost: list[UnreadableImage]
 ) -> dict[tuple[View, int, int], CleanGroup]:
-    """Return the statistics of clean images by camera and size, and those with tolerated disturbances."""
+    """Return the statistics of clean images by camera and size, and those with tolerated disturbances.
+
+    Images that cannot be measured, such as too small ones, are added to ``lost``.
+    """
     groups: dict[tuple[View, int, int], CleanGroup] = {}
     for view, name, rgb in frames:
+        try:
+            clean = measure(rgb)
+        except InputError as error:
+            lost.append(UnreadableImage(name, InputError(f"{name}: {error}"), name))
+            continue
         height_px, width_px, _ = rgb.shape
         group = groups.setdefault((view, width_px, height_px), CleanGroup())
         for disturbance, image in disturbed(rgb, len(group.clean), tolerances):
             group.tolerated.setdefault(disturbance, []).append(measure(image))
-        group.clean.append(measure(rgb))
+        group.clean.append(clean)
         group.names.append(name)
     return groups
 

@@ -72,6 +72,24 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     assert hint == "next: embodied-iqa gate calibrate CLEAN_IMAGES --out FILE\n"
 
 
+def test_an_image_too_small_or_of_another_size_ends_no_calibration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clean = write(tmp_path / "clean", [scene(seed) for seed in range(20)])
+    write(clean / "odd", [scene(1, 8, 8), scene(2, 64, 96)])
+    for file in (clean / "odd").iterdir():
+        file.rename(clean / f"odd_{file.name}")
+    output = tmp_path / "gate.yaml"
+    assert main(["gate", "calibrate", str(clean), "--view", "top", "--out", str(output), "--json"]) == 1
+    text, said = capsys.readouterr()
+    (camera,) = json.loads(text)["cameras"]
+    assert (camera["width_px"], camera["height_px"], camera["frames"]) == (96, 64, 20)
+    small, other = [line for line in said.splitlines() if "left out" in line]
+    assert "odd_000.png: the image cannot be measured; expected (H, W, 3) uint8 of at least 16 x 16" in small
+    assert "64x96, such as odd_001.png: too few clean frames of the top camera; expected at least 20" in other
+    assert json.loads(text)["left_out"] == [line.partition("left out: ")[2] for line in (small, other)]
+
+
 def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output, size = tmp_path / "gate.yaml", (48, 32)
     both = tmp_path / "both"
