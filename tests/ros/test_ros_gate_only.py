@@ -104,6 +104,7 @@ def stack(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     save_calibrations([top, replace(top, view=View.WRIST)], folder / "mine.yaml")
     values = {argument.name: argument.default for argument in GATE_ARGUMENTS} | {
         "image": "/camera/color/image_raw,/usb_cam/image_raw",
+        "views": "top,wrist",
         "calibration": str(folder / "mine.yaml"),
         "namespace": "cell1",
     }

@@ -117,6 +117,9 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._held.clear()
         self._lost.clear()
         self._cameras = {view: self._camera(view) for view in self._topics}
+        for view, topic in self._topics.items():
+            passed = self._passed[view].topic_name
+            self.get_logger().info(f"{view}: {topic} -> {passed}, mode {self._options.mode}")
         return super().on_activate(state)
 
     def health(self) -> Health:

@@ -52,7 +52,8 @@ class GateOnlyParameters:
 
     Attributes:
         topic: Images that it judges.
-        views: Names of the cameras, in the order of the topics; empty: those of the calibration.
+        views: Names of the cameras, in the order of the topics; empty: those of the calibration, whose only
+            one or {view} is in topic.image.
         calibration: File of gate calibrate or gate fit, absolute or relative to the working folder; empty:
             none, and every image is rejected.
         judge: Rules of the verdicts. judge.mode can be set while the gate runs.
@@ -79,11 +80,18 @@ class GateOnlyParameters:
         """Return the topic of the images of each camera.
 
         Raises:
-            UsageError: There is another number of topics than of cameras, or a name is not a topic name.
+            UsageError: There is another number of topics than of cameras, a name is not a topic name, several
+                topics have no views, or the calibration has no such camera.
         """
-        views = self.views or tuple(dict.fromkeys(one.view for one in file.cameras)) or _ALONE
+        known = tuple(dict.fromkeys(one.view for one in file.cameras))
+        views = self.views or known or _ALONE
         names = tuple(str(view) for view in views)
+        if known and not set(views) <= set(known):
+            raise UsageError(f"{file.path} has no such camera", got=", ".join(names), available=known)
         wanted = self.topic.image or self.topic.preset.image
+        if not self.views and "," in wanted:
+            expected = "views in the order of the topics"
+            raise UsageError("which topic is of which camera is not said", expected=expected, available=known)
         return dict(zip(views, image_topics(wanted, self.topic.transport, names), strict=True))
 
 

@@ -34,7 +34,10 @@ GATE_ARGUMENTS: Final = (
     ),
     LaunchArgument("calibration", "", "file of gate calibrate or gate fit", "calibration"),
     LaunchArgument(
-        "views", "", "cameras in the order of the topics, separated by commas (default: the file's)", "views"
+        "views",
+        "",
+        "cameras in the order of the topics, by commas; needed for several (default: the file's)",
+        "views",
     ),
     LaunchArgument("transport", "", "raw (default) or compressed", "topic.transport"),
     LaunchArgument("mode", "", "on (default), shadow (never holds) or off", "judge.mode"),

@@ -53,7 +53,9 @@ def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"image": "/one,/two", "calibration": "mine.yaml"}, "does not name one topic for each view"),
+        ({"image": "/one,/two", "calibration": "mine.yaml"}, "is not said; expected views in the order"),
+        ({"image": "/one,/two", "views": "hand"}, "does not name one topic for each view"),
+        ({"image": "/one", "views": "side", "calibration": "mine.yaml"}, "no such camera; got 'side'"),
         ({"image": "/one", "views": "top,side"}, "does not name one topic for each view"),
         ({"image": "/one two"}, "is not a topic name"),
         ({"image": "/one/compressed"}, "expected topic.transport: compressed"),
