@@ -21,7 +21,7 @@ from embodied_iqa.cli.rescore import judge_of
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import sampling_of
 from embodied_iqa.data.frames.any_frames import open_frames
-from embodied_iqa.data.frames.cameras import cameras_of, parse_topics
+from embodied_iqa.data.frames.cameras import cameras_of, parse_topics, topics_not_read
 from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.frames.dataset_states import DatasetStates
 from embodied_iqa.data.frames.depth_beside import depths_of
@@ -155,6 +155,8 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
         expected = "one --topic VIEW=FOLDER: files have no times that say which belong together"
         raise UsageError("images of several cameras", expected=expected, got=", ".join(cameras))
     known = isinstance(frames, RecordingFrames)
+    unread = "" if sampling.topics else topics_not_read(frames, cameras)
+    intrinsics, unknown = recorded_intrinsics(frames.path, cameras) if known else ({}, ())
     poses, faults = recorded_poses(frames.path, cameras) if known else ({}, ())
     return RescoringPlan(
         cameras,
@@ -167,10 +169,10 @@ def _plan(arguments: argparse.Namespace, frames: Frames) -> RescoringPlan:
             )
         ),
         sampling.every_s,
-        recorded_intrinsics(frames.path, cameras) if known else {},
+        intrinsics,
         poses,
         _tasks(arguments.tasks, frames.path, tuple(cameras.values())) if arguments.tasks and known else (),
-        faults,
+        (*filter(None, [unread]), *unknown, *faults),
         depths_of(frames, cameras, parse_topics(arguments.depth or (), "--depth")),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from embodied_iqa.base.kinematics.geometry import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
 from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.database.sources.recorded import RecordingSource, Sampling
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
 from embodied_iqa.data.recording.reader import TrialReader
@@ -333,7 +335,7 @@ def test_what_a_recording_says_of_tasks_arm_and_camera_reaches_the_policy(
     assert "topic /told: a task has a control character" in printed
 
 
-def test_tasks_of_a_file_hold_until_the_next_one(tmp_path: Path) -> None:
+def test_tasks_of_a_file_hold_until_the_next_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag, out, file = write_lab(tmp_path / "lab.mcap"), tmp_path / "out", tmp_path / "tasks.csv"
     rows = [
         f",lab.mcap,{START_NS + n * PERIOD_NS},top,1,{task}," for n, task in ((2, "lift it"), (8, "stop"))
@@ -344,6 +346,11 @@ def test_tasks_of_a_file_hold_until_the_next_one(tmp_path: Path) -> None:
     assert rescore(bag, out, "--tasks", str(file), *words) == 0
     tasks = [row["task"] for row in rows_of(out) if not row["distortion"]]
     assert tasks == ["lift it"] * 6 + ["stop"] * 4
+    assert rescore(bag, tmp_path / "rare", "--tasks", str(file), *words[:-1], "0.7") == 0
+    assert (
+        "nothing was rescored for 'stop': images are at least 0.7 s apart (--every)"
+        in capsys.readouterr().out
+    )
     file.write_text(head + rows[0].replace("top", "side") + "\n")
     assert rescore(bag, tmp_path / "again", "--tasks", str(file), *words) == 1
 
@@ -391,17 +398,15 @@ def test_subjects_that_never_answer_fail_the_command(
 @pytest.mark.parametrize(
     ("kind", "k", "message"),
     [
-        ("std_msgs/msg/String", (), "/camera/camera/color/camera_info is of another type"),
-        (
-            "sensor_msgs/msg/CameraInfo",
-            (-1.0,) * 9,
-            "/camera/camera/color/camera_info: the camera is not calib",
-        ),
+        ("std_msgs/msg/String", (), "camera_info is of another type"),
+        ("sensor_msgs/msg/CameraInfo", (-1.0,) * 9, "camera_info: the camera is not calibrated"),
+        ("sensor_msgs/msg/CameraInfo", (math.nan,) * 9, "k = [nan, nan"),
     ],
 )
-def test_a_wrong_camera_info_is_named(
+def test_a_wrong_camera_info_is_named_or_unknown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, k: tuple[float, ...], message: str
 ) -> None:
+    code = 0 if any(map(math.isnan, k)) else 1
     bag, types = tmp_path / "bag.mcap", type_store()
     with TrialWriter(bag, types=types) as writer:
         writer.add_channel(COLOUR, IMAGE_TYPE)
@@ -409,8 +414,14 @@ def test_a_wrong_camera_info_is_named(
         topic = "/camera/camera/color/camera_info"
         writer.add_channel(topic, kind)
         writer.write(topic, types.serialise(types.new(kind, **({"k": k} if k else {}))), START_NS)
-    assert rescore(bag, tmp_path / "out", "--task", TASK, "--vlm", "p", "--distortion", "10:3") == 1
-    assert message in capsys.readouterr().err
+    assert rescore(bag, tmp_path / "out", "--task", TASK, "--vlm", "p", "--distortion", "10:3") == code
+    said = "".join(capsys.readouterr())
+    assert topic in said
+    assert message in said
+    if code == 0:
+        source = RecordingSource(bag, None, Sampling({View.TOP: COLOUR}, TASK))
+        assert source.read(0).frames[View.TOP].intrinsics is None
+        assert [message in fault for fault in source.notes()] == [True]
 
 
 def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -538,6 +549,34 @@ def test_images_of_a_folder_are_asked_about_and_named(
         for one, n in zip(recorded.answers, (0, 2), strict=True)
     ]
     assert [one.answer for one in recorded.answers] == [PixelVlm().answer(frame, TASK) for frame in frames]
+
+
+def test_images_at_the_top_of_a_folder_are_a_topic_and_a_small_one_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos, out = write_photos(tmp_path / "photos"), tmp_path / "out"
+    write_photos(photos / "sub")
+    write_image(photos / "small.png", image(View.TOP, 1)[:8, :8])
+    words = ["--task", TASK, "--vlm", "pixel", "--distortion", "19:5", "--out", str(out)]
+    assert main(["rescore", str(photos), *words]) == 2
+    assert "expected --topic, such as top=.; available: ., sub" in capsys.readouterr().err
+    assert main(["rescore", str(photos), *words, "--topic", "top=."]) == 0
+    assert [row["image"] for row in rows_of(out)] == ["0.png", "1.png", "2.png"] * 2
+    assert "left out: small.png: image too small; expected at least 16 x 16" in capsys.readouterr().out
+
+
+def test_topics_that_nobody_chose_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag, words = tmp_path / "bag.mcap", ("--task", TASK, "--vlm", "p", "--distortion", "10:3")
+    with TrialWriter(bag, types=type_store()) as writer:
+        for topic in ("/camera/left/image_raw", COLOUR):
+            writer.add_channel(topic, IMAGE_TYPE)
+            writer.write(topic, image_to_cdr(image(View.TOP, 0), START_NS), START_NS)
+    assert main(["rescore", str(bag), "--out", str(tmp_path / "out"), *words]) == 0
+    said = f"not read without --topic VIEW=TOPIC: {COLOUR}"
+    assert said in capsys.readouterr().out
+    assert RecordingSource(bag, None, Sampling(task=TASK)).notes() == (said,)
+    assert rescore(bag, tmp_path / "chosen", *words) == 0
+    assert "not read" not in capsys.readouterr().out
 
 
 def test_a_file_lists_tasks_of_images_of_a_folder(tmp_path: Path) -> None:

@@ -60,16 +60,19 @@ def run(arguments: argparse.Namespace) -> int:
     plan, options = _plan(arguments), _options(arguments)
     actions, path = _actions(arguments), arguments.from_bag
     left_out = () if path is None else depth_topics_of(open_frames(path))
+    notes = plan.source.notes() if isinstance(plan.source, RecordingSource) else ()
     with ProgressBars(transient=False) as bars:
         summary = build(arguments.out, plan, options, BuildProgress(bars))
     against = None if actions is None else _against_actions(arguments.out, actions)
     if arguments.json:
-        tree = summary_tree(arguments.out, summary) | {"left_out": left_out}
+        tree = summary_tree(arguments.out, summary) | {"left_out": left_out, "notes": notes}
         print_json(tree if against is None else tree | {"recorded_action": against})
     else:
         print_summary(arguments.out, summary)
         for topic in left_out:
             print(printable(f"left out: {topic} holds depth, a database keeps colour alone"))
+        for note in notes:
+            print(printable(f"note: {note}"))
         print_against(against or {})
         next_report(DatabaseStore(arguments.out))
     return 0

@@ -23,7 +23,7 @@ from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.survey import Times, TopicSurvey, survey
 from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE
-from embodied_iqa.imaging.images.stored_images import UnreadableImage
+from embodied_iqa.imaging.images.stored_images import UnreadableImage, shown_topic
 
 _IMAGES: Final = (IMAGE_TYPE, COMPRESSED_TYPE)
 _STEP: Final = 1000
@@ -192,7 +192,7 @@ def _print_folder(tree: dict[str, Any]) -> None:
     table = table_of("folder", "images", "sizes", right=("images",))
     for one in tree["folders"]:
         sizes = ", ".join(f"{count} x {size}" for size, count in one["sizes"].items())
-        table.add_row(escape(printable(one["topic"] or ".")), str(one["images"]), sizes or "-")
+        table.add_row(escape(printable(shown_topic(one["topic"]))), str(one["images"]), sizes or "-")
     console().print(table)
     for fault in tree["damaged"]:
         print(f"not readable: {fault}")

@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View, ordered_views, parse_view, view_of_topic
-from embodied_iqa.imaging.images.stored_images import Frames, chosen_topics
+from embodied_iqa.imaging.images.stored_images import Frames, chosen_topics, shown_topic
 
 DRIVERS: Final = {
     "realsense-ros": re.compile(r"(/\w+)*/color/image_raw(/compressed)?", re.ASCII),
@@ -23,6 +23,8 @@ _BESIDE: Final = {
 }
 """Name of a camera of colour to those of the depth in its pixels; other depth has pixels of its own."""
 _OPTION: Final = "--topic"
+_LISTED: Final = 5
+"""Of more topics, the rest is counted."""
 _EXAMPLE: Final = "such as top=/camera/camera/color/image_raw or top=realsense-ros"
 
 
@@ -49,13 +51,13 @@ def parse_topics(words: Sequence[str], option: str = _OPTION) -> dict[View, str]
 
 
 def cameras_of(
-    frames: Frames, views: Sequence[View] = (), topics: Mapping[View, str] | None = None
+    frames: Frames, views: Sequence[View] | None = None, topics: Mapping[View, str] | None = None
 ) -> dict[str, View]:
     """Return the topics that are read, each with its camera.
 
     Args:
         frames: The images.
-        views: Cameras that are wanted; empty for all. One names the only topic.
+        views: Cameras that are wanted; empty for all. One names the only topic. None: no --view.
         topics: Of `parse_topics`; by default the topics that name their camera, see `Frames.views`.
 
     Raises:
@@ -64,7 +66,7 @@ def cameras_of(
     """
     if topics:
         found = {
-            _of_driver(frames, topic, view) if topic in DRIVERS else topic: view
+            _of_driver(frames, topic, view) if topic in DRIVERS else _stored_topic(frames, topic): view
             for view, topic in topics.items()
         }
         chosen_topics(frames.path, tuple(found), frames.topics)
@@ -72,10 +74,17 @@ def cameras_of(
             raise InputError(f"{frames.path} has one topic for two cameras", got=", ".join(found))
         return found
     if "" in frames.topics:
-        if len(views) != 1:
-            raise UsageError(f"{frames.path} holds images of one camera", expected="--view with its name")
+        if views is None or len(views) != 1:
+            fault, available = (
+                f"{frames.path} holds images of a camera without a name",
+                map(shown_topic, frames.topics),
+            )
+            expected = (
+                "--topic, such as top=." if views is None else "--view with its name, or --topic VIEW=."
+            )
+            raise UsageError(fault, expected=expected, available=available)
         return {"": views[0]}
-    named = frames.views()
+    named, views = frames.views(), views or ()
     if not named:
         if len(frames.topics) == len(views) == 1:
             return {next(iter(frames.topics)): views[0]}
@@ -88,6 +97,13 @@ def cameras_of(
                 f"{frames.path} has no images of this camera", got=str(view), available=ordered_views(named)
             )
     return {named[view]: view for view in views or ordered_views(named)}
+
+
+def topics_not_read(frames: Frames, cameras: Collection[str]) -> str:
+    """Return a sentence on the image topics that nobody chose; empty for none."""
+    rest = [shown_topic(topic) for topic in frames.topics if topic not in cameras]
+    words = f"{', '.join(rest[:_LISTED])}{f' and {len(rest) - _LISTED} more' if len(rest) > _LISTED else ''}"
+    return f"not read without {_OPTION} VIEW=TOPIC: {words}" if rest else ""
 
 
 def depth_topic_beside(topic: str, depths: Collection[str]) -> str | None:
@@ -113,6 +129,11 @@ def topics_of(frames: Frames, words: Sequence[str]) -> tuple[str, ...]:
         InputError: A driver has none or several.
     """
     return tuple(_of_driver(frames, word, None) if word in DRIVERS else word for word in words)
+
+
+def _stored_topic(frames: Frames, word: str) -> str:
+    """Return the topic that a word names: ``.`` is that of images without one, as lists show it."""
+    return "" if word == shown_topic("") and "" in frames.topics else word
 
 
 def _of_driver(frames: Frames, driver: str, view: View | None) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.data.recording.camera_models import INFO_TYPE, TF_TYPE
+from embodied_iqa.data.recording.camera_models import INFO_TYPE, TF_TYPE, unknown_intrinsics
 from embodied_iqa.data.recording.errors import OneImageError, RecordingReadError, WrongPoseError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedImage, RecordedMessage
@@ -25,6 +25,7 @@ from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, topic_of_
 from embodied_iqa.imaging.images.image_cdr import StampedImage, stamp_from_cdr
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
+    is_finite,
     is_uncalibrated,
     is_unknown_pose,
     matrix_from_pose,
@@ -47,7 +48,8 @@ class BagCameraOptions:
         T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m), where there is
             neither ``pose`` nor a chain of transforms on /tf and /tf_static.
         geometry_optional: Intrinsics and poses that the recording lacks are None in the frames; otherwise
-            their lack is an error. Wrong ones are errors always.
+            their lack is an error. Wrong ones are errors always, and intrinsics that are not finite are
+            unknown.
         loop: Start again at the end; stamps keep increasing.
         clock_ns: Clock of the frames' stamps (ns) instead of the recorded stamps.
     """
@@ -68,12 +70,16 @@ class BagCamera:
         view: The camera's view.
         options: See there.
 
+    Attributes:
+        faults: Why intrinsics that are recorded are not used.
+
     Raises:
         RecordingReadError: The recording cannot be used, has no such images, or lacks intrinsics or pose.
     """
 
     def __init__(self, path: Path, view: View, options: BagCameraOptions | None = None) -> None:
         self._view = view
+        self.faults: tuple[str, ...] = ()
         self._options = options or BagCameraOptions()
         self._reader = TrialReader(path)
         try:
@@ -192,6 +198,9 @@ class BagCamera:
                 expected=f"sensor_msgs/msg/CameraInfo on {topic}",
                 available=sorted(self._reader.topics),
             )
+        if self._options.geometry_optional and not is_finite(info):
+            self.faults = (unknown_intrinsics(self._view, topic, info),)
+            return None
         try:
             return intrinsics_from_info(info)
         except InputError as error:

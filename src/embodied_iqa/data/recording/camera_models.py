@@ -19,6 +19,7 @@ from embodied_iqa.imaging.images.frame import Intrinsics, View
 from embodied_iqa.imaging.images.image_cdr import frame_from_cdr
 from embodied_iqa.imaging.images.message_geometry import (
     intrinsics_from_info,
+    is_finite,
     is_uncalibrated,
     matrix_from_pose,
 )
@@ -34,18 +35,24 @@ def camera_info_beside(topic: str) -> str:
     return f"{topic.removesuffix('/compressed').rpartition('/')[0]}/camera_info"
 
 
-def recorded_intrinsics(path: Path, cameras: Mapping[str, View]) -> dict[View, Intrinsics]:
+def recorded_intrinsics(
+    path: Path, cameras: Mapping[str, View]
+) -> tuple[dict[View, Intrinsics], tuple[str, ...]]:
     """Return the pinhole models that a recording states, on ``camera_info`` beside each image topic.
+
+    A camera that says to be uncalibrated has none, and neither has one with numbers that are not finite.
 
     Args:
         path: The recording.
         cameras: Image topic to camera.
 
+    Returns:
+        The models by camera, and a sentence for each that is not finite.
+
     Raises:
-        InputError: A topic is of another type, or a model is wrong; one that says to be uncalibrated is left
-            out.
+        InputError: A topic is of another type, or a model is wrong.
     """
-    found = {}
+    found, faults = {}, []
     with TrialReader(path) as reader:
         for topic, view in cameras.items():
             beside = camera_info_beside(topic)
@@ -54,12 +61,22 @@ def recorded_intrinsics(path: Path, cameras: Mapping[str, View]) -> dict[View, I
             check_type(reader, beside, (INFO_TYPE,))
             message = next(reader.messages([beside]), None)
             info = None if message is None else reader.decode(message)
-            if info is not None and not is_uncalibrated(info):
-                try:
-                    found[view] = intrinsics_from_info(info)
-                except InputError as error:
-                    raise RecordingReadError(path, f"topic {beside}: {error}") from error
-    return found
+            if info is None or is_uncalibrated(info):
+                continue
+            if not is_finite(info):
+                faults.append(unknown_intrinsics(view, beside, info))
+                continue
+            try:
+                found[view] = intrinsics_from_info(info)
+            except InputError as error:
+                raise RecordingReadError(path, f"topic {beside}: {error}") from error
+    return found, tuple(faults)
+
+
+def unknown_intrinsics(view: View, topic: str, info: Any) -> str:
+    """Return a sentence on the intrinsics of a camera that are recorded and not finite."""
+    k = ", ".join(f"{value:g}" for value in info.k)
+    return f"the intrinsics of the {view} camera are not known: {topic} has k = [{k}]"
 
 
 def recorded_poses(

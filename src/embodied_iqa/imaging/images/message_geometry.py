@@ -62,7 +62,7 @@ def intrinsics_from_info(info: Any) -> Intrinsics:
     """
     k = [float(value) for value in info.k]
     width_px, height_px = int(info.width), int(info.height)
-    sound = min(width_px, height_px) > 0 and all(map(math.isfinite, k)) and min(k[0], k[4]) > 0.0
+    sound = min(width_px, height_px) > 0 and is_finite(info) and min(k[0], k[4]) > 0.0
     if not sound:
         raise InputError(
             "the camera is not calibrated",
@@ -90,3 +90,8 @@ def lens_from_info(info: Any) -> LensCalibration | None:
 def is_uncalibrated(info: Any) -> bool:
     """Return whether a sensor_msgs/CameraInfo says that its camera is not calibrated: k is all zeros."""
     return not any(info.k)
+
+
+def is_finite(info: Any) -> bool:
+    """Return whether all numbers of the intrinsic matrix of a sensor_msgs/CameraInfo are finite."""
+    return all(math.isfinite(value) for value in info.k)

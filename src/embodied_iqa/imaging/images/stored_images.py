@@ -123,6 +123,11 @@ class Frames(Protocol):
         ...
 
 
+def shown_topic(topic: str) -> str:
+    """Return what lists and options call a topic; that of files at the top of a folder is ``.``."""
+    return topic or "."
+
+
 def chosen_topics(path: Path, topics: Sequence[str], available: Mapping[str, int]) -> tuple[str, ...]:
     """Return topics, by default all that are available.
 
@@ -131,5 +136,7 @@ def chosen_topics(path: Path, topics: Sequence[str], available: Mapping[str, int
     """
     wrong = [topic for topic in topics if topic not in available]
     if wrong:
-        raise InputError(f"{str(path)!r} has no image topic", got=wrong[0], available=available)
+        raise InputError(
+            f"{str(path)!r} has no image topic", got=wrong[0], available=map(shown_topic, available)
+        )
     return tuple(topics or available)

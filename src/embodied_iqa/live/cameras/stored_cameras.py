@@ -39,6 +39,9 @@ def _open(
 ) -> TimedCameras:
     clock = RoundClock(rig.now_ns)
     cameras = open_views(rig.config, lambda view: camera_of(rig.config, view, clock.now_ns))
+    for camera in cameras:
+        for fault in camera.faults if isinstance(camera, BagCamera) else ():
+            rig.node.get_logger().warning(fault)
     if not rig.config.in_runs:
         return TimedCameras(rig, cameras, clock.begin)
     return RunCameras(rig, [RunPlayback(camera, clock.now_ns) for camera in cameras], clock.begin)

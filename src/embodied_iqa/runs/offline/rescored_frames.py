@@ -27,6 +27,7 @@ from embodied_iqa.data.recording.trial_record import (
     VerdictRecord,
 )
 from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.distortions.image import checked
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
@@ -124,12 +125,20 @@ class FrameRescorer:
         self._runs: dict[tuple[str, DistortionSpec | None], _Run] = {}
         self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
+        self._seen: dict[str, None] = {}  # tasks of images of the first camera, asked about or not
         check_panel(frames, plan, panel)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Each reason once, with the number of times it applied."""
-        return tuple(f"{count} x {reason}" if count > 1 else reason for reason, count in self._lost.items())
+        found = [f"{count} x {reason}" if count > 1 else reason for reason, count in self._lost.items()]
+        rescored = {task for task, _ in self._runs}
+        tasks = dict.fromkeys([*(task for _, task in self._plan.tasks), *self._seen])
+        apart = (
+            f": images are at least {self._plan.every_s:g} s apart (--every)" if self._plan.every_s else ""
+        )
+        found += [f"nothing was rescored for {task!r}{apart}" for task in tasks if task not in rescored]
+        return tuple(found)
 
     def records(self, progress: Callable[[int], None]) -> list[tuple[Path, TrialRecord]]:
         """Return the recording and the record of each task and distortion; to be called once.
@@ -176,17 +185,15 @@ class FrameRescorer:
         next_ns, number = None, 0
         for done, image in enumerate(self._images(), start=1):
             progress(done)
-            if isinstance(image, UnreadableImage):
-                self._lost[f"left out: {image.error}"] += 1
-                continue
-            if image.stamp_ns is None or (image.stamp_ns <= 0 and self._frames.kind == "recording"):
-                self._lost[f"left out: an image of {image.topic or self._frames.path} has no stamp"] += 1
+            fault = self._fault(image, newest)
+            if isinstance(image, UnreadableImage) or image.stamp_ns is None or fault:
+                self._lost[f"left out: {fault}"] += 1
                 continue
             view, stamp_ns = self._plan.cameras[image.topic], image.stamp_ns
-            if view in newest and stamp_ns <= newest[view][0]:
-                self._lost[f"left out: an image of {image.topic or view} is no newer than one before"] += 1
-                continue
             newest[view] = stamp_ns, image.rgb
+            task = self._plan.task_of(image)
+            if task and view == first:
+                self._seen[task] = None
             if view != first or (next_ns is not None and stamp_ns < next_ns):
                 continue
             next_ns = stamp_ns + round(self._plan.every_s * SECOND_NS)
@@ -197,7 +204,6 @@ class FrameRescorer:
                 within_s = _TOGETHER_NS / SECOND_NS
                 self._lost[f"left out: no image of camera {far[0]} within {within_s:g} s"] += 1
                 continue
-            task = self._plan.task_of(image)
             if not task:
                 self._lost["left out: an image without a task"] += 1
                 continue
@@ -205,6 +211,25 @@ class FrameRescorer:
             images = {one: newest[one][1] for one in views}
             yield _Moment(number, task, stamp_ns, images, {one: newest[one][0] for one in views})
             number += 1
+
+    def _fault(
+        self,
+        image: StoredImage | UnreadableImage,
+        newest: Mapping[View, tuple[int, NDArray[np.uint8]]],
+    ) -> str:
+        """Return why an image cannot be used; empty if it can."""
+        if isinstance(image, UnreadableImage):
+            return str(image.error)
+        if image.stamp_ns is None or (image.stamp_ns <= 0 and self._frames.kind == "recording"):
+            return f"an image of {image.topic or self._frames.path} has no stamp"
+        view = self._plan.cameras[image.topic]
+        if view in newest and image.stamp_ns <= newest[view][0]:
+            return f"an image of {image.topic or view} is no newer than one before"
+        try:
+            checked(image.rgb)
+        except InputError as error:
+            return f"{image.title}: {error}"
+        return ""
 
     def _moment(self, moment: _Moment) -> None:
         """Ask about the recorded images once, and about those of every distortion."""

@@ -34,7 +34,7 @@ class RescoringPlan:
         intrinsics: Of cameras where they are known.
         poses: ``T_base_camera`` ``(4, 4)`` (m) of cameras that stand still, where they are known.
         tasks: Instructions, each from a stamp on until the next one's; empty for ``task``.
-        faults: Why a pose that is recorded is not used.
+        faults: Why intrinsics or a pose that are recorded are not used.
         depths: Depth beside the images of a topic, where there is some.
     """
 

@@ -277,22 +277,25 @@ def test_a_topic_of_another_type_is_named(path: Path, bag: Bag, topic: str) -> N
         BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=True))
 
 
-@pytest.mark.parametrize("said", [True, False])
-def test_what_is_not_known_stays_unknown_or_is_refused(path: Path, bag: Bag, *, said: bool) -> None:
+@pytest.mark.parametrize("said", [0.0, math.nan, None])
+def test_what_is_not_known_stays_unknown_or_is_refused(path: Path, bag: Bag, said: float | None) -> None:
     bag.images()
-    if said:
-        bag.info(scale=0.0)
+    if said is not None:
+        bag.info(scale=said)
         bag.poses(wrong=dict.fromkeys(range(3), math.nan))
     bag.writer.close()
     with closing(BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=True))) as camera:
-        frame = camera.read(0.0)
+        frame, faults = camera.read(0.0), camera.faults
     assert frame is not None
     assert (frame.intrinsics, frame.T_base_camera) == (None, None)
+    said_wrong = ["/camera/top/camera_info has k = [nan" in fault for fault in faults]
+    assert said_wrong == [True] * (said not in {0.0, None})
     with pytest.raises(UnknownCameraError, match="the pose of the top camera is not known"):
         frame.needed_pose()
     with pytest.raises(UnknownCameraError, match="the intrinsics of the top camera are not known"):
         frame.needed_intrinsics()
-    with pytest.raises(RecordingReadError, match="calibrated" if said else "no intrinsics of camera top"):
+    message = "no intrinsics of camera top" if said is None else "calibrated"
+    with pytest.raises(RecordingReadError, match=message):
         BagCamera(path, View.TOP)
     with pytest.raises(RecordingReadError, match="where camera top was at 1000 ns"):
         BagCamera(path, View.TOP, BagCameraOptions(intrinsics=INTRINSICS))

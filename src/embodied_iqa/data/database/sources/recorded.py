@@ -17,9 +17,10 @@ from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate, fingerprint_of, short_id
-from embodied_iqa.data.frames.cameras import cameras_of
+from embodied_iqa.data.frames.cameras import cameras_of, topics_not_read
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
+from embodied_iqa.data.recording.camera_models import recorded_intrinsics
 from embodied_iqa.data.recording.errors import OneImageError, RecordingReadError
 from embodied_iqa.data.recording.opening import recording_files
 from embodied_iqa.data.recording.reader import TrialReader
@@ -28,7 +29,7 @@ from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
-from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.frame import Frame, View, topic_of_view
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
 from embodied_iqa.world.tasks.task import Task, TaskSource
 from embodied_iqa.world.tasks.task_files import ImageLabels, ImageTasks, load_task_file
@@ -136,6 +137,15 @@ class RecordingSource:
     def count(self) -> int | None:
         """Number of frames."""
         return len(self.moments)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is not read although it is there: image topics that nobody chose, wrong intrinsics."""
+        unread = ""
+        if self.tasks_file is None and self.sampling.task and not self.sampling.topics:
+            unread = topics_not_read(RecordingFrames(self.path), self._cameras())
+        with TrialReader(self.path) as reader:
+            cameras = {one.topic or topic_of_view(one.view, reader.topics): one.view for one in self.moments}
+        return (*filter(None, [unread]), *recorded_intrinsics(self.path, cameras)[1])
 
     @property
     def description(self) -> str:
