@@ -8,7 +8,7 @@ it is refused or leaves the moment out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import (
     AnswerRecord,
     ChunkRecord,
@@ -27,40 +26,21 @@ from embodied_iqa.data.recording.trial_record import (
     VerdictRecord,
 )
 from embodied_iqa.imaging.distortions import DistortionSpec
-from embodied_iqa.imaging.distortions.image import checked
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.imaging.images.frame import Frame, View
-from embodied_iqa.imaging.images.stored_images import Frames, StoredImage, UnreadableImage
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.stored_images import Frames
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.runs.offline.judged_frames import verdict_record
+from embodied_iqa.runs.offline.rescored_moments import Moment, Moments
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan, check_panel
 from embodied_iqa.runs.offline.trial_output import TrialOutput
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.runs.trial.run_folder import task_slug
 
 NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
-_TOGETHER_NS: Final = SECOND_NS // 10
-"""Images of other cameras that are further away in time belong to another moment."""
 _MOST_OPEN: Final = 64
 """Recordings whose files are open: a data set may have thousands of tasks."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Moment:
-    """Images of one instant: all have the stamp of the first camera, whenever they were taken."""
-
-    number: int
-    task: str
-    stamp_ns: int
-    images: Mapping[View, NDArray[np.uint8]]
-    taken_ns: Mapping[View, int]
-
-    def frames(self, images: Mapping[View, NDArray[np.uint8]], plan: RescoringPlan) -> dict[View, Frame]:
-        return {
-            view: Frame(view, self.stamp_ns, rgb, plan.intrinsics.get(view), plan.poses.get(view))
-            for view, rgb in images.items()
-        }
 
 
 @dataclass(slots=True, eq=False)
@@ -101,7 +81,7 @@ class _Run:
 
 
 class FrameRescorer:
-    """Rescores images of any source in one pass; keeps two images of each camera.
+    """Rescores images of any source in one pass.
 
     Args:
         frames: The source.
@@ -125,7 +105,7 @@ class FrameRescorer:
         self._runs: dict[tuple[str, DistortionSpec | None], _Run] = {}
         self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
-        self._seen: dict[str, None] = {}  # tasks of images of the first camera, asked about or not
+        self._moments = Moments(frames, plan, self._lost)
         check_panel(frames, plan, panel)
 
     @property
@@ -133,7 +113,7 @@ class FrameRescorer:
         """Each reason once, with the number of times it applied."""
         found = [f"{count} x {reason}" if count > 1 else reason for reason, count in self._lost.items()]
         rescored = {task for task, _ in self._runs}
-        tasks = dict.fromkeys([*(task for _, task in self._plan.tasks), *self._seen])
+        tasks = dict.fromkeys([*(task for _, task in self._plan.tasks), *self._moments.seen])
         apart = (
             f": images are at least {self._plan.every_s:g} s apart (--every)" if self._plan.every_s else ""
         )
@@ -150,7 +130,7 @@ class FrameRescorer:
             InputError: No moment was found, or the source or a recording fails.
         """
         try:
-            for moment in self._moments(progress):
+            for moment in self._moments.each(progress):
                 self._moment(moment)
             for run in self._runs.values():
                 run.output.close(NOT_EXECUTED)
@@ -165,73 +145,7 @@ class FrameRescorer:
             raise InputError(f"{self._frames.path} gives nothing to rescore", got="; ".join(self.remarks))
         return [(run.output.path, run.record(task, self._metadata)) for (task, _), run in self._runs.items()]
 
-    def _images(self) -> Iterator[StoredImage | UnreadableImage]:
-        """Iterate over the images; of one stamp, that of the camera that sets the pace comes last."""
-        cameras = tuple(self._plan.cameras)
-        together: dict[str, StoredImage] = {}
-        for image in self._frames.images(cameras):
-            if isinstance(image, UnreadableImage):
-                yield image
-                continue
-            if image.topic in together or any(one.stamp_ns != image.stamp_ns for one in together.values()):
-                yield from sorted(together.values(), key=lambda one: one.topic == cameras[0])
-                together.clear()
-            together[image.topic] = image
-        yield from sorted(together.values(), key=lambda one: one.topic == cameras[0])
-
-    def _moments(self, progress: Callable[[int], None]) -> Iterator[_Moment]:
-        first, *others = self._plan.cameras.values()
-        newest: dict[View, tuple[int, NDArray[np.uint8]]] = {}
-        next_ns, number = None, 0
-        for done, image in enumerate(self._images(), start=1):
-            progress(done)
-            fault = self._fault(image, newest)
-            if isinstance(image, UnreadableImage) or image.stamp_ns is None or fault:
-                self._lost[f"left out: {fault}"] += 1
-                continue
-            view, stamp_ns = self._plan.cameras[image.topic], image.stamp_ns
-            newest[view] = stamp_ns, image.rgb
-            task = self._plan.task_of(image)
-            if task and view == first:
-                self._seen[task] = None
-            if view != first or (next_ns is not None and stamp_ns < next_ns):
-                continue
-            next_ns = stamp_ns + round(self._plan.every_s * SECOND_NS)
-            far = [
-                one for one in others if one not in newest or abs(stamp_ns - newest[one][0]) > _TOGETHER_NS
-            ]
-            if far:
-                within_s = _TOGETHER_NS / SECOND_NS
-                self._lost[f"left out: no image of camera {far[0]} within {within_s:g} s"] += 1
-                continue
-            if not task:
-                self._lost["left out: an image without a task"] += 1
-                continue
-            views = (first, *others)
-            images = {one: newest[one][1] for one in views}
-            yield _Moment(number, task, stamp_ns, images, {one: newest[one][0] for one in views})
-            number += 1
-
-    def _fault(
-        self,
-        image: StoredImage | UnreadableImage,
-        newest: Mapping[View, tuple[int, NDArray[np.uint8]]],
-    ) -> str:
-        """Return why an image cannot be used; empty if it can."""
-        if isinstance(image, UnreadableImage):
-            return str(image.error)
-        if image.stamp_ns is None or (image.stamp_ns <= 0 and self._frames.kind == "recording"):
-            return f"an image of {image.topic or self._frames.path} has no stamp"
-        view = self._plan.cameras[image.topic]
-        if view in newest and image.stamp_ns <= newest[view][0]:
-            return f"an image of {image.topic or view} is no newer than one before"
-        try:
-            checked(image.rgb)
-        except InputError as error:
-            return f"{image.title}: {error}"
-        return ""
-
-    def _moment(self, moment: _Moment) -> None:
+    def _moment(self, moment: Moment) -> None:
         """Ask about the recorded images once, and about those of every distortion."""
         raw_answer = self._answer(moment, moment.images, Source.RAW)
         request = self._request(moment)
@@ -258,7 +172,7 @@ class FrameRescorer:
                 asked = None if request is None else replace(request, source=Source.DISTORTED)
                 self._note(run, said, None if asked is None else self._decide(moment, asked, distorted))
 
-    def _keep_depth(self, run: _Run, moment: _Moment) -> None:
+    def _keep_depth(self, run: _Run, moment: Moment) -> None:
         """Store the depth beside the recorded images; nobody distorts it, so that one copy is enough."""
         for topic, depth in self._plan.depths.items():
             view = self._plan.cameras[topic]
@@ -285,7 +199,7 @@ class FrameRescorer:
             run.output.verdict(found, GateMode.SHADOW)
 
     def _answer(
-        self, moment: _Moment, images: Mapping[View, NDArray[np.uint8]], source: Source
+        self, moment: Moment, images: Mapping[View, NDArray[np.uint8]], source: Source
     ) -> AnswerRecord | None:
         vlm = self._panel.vlm
         if vlm is None:
@@ -296,7 +210,7 @@ class FrameRescorer:
             self._lost[f"{vlm.info.name} did not answer: {said.reason}"] += 1
         return said.result
 
-    def _request(self, moment: _Moment) -> DecisionRequest | None:
+    def _request(self, moment: Moment) -> DecisionRequest | None:
         if self._panel.vla is None or self._panel.states is None:
             return None
         state = self._panel.states.at(moment.stamp_ns)
@@ -326,7 +240,7 @@ class FrameRescorer:
             return None
 
     def _decide(
-        self, moment: _Moment, request: DecisionRequest, images: Mapping[View, NDArray[np.uint8]]
+        self, moment: Moment, request: DecisionRequest, images: Mapping[View, NDArray[np.uint8]]
     ) -> ChunkRecord | None:
         vla = self._panel.vla
         if vla is None:
@@ -339,7 +253,7 @@ class FrameRescorer:
             self._lost[f"{vla.info.name} did not decide: {found.reason}"] += 1
         return found
 
-    def _run(self, moment: _Moment, spec: DistortionSpec | None) -> _Run:
+    def _run(self, moment: Moment, spec: DistortionSpec | None) -> _Run:
         key = moment.task, spec
         self._awake[key] = self._awake.pop(key, None)  # the last of the dictionary
         if len(self._awake) > _MOST_OPEN:
