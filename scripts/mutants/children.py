@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numba
 import pytest
-from hypothesis import Phase, settings
 
 from mutants.plugin import Recorder
 
@@ -119,11 +118,7 @@ def run_pytest(tests: Sequence[str], recorder: Recorder, *, stop: bool) -> int:
         "no:cacheprovider",
         "-p",
         "no:anyio",
-        "--hypothesis-seed=0",
         "--tb=line",
     ]
-    quick = [Phase.explicit, Phase.reuse, Phase.generate]  # a failure need not be a small one
-    settings.register_profile("mutants", phases=quick)
-    options.append("--hypothesis-profile=mutants")
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is there already
     return int(pytest.main([*options, *(["-x"] if stop else []), *tests], plugins=[recorder]))

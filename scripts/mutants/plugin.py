@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import Phase, settings
 
 if TYPE_CHECKING:
     from coverage import Coverage
@@ -23,6 +24,11 @@ class Recorder:
     durations_s: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     skipped: set[str] = field(default_factory=set)
+
+    def pytest_sessionstart(self) -> None:
+        """Let hypothesis draw the examples of the suite, whose conftest is loaded, and shrink no failure."""
+        settings.register_profile("mutants", phases=[Phase.explicit, Phase.reuse, Phase.generate])
+        settings.load_profile("mutants")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:

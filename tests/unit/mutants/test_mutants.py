@@ -6,9 +6,11 @@ import ast
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 from mutants.judged import Judged, key_of, read_judged
 from mutants.operators import mutants_of
+from mutants.plugin import Recorder
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = '''
@@ -53,6 +55,15 @@ def test_every_mutant_is_another_program() -> None:
     whole = ast.dump(ast.parse(SOURCE))
     for mutant in mutants_of("f.py", SOURCE):
         assert ast.dump(ast.parse(mutant.applied_to(SOURCE.encode()))) != whole, mutant.change
+
+
+def test_hypothesis_has_the_settings_of_the_suite_but_shrinks_no_failure() -> None:
+    """With a deadline, tests that take long under coverage would fail without a mutant."""
+    Recorder().pytest_sessionstart()
+    ours = settings.default
+    settings.load_profile("any machine")
+    assert ours is not None
+    assert (ours.deadline, ours.derandomize, Phase.shrink in ours.phases) == (None, True, False)
 
 
 def test_what_was_judged_is_still_in_the_source() -> None:
