@@ -41,7 +41,7 @@ class UserError(EmbodiedIqaError):
             items = [str(item) for item in available]
             close = nearest(got, items) if isinstance(got, str) else None
             parts += [f"did you mean {close}?"] if close else []
-            parts.append("available: " + ", ".join(items))
+            parts.append("available: " + (", ".join(items) or "nothing"))
         super().__init__("; ".join(parts))
 
 

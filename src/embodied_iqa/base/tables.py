@@ -63,7 +63,7 @@ def read_table(path: Path, names: Sequence[str], columns: Sequence[str] | None =
             raise InputError(f"{path} has other columns", expected=", ".join(names), got=", ".join(found))
         table = pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
         table.validate(full=True)  # such as text that is not UTF-8
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
     return table
 
@@ -72,7 +72,7 @@ def read_digest(path: Path) -> str | None:
     """Return the digest that `write_table` kept; None where the file is missing or damaged."""
     try:
         metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, pa.ArrowException):
         return None
     return bytes(metadata.get(_DIGEST, b"")).decode()
 

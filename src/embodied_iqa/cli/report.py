@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from embodied_iqa.pages.reports.kit.chapters import ChapterPage
     from embodied_iqa.pages.reports.stored import Stored
 
+FRAMES_FILE: Final = "frames.csv"
+"""Every image that `rescore` judged: of anybody, so that no trial in the simulated cell follows."""
 _PAGE: Final = "report.html"
 _RUN: Final = "run"
 _DATABASE: Final = "database"
@@ -133,5 +135,5 @@ def _print(page: Path, kind: str, recovered: Sequence[RecoveryReport], folder: P
     print(f"report: {os.path.relpath(page)}")
     if kind == _DATABASE:
         next_command("export", folder, "--format", "pyiqa", "--out", "DIR")
-    elif kind == _RUN:
+    elif kind == _RUN and not (folder / FRAMES_FILE).exists():
         next_command("experiment", "--out", "DIR")

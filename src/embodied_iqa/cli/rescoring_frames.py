@@ -17,6 +17,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.report import FRAMES_FILE
 from embodied_iqa.cli.rescore import judge_of
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import sampling_of
@@ -93,7 +94,7 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
     whole = SessionScores(folder.name, tuple(run for one in scores for run in one.runs), tuple(every))
     whole.write(folder)
     names = frames.names(tuple(plan.cameras)) if isinstance(frames, NumberedFrames) else {}
-    write_text_whole(folder / "frames.csv", _table([record for _, record in records], names))
+    write_text_whole(folder / FRAMES_FILE, _table([record for _, record in records], names))
     _report(arguments, whole, folder)
     return int(not any(_has_judgement(run) for _, record in records for run in record.runs))
 
@@ -121,7 +122,7 @@ def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) 
     for remark in scores.remarks:
         print(f"note: {remark}")
     results_table(scores.runs)
-    print(f"each image: {folder / 'frames.csv'}")
+    print(f"each image: {folder / FRAMES_FILE}")
     next_command("report", folder)
 
 

@@ -13,8 +13,9 @@ scalar without quotes                                        value
 
 These are the numbers of `rcl_yaml_param_parser`, with which ROS nodes read their parameters. Where it reads a
 bool or a number and YAML 1.2 text or another number (``yes``, ``nan``, ``010``), the scalar is text: where a
-bool or a number is expected, that is an error. Keys are text. Aliases, which nest to any size, and tags other
-than those of these types are errors; ``!!python/tuple``, with which `ros2 launch` writes arrays, is a list.
+bool or a number is expected, that is an error. Keys are text. Aliases, which nest to any
+size, are errors but in files of others, where all that they stand for has a bound. Tags other than those of
+these types are errors; ``!!python/tuple``, with which `ros2 launch` writes arrays, is a list.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +34,8 @@ from embodied_iqa.base.user_files.texts import Place, doubled, read_text
 
 MOST_YAML_BYTES: Final = 8 << 20
 _MOST_LEVELS: Final = 32
+_MOST_NODES: Final = 100_000
+"""Of a file with aliases, with all that they stand for."""
 _INT_BITS: Final = 63
 _BOOLS: Final = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
@@ -76,14 +80,18 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_implicit_resolver(f"{_TAG}float", _NOT_TEXT, list("+-.0123456789yYnNiI"))
 
 
-def load_yaml(path: Path) -> dict[str, Any]:
+def load_yaml(path: Path, *, aliases: bool = False) -> dict[str, Any]:
     """Read a YAML file whose top level is a mapping; of an empty one, an empty mapping.
+
+    Args:
+        path: The file.
+        aliases: Whether they are read, as of a file that a program of others wrote.
 
     Raises:
         InputError: The file cannot be read, is not such a mapping, has a key twice in one mapping, an alias,
             an unknown tag, or a number that is none; the message names the place.
     """
-    node = compose(read_text(path, most_bytes=MOST_YAML_BYTES), str(path))
+    node = compose(read_text(path, most_bytes=MOST_YAML_BYTES), str(path), aliases=aliases)
     content = None if node is None else value_of(node, str(path))
     if content is None:
         return {}
@@ -106,7 +114,7 @@ def parse_yaml(text: str, where: str) -> Any:
     return None if node is None else value_of(node, where)
 
 
-def compose(text: str, where: str) -> Any:
+def compose(text: str, where: str, *, aliases: bool = False) -> Any:
     """Return the root node of a YAML text, None if it is empty.
 
     Node classes are those of PyYAML; every mapping has scalar keys, each once. `value_of` and `place_of` give
@@ -115,7 +123,7 @@ def compose(text: str, where: str) -> Any:
     Raises:
         InputError: As for `load_yaml`.
     """
-    nodes = _composed(text, where)
+    nodes = _composed(text, where, aliases=aliases)
     if len(nodes) > 1:
         place = place_of(nodes[1]).in_file(where)
         raise InputError(f"{place}: not YAML of one document", expected="no line --- here")
@@ -173,9 +181,9 @@ def dump_yaml(tree: object, *, width: int = 80, flow_leaves: bool = False) -> st
     )
 
 
-def _composed(text: str, where: str) -> list[Any]:
+def _composed(text: str, where: str, *, aliases: bool) -> list[Any]:
     try:
-        _check_events(text, where)
+        _check_events(text, where, aliases=aliases)
         nodes: list[Any] = list(yaml.compose_all(text, Loader=_Loader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -187,15 +195,46 @@ def _composed(text: str, where: str) -> list[Any]:
     return nodes
 
 
-def _check_events(text: str, where: str) -> None:
-    """Reject aliases and deep nesting before nodes are made, each in a call of its parent."""
-    level = 0
+@dataclass(slots=True)
+class _Extent:
+    """How much a node holds, with what its aliases stand for."""
+
+    nodes: int = 1
+    levels: int = 1
+
+    def add(self, below: _Extent) -> None:
+        self.nodes += below.nodes
+        self.levels = max(self.levels, 1 + below.levels)
+
+
+def _check_events(text: str, where: str, *, aliases: bool) -> None:
+    """Reject aliases, or too much of what they stand for, and deep nesting, before nodes are made."""
+    named: dict[str, _Extent] = {}
+    path: list[tuple[str | None, _Extent]] = [(None, _Extent(levels=0))]
     for event in yaml.parse(text, Loader=_Loader):
-        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if isinstance(event, yaml.AliasEvent):
-            raise _error(event, where, "aliases are not read", "the value itself", f"*{event.anchor}")
-        if level > _MOST_LEVELS:
+        if isinstance(event, yaml.CollectionStartEvent):
+            path.append((event.anchor, _Extent()))
+            found = _Extent(0, 0)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, found = path.pop()
+            named |= {anchor: found} if anchor else {}
+        elif isinstance(event, yaml.ScalarEvent):
+            found = _Extent(1, 0)
+            named |= {event.anchor: found} if event.anchor else {}
+        elif isinstance(event, yaml.AliasEvent):
+            if not aliases or event.anchor not in named:  # one in itself has no end
+                raise _error(event, where, "aliases are not read", "the value itself", f"*{event.anchor}")
+            found = named[event.anchor]
+        else:
+            continue
+        if not isinstance(event, yaml.CollectionStartEvent):
+            path[-1][1].add(found)
+        if len(path) - 1 + found.levels > _MOST_LEVELS:
             raise _error(event, where, "too many levels", f"at most {_MOST_LEVELS}")
+        if path[-1][1].nodes > _MOST_NODES and aliases:
+            raise _error(
+                event, where, "too many values", f"at most {_MOST_NODES} with what aliases stand for"
+            )
 
 
 def _check(node: Any, where: str, keys: Sequence[str | int]) -> None:

@@ -32,6 +32,8 @@ def copy_dataset(arguments: argparse.Namespace, wanted: Sequence[tuple[str, int 
         wanted: Distortions and their levels, None for random ones; exactly one makes a data set.
     """
     path, out = Path(arguments.input), arguments.out
+    if not path.exists():
+        raise InputError("no such input", expected="a LeRobot data set", got=str(path))
     if not is_lerobot(path):
         raise InputError("--format lerobot is for a LeRobot data set", got=str(path))
     given = next((name for name in _NOT_FOR_IT if hasattr(arguments, name)), None)

@@ -34,6 +34,7 @@ from embodied_iqa.imaging.distortions.batch import (
 from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
 from embodied_iqa.imaging.distortions.region import read_mask
 from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.imaging.images.stored_images import Frames
 
 _RANDOM = "random"
 
@@ -76,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     workers, frames = _workers(arguments), open_clean(source)
     if isinstance(frames, FolderFrames) and source.is_file():
         read_image(source)  # a file that is not an image must not leave an empty output folder
+    _check_apart(frames, arguments.out)
     topics = tuple(getattr(arguments, "only_topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)
@@ -99,6 +101,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if batch.manifest.failed else 0
 
 
+def _check_apart(frames: Frames, out: Path) -> None:
+    """Refuse to write where images are read: the next command would distort those as well."""
+    if isinstance(frames, FolderFrames) and out.resolve().is_relative_to(frames.path.resolve()):
+        expected = f"--out outside of {frames.path}"
+        raise UsageError("distorted images among their sources", expected=expected, got=out)
+
+
 def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:
     region = hasattr(arguments, "region")
     if region and hasattr(arguments, "levels"):
@@ -108,14 +117,18 @@ def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:
     if getattr(arguments, "all_miqd", False):
         entries += miqd_catalogue()
     wanted = [_Wanted(found.id, level) for found in entries for level in levels]
+    own: set[tuple[str, int | None]] = set()
     for word in getattr(arguments, "distortion", []):
         name, _, last = word.rpartition(":")
         if name and last.isdecimal():
             if region:
                 raise UsageError("with --region, --inside and --outside set the levels", got=word)
             wanted.append(_Wanted(entry(name).id, _level(last)))
+            own.add((wanted[-1].id, wanted[-1].level))
         else:
             wanted += [_Wanted(entry(word).id, level) for level in levels]
+    if hasattr(arguments, "levels") and {(one.id, one.level) for one in wanted} == own:
+        raise UsageError("every distortion has its level", expected="no --levels", got=arguments.levels)
     if not wanted:
         raise UsageError("nothing to make", expected="--distortion ID[:LEVEL], --all or --all-miqd")
     return list(dict.fromkeys(wanted))

@@ -27,6 +27,9 @@ _FORMATS: Final = {
 }
 """Ending to the only format a file is read as: others name files and addresses that are opened in turn."""
 _MOST_PX: Final = 1 << 26
+_CUT_S: Final = 0.5
+"""A video that ends earlier than it says by more than this was cut short; lengths are rounded."""
+_MICROSECONDS: Final = 1e-6
 
 
 def is_video(path: Path) -> bool:
@@ -37,6 +40,7 @@ def is_video(path: Path) -> bool:
 class VideoFrames:
     """Frames of the first video stream, turned and mirrored as a viewer shows them.
 
+    What is missing at the end of a video that was cut short is named after its last frame.
     Stamps are times since the start of the video; colours of more than 8 bits become 8.
 
     Args:
@@ -56,9 +60,10 @@ class VideoFrames:
         self._av: Any = load("av", INSTALL_ALL)
         with self._opened() as (container, stream):
             self.rate_hz = float(stream.average_rate) if stream.average_rate else None
-            self.codec, self.size_px = str(stream.codec_context.name), (stream.width, stream.height)
+            self.codec, self.size_px = str(stream.codec.canonical_name), (stream.width, stream.height)
             # what the header says may be missing or wrong; packets are counted without decoding them
             frames = sum(packet.size > 0 for packet in container.demux(stream))
+            self._stated_s = _stated_s(container, stream)
         if not frames:
             raise InputError(f"{path} holds no frames")
         self.topics: Mapping[str, int] = {"": frames}
@@ -79,33 +84,40 @@ class VideoFrames:
     def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
         """Iterate over the frames, numbered from 0; what cannot be decoded is named, and the rest is read."""
         self._check(topics)
-        number, first_ns = 0, None
+        number, first_ns, last_s = 0, None, None
         with self._opened() as (container, stream):
             for found in self._decoded(container, stream):
                 name = f"frame_{number:06d}"
                 number += 1
-                if isinstance(found, InputError):
-                    yield UnreadableImage(f"{self.path} {name}", found, name)
+                if isinstance(found, str):
+                    yield UnreadableImage(
+                        f"{self.path} {name}", InputError(f"{self.path} {name} {found}"), name
+                    )
                     continue
+                last_s = found.time if last_s is None or found.time is None else max(last_s, found.time)
                 time_ns = None if found.time is None else round(found.time * SECOND_NS)
                 if first_ns is None:
                     first_ns = time_ns
                 stamp_ns = None if time_ns is None or first_ns is None else time_ns - first_ns
                 yield StoredImage(name, name, "", stamp_ns, _upright(found))
+        if last_s is not None and self._stated_s is not None and last_s + _CUT_S < self._stated_s:
+            fault = (
+                f"{self.path} was cut short: its last frame is at {last_s:.3f} s of {self._stated_s:.3f} s"
+            )
+            yield UnreadableImage(str(self.path), InputError(fault))
 
     def _check(self, topics: Sequence[str]) -> None:
         if any(topics):
             raise UsageError("a video has no topics", got=topics[0])
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield each frame, or why it cannot be decoded."""
+        """Yield each frame, or in words why it cannot be decoded."""
         for packet in container.demux(stream):
             try:
                 for frame in packet.decode():
-                    damaged = InputError(f"{self.path} is damaged at {frame.time} s")
-                    yield damaged if frame.is_corrupt else frame
+                    yield f"is damaged at {frame.time} s" if frame.is_corrupt else frame
             except (self._av.FFmpegError, ValueError) as error:
-                yield self._unreadable(error)
+                yield f"cannot be read: {_reason(error)}"
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
@@ -134,8 +146,20 @@ class VideoFrames:
         return stream
 
     def _unreadable(self, error: BaseException) -> InputError:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
-        return InputError(f"{self.path} cannot be read: {reason}")
+        return InputError(f"{self.path} cannot be read: {_reason(error)}")
+
+
+def _reason(error: BaseException) -> str:
+    return str(getattr(error, "strerror", None) or first_line(error))
+
+
+def _stated_s(container: Any, stream: Any) -> float | None:
+    """Return when a video ends by what its file says; None where it says nothing of the images alone."""
+    if stream.duration is not None:
+        return float(((stream.start_time or 0) + stream.duration) * stream.time_base)
+    if container.duration is None or len(container.streams) > 1:
+        return None
+    return float((container.start_time or 0) + container.duration) * _MICROSECONDS
 
 
 def _upright(frame: Any) -> NDArray[np.uint8]:

@@ -20,9 +20,9 @@ def column_types(path: Path) -> dict[str, Any]:
     """
     try:
         schema = pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
+        types = {field.name: field.type for field in schema}
+    except (OSError, ValueError, pa.ArrowException) as error:  # such as a name that is not UTF-8
         raise unreadable(path, error) from None
-    types = {field.name: field.type for field in schema}
     if len(types) < len(schema):
         raise InputError(f"{path} names a column twice")
     return types

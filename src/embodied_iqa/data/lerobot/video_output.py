@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,8 @@ from embodied_iqa.base.lazy import INSTALL_ALL, load
 from embodied_iqa.data.lerobot.info import DatasetCamera
 
 _PIXELS: Final = "yuv420p"
+_SVT_ERRORS: Final = "1"
+"""Level of the log of SVT-AV1, which writes pages about each video on standard error."""
 _KEY_FRAMES: Final = "2"
 """A key frame in so many frames, as the library writes: policies read single frames in any order."""
 
@@ -53,6 +56,7 @@ class VideoFile:
         self._path, self._rate, self._frames = path, Fraction(fps).limit_denominator(100_000), 0
         path.parent.mkdir(parents=True, exist_ok=True)
         name, options = codec.encoder
+        os.environ.setdefault("SVT_LOG", _SVT_ERRORS)
         try:
             self._container = self._av.open(str(path), "w", format="mp4")
             self._stream = self._container.add_stream(name, self._rate, options=options)

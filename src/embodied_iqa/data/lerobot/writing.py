@@ -191,7 +191,7 @@ class DatasetCopy:
                 [episode.index for episode in episodes], rows.schema.field("episode_index").type
             )
             rows = rows.filter(pc.is_in(rows["episode_index"], wanted)).replace_schema_metadata(None)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
             raise _DamagedSourceError(str(unreadable(path, error))) from None
         expected = [episode.index for episode in episodes for _ in range(episode.steps)]
         if rows["episode_index"].to_pylist() != expected:

@@ -127,9 +127,10 @@ def _listed_names(folder: Path) -> list[str]:
     if not (folder / _METADATA).is_file():
         return []
     try:
-        content = load_yaml(folder / _METADATA)
+        content = load_yaml(folder / _METADATA, aliases=True)
     except InputError as error:
-        raise RecordingReadError(folder / _METADATA, str(error)) from error
+        path = folder / _METADATA
+        raise RecordingReadError(path, str(error).removeprefix(f"{path}:")) from error
     match content.get("rosbag2_bagfile_information"):
         case {"relative_file_paths": list(names)}:
             return [Path(str(name)).name for name in names]
@@ -206,8 +207,8 @@ def open_recording(path: Path) -> BinaryIO:
         raise RecordingReadError(path, "is not an MCAP file but SQLite, which needs no repair")
     if start != MAGIC:
         file.close()
-        message = "is not an MCAP file" if start else "is empty"
-        raise RecordingReadError(path, message, expected="a recording (.mcap)")
+        message = "is not a recording" if start else "is empty"
+        raise RecordingReadError(path, message, expected="an MCAP or SQLite file of `ros2 bag` (.mcap, .db3)")
     file.seek(0)
     return file
 

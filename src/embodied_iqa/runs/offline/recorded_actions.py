@@ -74,7 +74,7 @@ class RecordedActions:
         """
         count = len(chunk.increments)
         if not 0 < count <= LONGEST_CHUNK:
-            raise InputError(f"{chunk.subject} decided on no step", got=chunk.status)
+            raise InputError(f"{chunk.subject} decided on no step", got=str(chunk.status))
         increments = self.increments(chunk.stamp_ns, count, chunk.T_base_tool, chunk.gripper, chunk.q_rad)
         return ChunkRecord(
             stamp_ns=chunk.stamp_ns,

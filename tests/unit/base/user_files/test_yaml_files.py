@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.user_files.yaml_files import MOST_YAML_BYTES, dump_yaml, load_yaml, parse_yaml
+from embodied_iqa.base.user_files.yaml_files import MOST_YAML_BYTES, compose, dump_yaml, load_yaml, parse_yaml
 
 INF = float("inf")
 CONVERTED_BY_ROS = "yes Yes no on On off y N 010 08 -010 00 nan inf -inf Infinity 0x1p3"
@@ -116,6 +116,23 @@ def test_aliases_cannot_grow() -> None:
     bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
     with pytest.raises(InputError, match="p:2:10: aliases are not read"):
         parse_yaml(bomb, "p")
+    with pytest.raises(InputError, match=r"p:\d+:\d+: too many values"):
+        compose(bomb, "p", aliases=True)
+    with pytest.raises(InputError, match=r"p:\d+:\d+: too many levels"):
+        compose(
+            "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 60)), "p", aliases=True
+        )
+    with pytest.raises(InputError, match="p:1:8: aliases are not read"):
+        compose("a: &a [*a]", "p", aliases=True)
+
+
+def test_aliases_of_others_are_what_they_stand_for(tmp_path: Path) -> None:
+    same = {"nanoseconds": 1}
+    tree = {"files": [same, same], "all": same, "none": []}
+    file = tmp_path / "metadata.yaml"
+    file.write_text(yaml.dump(tree))
+    assert "*id001" in file.read_text()
+    assert load_yaml(file, aliases=True) == tree
 
 
 def test_a_merge_key_is_a_key_like_others() -> None:

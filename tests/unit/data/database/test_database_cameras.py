@@ -23,6 +23,7 @@ from embodied_iqa.data.database.database_images import reference_frame
 from embodied_iqa.data.database.schema import REFERENCES, SCORES, Camera, Reference, Score
 from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 
@@ -48,6 +49,15 @@ def test_camera_of_a_photograph_is_not_known_unless_it_is_declared(tasks_file: P
     assert frame.intrinsics is not None
     np.testing.assert_array_equal(frame.T_base_camera, viewpoint_of(View.TOP).T_base_camera)
     assert unknown.description != declared.description, "one database does not mix them"
+
+
+def test_photographs_in_folders_of_a_folder_are_read_and_have_tasks_of_their_own(tmp_path: Path) -> None:
+    for name in ("a.png", "top/a.png"):
+        write_image(tmp_path / name, np.full((32, 32, 3), len(name), np.uint8))
+    source = FolderSource(tmp_path, None, task="open the drawer")
+    found = [source.read(index) for index in range(2)]
+    assert [one.origin.split()[0] for one in found] == ["a.png", "top/a.png"]
+    assert len({one.tasks[0].id for one in found}) == 2
 
 
 def test_subject_that_needs_the_camera_says_so_and_the_build_goes_on(

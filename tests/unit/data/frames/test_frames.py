@@ -296,7 +296,19 @@ def test_damaged_frames_of_a_video_are_named_and_the_rest_is_read(tmp_path: Path
     readable = [one for one in found if isinstance(one, StoredImage)]
     assert len(readable) == 4
     assert [TIMES.index(round((one.stamp_ns or 0) / 10**6)) for one in readable] == [0, 1, 3, 4]
-    assert [one for one in found if isinstance(one, UnreadableImage)]
+    (lost,) = [one for one in found if isinstance(one, UnreadableImage)]
+    assert str(lost.error).startswith(f"{path} frame_000002 ")
+
+
+def test_a_video_that_was_cut_short_says_so_after_its_last_frame(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "v.mkv", times=range(0, 2000, 100))
+    assert not [one for one in open_frames(path).images() if isinstance(one, UnreadableImage)]
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    *frames, last = open_frames(path).images()
+    assert 0 < sum(isinstance(one, StoredImage) for one in frames) < 15
+    assert isinstance(last, UnreadableImage)
+    assert f"{path} was cut short: its last frame is at" in str(last.error)
 
 
 def test_a_video_is_distorted_judged_measured_and_listed(

@@ -16,6 +16,7 @@ import embodied_iqa
 from embodied_iqa.base.errors import InputError, MissingDependencyError
 from embodied_iqa.data.frames.dataset_frames import DatasetFrames
 from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot.parquet import column_types
 from embodied_iqa.data.lerobot.video import Video
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 from lerobot_samples import (
@@ -221,6 +222,14 @@ def test_columns_that_are_double_and_dates_beyond_those_of_python_are_named(tmp_
     assert [fault.what for fault in faults] == ["episode 0", "episode 1"]
     words = ("names a column twice", "cannot be read")
     assert all(word in str(fault.error) for fault, word in zip(faults, words, strict=True))
+
+
+def test_the_name_of_a_column_that_is_no_text_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table({"episode_index": [1]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"episode_index", b"\xa2pisode_index"))
+    with pytest.raises(InputError, match=r"file\.parquet cannot be read"):
+        column_types(path)
 
 
 def test_an_image_whose_name_is_too_long_fails_alone(tmp_path: Path) -> None:

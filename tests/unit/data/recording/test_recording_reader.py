@@ -129,7 +129,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     [
         (b"", "is empty"),
         (b"SQLite format 3\0" * 9, "SQLite of something else|is damaged"),
-        (b"another format" * 9, "is not an MCAP file"),
+        (b"another format" * 9, "is not a recording"),
         (b"\x89MCAP0\r\n", "cut short.*embodied-iqa recover"),
         (b"\x89MCAP0\r\n" + bytes(100) + b"\x89MCAP0\r\n", "is damaged.*embodied-iqa recover"),
     ],

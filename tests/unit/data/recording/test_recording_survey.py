@@ -83,7 +83,7 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
     assert main(["recording", "info", str(path)]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "is not an MCAP file" in said
+    assert "is not a recording" in said
 
 
 @pytest.mark.parametrize(

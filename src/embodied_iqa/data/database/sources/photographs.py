@@ -23,7 +23,7 @@ class FolderSource:
     """Photographs in a folder, with a file of their tasks or one task of all.
 
     Attributes:
-        folder: Contains the images.
+        folder: Contains the images, also in folders of its own.
         tasks_file: See docs/tasks.md; an image without tasks is skipped. None for `task`.
         view: View of the images for which the file has none.
         cell_cameras: The images show the simulated cell as its cameras do; otherwise nothing is known of
@@ -42,9 +42,9 @@ class FolderSource:
     tasks: Mapping[Path, ImageTasks] = field(init=False)
 
     def __post_init__(self) -> None:
-        images, file = tuple(image_files(self.folder)), self.tasks_file
+        images, file = tuple(image_files(self.folder, recursive=True)), self.tasks_file
         if file is None:
-            tasks = {path.resolve(): _with_task(path, self.task) for path in images}
+            tasks = {path.resolve(): _with_task(self._name(path), self.task) for path in images}
         else:
             tasks = load_image_tasks(file)
         object.__setattr__(self, "tasks", tasks)
@@ -71,7 +71,7 @@ class FolderSource:
         path = self.images[index]
         item = self.tasks.get(path.resolve())
         if item is None:
-            raise UsageError(f"no tasks: {self.tasks_file} does not list {path.name}")
+            raise UsageError(f"no tasks: {self.tasks_file} does not list {self._name(path)}")
         view = item.view or self.view
         rgb = read_image(path)
         frame = image_frame(rgb, view)
@@ -80,7 +80,7 @@ class FolderSource:
         digest = hashlib.sha256(rgb.tobytes()).hexdigest()[:16]
         return Candidate(
             source=SourceKind.FOLDER,
-            origin=f"{path.name} {digest}",
+            origin=f"{self._name(path)} {digest}",
             real=item.labels.real is not False,
             view=view,
             frames={view: frame},
@@ -92,7 +92,10 @@ class FolderSource:
             background=item.labels.background,
         )
 
+    def _name(self, image: Path) -> str:
+        return image.relative_to(self.folder).as_posix()
 
-def _with_task(image: Path, text: str) -> ImageTasks:
-    task = Task(short_id(f"{text}:{image.name}"), 1, text, source=TaskSource.FILE)
-    return ImageTasks(PurePosixPath(image.name), None, None, (task,), 0)
+
+def _with_task(name: str, text: str) -> ImageTasks:
+    task = Task(short_id(f"{text}:{name}"), 1, text, source=TaskSource.FILE)
+    return ImageTasks(PurePosixPath(name), None, None, (task,), 0)
