@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,9 +32,11 @@ class EndedProcess:
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> UrProcess:
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[UrProcess]:
     monkeypatch.setattr(subprocess, "Popen", EndedProcess)
-    return UrProcess(SessionOptions(UrOptions(ip="192.0.2.1")))
+    found = UrProcess(SessionOptions(UrOptions(ip="192.0.2.1")))
+    yield found
+    found._socket.close()
 
 
 def say_and_end(driver: UrProcess, *messages: bytes) -> None:
