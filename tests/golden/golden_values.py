@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
@@ -64,7 +65,7 @@ TASK, SCENE_SEED = "pick the red cube", 7
 SMALL = {"camera_node.width_px": 320, "camera_node.height_px": 240}
 """Most trials: half their processor time goes into images, whose native size the others have."""
 FEW = {"sim_node.camera_rate_hz": 5.0, "gate_node.judge.lease.ttl_s": 0.25}
-"""Where the gate judges every image: a third of the usual ones, and a lease that lasts until the next."""
+"""A third of the usual images, each of which is judged or metered, and a lease that lasts until the next."""
 WORDING = {"reason", "error", "latency_ms"}
 """Sentences may be rephrased; latencies differ from run to run."""
 OF_GATES = {"arm", *(field.name for field in fields(GateEffects))}
@@ -247,10 +248,16 @@ def _command(*arguments: str) -> None:
 
 
 def _experiment() -> Values:
+    """The classical VLA has the usual number of images, the panel few; the cameras are those of all."""
+    cameras = {**SMALL, "camera_node.views": list(CELL_VIEWS)}
+    return _runs("classical-vla", cameras) | _runs(",".join(VLA_NAMES), cameras | FEW)
+
+
+def _runs(subjects: str, cell: Mapping[str, object]) -> Values:
     fixed = ["--task", TASK, "--scene-seed", str(SCENE_SEED), "--distortions", "12,19", "--levels", "3"]
-    fixed += [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    fixed += [word for name, value in cell.items() for word in ("--set", f"{name}={json.dumps(value)}")]
     with tempfile.TemporaryDirectory() as folder:
-        _command("experiment", *fixed, "--subjects", "embedded", "--vlm", "panel-vlm-plain",
+        _command("experiment", *fixed, "--subjects", subjects, "--vlm", "panel-vlm-plain",
                  "--out", f"{folder}/out")  # fmt: skip
         rows = pq.read_table(f"{folder}/out/runs.parquet").to_pylist()
     found: Values = {}
