@@ -134,15 +134,16 @@ def test_the_record_is_that_of_a_live_run(reference: RunRecord) -> None:
 
 
 def test_the_same_again_bit_for_bit_whatever_ran_before(cell: Cell) -> None:
-    once = run(cell, NOISE)
-    run(cell, DARK)
-    again = run(cell, NOISE)
+    few = settings(**FEW)
+    once = run(cell, NOISE, few)
+    run(cell, DARK, few)
+    again = run(cell, NOISE, few)
     for a, b in zip(once.chunks, again.chunks, strict=True):
         assert np.array_equal(a.increments, b.increments)
         assert all(getattr(a, name) == getattr(b, name) for name in TOLD)
     assert np.array_equal(once.tool_path, again.tool_path)
     assert (once.end_ns, once.outcome, once.reason) == (again.end_ns, again.outcome, again.reason)
-    other_seed = run(cell, replace(NOISE, seed=1))
+    other_seed = run(cell, replace(NOISE, seed=1), few)
     assert not np.array_equal(once.tool_path, other_seed.tool_path)
 
 
@@ -249,9 +250,8 @@ def test_where_the_gate_holds_its_camera_the_other_policy_decides(cell: Cell) ->
     dirty = replace(cell, judge=Blindfold())
     alone = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query"))), how=how)
     both = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query or panel-vla-side"))), how=how)
-    side = run(
-        replace(cell, vla=make_vla(parse_vla("panel-vla-side"))), how=settings(camera_node__views=[View.SIDE])
-    )
+    its_view = {"camera_node__views": [View.SIDE]}
+    side = run(replace(cell, vla=make_vla(parse_vla("panel-vla-side"))), how=settings(**its_view, **FEW))
     assert (alone.outcome, both.outcome, side.outcome) == (Outcome.HELD_BY_GATE, *[Outcome.SUCCESS] * 2)
     assert {chunk.view for chunk in alone.chunks} == {View.TOP}
     acted = [chunk.view for chunk in both.chunks if chunk.source is Source.RAW and chunk.increments.size]
@@ -288,7 +288,7 @@ def test_a_policy_is_asked_once_where_only_another_camera_is_distorted(cell: Cel
             return cell.vla.act(observation)
 
     elsewhere = replace(DARK, schedule="burst:start=0,length=99,camera=wrist")
-    record = run(replace(cell, vla=Spy()), elsewhere)
+    record = run(replace(cell, vla=Spy()), elsewhere, settings(**FEW))
     assert View.WRIST not in asked
     assert len(asked) * 2 == len(record.chunks)
 
@@ -339,12 +339,12 @@ def test_a_vlm_that_raises_gives_no_answer_and_the_run_goes_on(cell: Cell) -> No
         def answer(self, frame: Frame, task: str) -> str:
             raise ZeroDivisionError("by design")
 
-    quiet = run(replace(cell, vlm=Silent()))
+    quiet = run(replace(cell, vlm=Silent()), how=settings(**FEW))
     assert (quiet.outcome, quiet.answers) == (Outcome.SUCCESS, ())
 
 
 def test_the_vlm_answers_about_the_first_frame(cell: Cell) -> None:
-    dark = run(replace(cell, vlm=make_vlm(parse_vlm("classical-vlm"))), DARK)
+    dark = run(replace(cell, vlm=make_vlm(parse_vlm("classical-vlm"))), DARK, settings(**FEW))
     raw, distorted = dark.answer(Source.RAW), dark.answer(Source.DISTORTED)
     assert raw.stamp_ns == distorted.stamp_ns == dark.start_ns
     assert "red" in raw.answer
