@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     workers, frames = _workers(arguments), open_clean(source)
     if isinstance(frames, FolderFrames) and source.is_file():
         read_image(source)  # a file that is not an image must not leave an empty output folder
-    _check_apart(frames, arguments.out)
+    _keep_apart(frames, arguments.out)
     topics = tuple(getattr(arguments, "only_topic", ()))
     check_topics(frames, topics)
     topics = topics_of(frames, topics)
@@ -101,11 +101,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if batch.manifest.failed else 0
 
 
-def _check_apart(frames: Frames, out: Path) -> None:
-    """Refuse to write where images are read: the next command would distort those as well."""
-    if isinstance(frames, FolderFrames) and out.resolve().is_relative_to(frames.path.resolve()):
-        expected = f"--out outside of {frames.path}"
-        raise UsageError("distorted images among their sources", expected=expected, got=out)
+def _keep_apart(frames: Frames, out: Path) -> None:
+    """Leave out images that an earlier command wrote below the source, so that none is distorted twice."""
+    if not isinstance(frames, FolderFrames) or frames.path.is_file():
+        return
+    if out.resolve() == frames.path.resolve():
+        raise UsageError(
+            "distorted images among their sources", expected="--out with another folder", got=out
+        )
+    frames.leave_out(out)
 
 
 def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:

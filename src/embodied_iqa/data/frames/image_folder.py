@@ -46,6 +46,12 @@ class FolderFrames:
         """Return the camera of this name; None where it cannot name a view."""
         return View(topic) if is_view(topic) else None
 
+    def leave_out(self, folder: Path) -> None:
+        """Leave out the files in a folder, where it is below `path`."""
+        if folder.resolve().is_relative_to(self._root.resolve()):
+            self.files = [file for file in self.files if not file.resolve().is_relative_to(folder.resolve())]
+            self.topics = Counter(map(self._topic, self.files))
+
     def count(self, topics: Sequence[str] = ()) -> int:
         """Return the number of files in some folders, by default all."""
         return sum(self.topics[topic] for topic in chosen_topics(self.path, topics, self.topics))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -60,8 +62,12 @@ class Entry:
     tasks: list[TaskEntry] = field(default_factory=list)
 
 
-def read_entries(path: Path) -> list[Entry]:
+def read_entries(path: Path, wrong: list[InputError]) -> list[Entry]:
     """Read a file: CSV if its name ends with ``.csv``, else YAML.
+
+    Args:
+        path: The file.
+        wrong: Gets the errors of entries of another structure, which are left out.
 
     Raises:
         InputError: The file cannot be read, is too large, or does not have the documented structure.
@@ -69,17 +75,29 @@ def read_entries(path: Path) -> list[Entry]:
     text = read_text(path, most_bytes=MOST_YAML_BYTES)
     is_csv = path.suffix.lower() == ".csv"
     root = None if is_csv else compose(text, str(path))
+    faults: list[InputError] = []
     try:
-        return _csv_entries(text) if is_csv else _yaml_entries(root)
+        entries = _csv_entries(text, faults) if is_csv else _yaml_entries(root, faults)
     except InputError as error:
         raise InputError(f"{path}:{error}") from None
+    wrong += [InputError(f"{path}:{fault}") for fault in faults]
+    return entries
 
 
 def _error(line: int, message: str, expected: str | None = None, got: object = None) -> InputError:
     return InputError(f"{line}: {message}", expected=expected, got=got)
 
 
-def _csv_entries(text: str) -> list[Entry]:
+@contextmanager
+def _noting(faults: list[InputError]) -> Iterator[None]:
+    """Add the error of an entry to others, so that those after it are read."""
+    try:
+        yield
+    except InputError as error:
+        faults.append(error)
+
+
+def _csv_entries(text: str, faults: list[InputError]) -> list[Entry]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     entries: list[Entry] = []
     columns: list[str] = []
@@ -90,7 +108,8 @@ def _csv_entries(text: str) -> list[Entry]:
             elif not columns:
                 columns = _checked_columns([_FORMER.get(name, name) for name in row], reader.line_num)
             elif row:
-                _add_row(entries, columns, row, reader.line_num)
+                with _noting(faults):
+                    _add_row(entries, columns, row, reader.line_num)
     except csv.Error as error:
         raise _error(reader.line_num, f"not CSV: {error}") from None
     return entries
@@ -137,7 +156,7 @@ def _add_labels(entry: Entry, fields: Fields) -> None:
                 raise _error(label.line, f"an image has two {name}", expected, label.text[:40])
 
 
-def _yaml_entries(root: Any) -> list[Entry]:
+def _yaml_entries(root: Any, faults: list[InputError]) -> list[Entry]:
     if root is None:
         raise _error(1, "the file is empty", f"format: {FORMAT}")
     top = _members(root, ("format", "version", JOURNAL, "images"), "the file")
@@ -149,7 +168,11 @@ def _yaml_entries(root: Any) -> list[Entry]:
             raise _error(line, f"not a task file of this version: {name}", wanted, got)
     if "images" not in top:
         raise _error(1, "the file lists no images", "images:")
-    return [_yaml_entry(node) for node in _items(top["images"], "images")]
+    entries: list[Entry] = []
+    for node in _items(top["images"], "images"):
+        with _noting(faults):
+            entries.append(_yaml_entry(node))
+    return entries
 
 
 def _yaml_entry(node: Any) -> Entry:

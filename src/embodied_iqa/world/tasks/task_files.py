@@ -97,16 +97,17 @@ def check_task_file(
         path: As in `load_task_file`.
         files_exist: As in `load_task_file`.
     """
+    wrong: list[InputError] = []
     try:
-        entries = read_entries(path)
+        entries = read_entries(path, wrong)
     except InputError as error:
         return (), (error,)
     checker = _Checker(path, files_exist=files_exist)
     for entry in entries:
         checker.add(entry)
-    if not entries:
+    if not entries and not wrong:
         checker.report(1, "the file lists no images")
-    return tuple(checker.found), tuple(checker.errors)
+    return tuple(checker.found), (*wrong, *checker.errors)
 
 
 class _Checker:

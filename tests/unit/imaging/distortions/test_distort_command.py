@@ -220,7 +220,6 @@ def test_random_levels_depend_on_seed_and_image_only(folder: Path, tmp_path: Pat
         (["{in}", "--all", "--levels", "1,x", "--out", "o"], 2, "level"),
         (["{in}", "--distortion", "10:1", "--levels", "2", "--out", "o"], 2, "expected no --levels"),
         (["{in}", "--distortion", "10:1", "--out", "{in}"], 2, "distorted images among their sources"),
-        (["{in}", "--distortion", "10:1", "--out", "{in}/sub/new"], 2, "among their sources"),
         (["nowhere", "--format", "lerobot", "--distortion", "10:1", "--out", "o"], 1, "no such input"),
         (["{in}", "--distortion", "01", "--inside", "1", "--out", "o"], 2, "region"),
         (["{in}", "--distortion", "01:1", "--workers", "0", "--out", "o"], 2, "workers"),
@@ -244,6 +243,15 @@ def test_mistakes_are_reported_in_one_line(
     assert message in error
     assert "\n" not in error
     assert not (tmp_path / "o").exists()
+
+
+def test_what_was_written_below_the_images_is_not_distorted_again(folder: Path):
+    command = ["distort", str(folder), "--distortion", "10:1", "--out", str(folder / "sub" / "new")]
+    assert main(command) == 0
+    first = hashes(folder)
+    assert main(command) == 0
+    assert hashes(folder) == first
+    assert main(["distort", str(folder / "a.png"), "--distortion", "10:1", "--out", str(folder)]) == 0
 
 
 def test_two_images_of_one_name_are_left_out_and_the_others_done(

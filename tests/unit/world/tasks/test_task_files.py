@@ -238,6 +238,9 @@ def test_all_errors_are_listed(folder: Path) -> None:
     found, wrong = check_task_file(written(folder, text))
     assert found == ()
     assert len(wrong) == 2
+    found, wrong = check_task_file(written(folder, text.replace("rank: 1", "rang: 1")))
+    assert len(wrong) == 2
+    assert "unknown key of a task" in str(wrong[0])
 
 
 @given(cut=st.integers(0, len(GOOD)), word=st.text(max_size=6))
