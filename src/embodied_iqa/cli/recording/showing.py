@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,8 @@ from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE
 from embodied_iqa.imaging.images.stored_images import UnreadableImage, shown_topic
 
 _IMAGES: Final = (IMAGE_TYPE, COMPRESSED_TYPE)
+_LISTED: Final = 20
+"""Of more faults, the rest is counted."""
 _STEP: Final = 1000
 """So many messages are read between two lines of progress."""
 
@@ -194,8 +196,14 @@ def _print_folder(tree: dict[str, Any]) -> None:
         sizes = ", ".join(f"{count} x {size}" for size, count in one["sizes"].items())
         table.add_row(escape(printable(shown_topic(one["topic"]))), str(one["images"]), sizes or "-")
     console().print(table)
-    for fault in tree["damaged"]:
+    _print_damaged(tree["damaged"])
+
+
+def _print_damaged(faults: Sequence[str]) -> None:
+    for fault in faults[:_LISTED]:
         print(f"not readable: {fault}")
+    if len(faults) > _LISTED:
+        print(f"not readable: {len(faults) - _LISTED} more (all with --json)")
 
 
 def _print_video(tree: dict[str, Any]) -> None:
@@ -204,8 +212,7 @@ def _print_video(tree: dict[str, Any]) -> None:
     if rate_hz is not None:
         gap_s, length_s = tree["longest_gap_ns"] / SECOND_NS, tree["duration_ns"] / SECOND_NS
         print(f"{length_s:.3f} s long, {rate_hz:.2f} Hz, longest gap {gap_s:.3f} s")
-    for fault in tree["damaged"]:
-        print(f"not readable: {fault}")
+    _print_damaged(tree["damaged"])
 
 
 def _print_dataset(tree: dict[str, Any]) -> None:
