@@ -135,5 +135,5 @@ def _print(page: Path, kind: str, recovered: Sequence[RecoveryReport], folder: P
     print(f"report: {os.path.relpath(page)}")
     if kind == _DATABASE:
         next_command("export", folder, "--format", "pyiqa", "--out", "DIR")
-    elif kind == _RUN and not (folder / FRAMES_FILE).exists():
+    elif kind == _RUN and (folder / "scores.json").is_file() and not (folder / FRAMES_FILE).exists():
         next_command("experiment", "--out", "DIR")

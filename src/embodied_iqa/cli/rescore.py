@@ -184,7 +184,7 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
     else:
         for remark in scores.remarks:
             print(f"note: {remark}")
-        results_table(scores.runs)
+        results_table(scores.runs, has_scenes=record.scene is not None)
         next_command("report", arguments.out or arguments.recording.parent)
         if arguments.out is not None:
             print(f"report: embodied-iqa report {arguments.out}")

@@ -121,7 +121,7 @@ def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) 
         return
     for remark in scores.remarks:
         print(f"note: {remark}")
-    results_table(scores.runs)
+    results_table(scores.runs, has_scenes=False)
     print(f"each image: {folder / FRAMES_FILE}")
     next_command("report", folder)
 

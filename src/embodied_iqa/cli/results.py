@@ -15,11 +15,18 @@ from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, RunSc
 _NUMBERS: Final = ("cognition", "decision", "execution", "pass / hold / reject", "lost")
 
 
-def results_table(runs: Sequence[RunScores]) -> None:
-    """Print the scores of runs, one table per task."""
+def results_table(runs: Sequence[RunScores], *, has_scenes: bool = True) -> None:
+    """Print the scores of runs, one table per task.
+
+    Args:
+        runs: The runs.
+        has_scenes: Whether a seed made their scenes, as in the simulated cell.
+    """
     tables: dict[str, Table] = {}
     for run in runs:
-        title = f"{run.task} (scene {run.scene_seed}{', gate on' if run.gate.mode is GateMode.ON else ''})"
+        scene = f"scene {run.scene_seed}" if has_scenes else ""
+        about = ", ".join(filter(None, (scene, "gate on" if run.gate.mode is GateMode.ON else "")))
+        title = f"{run.task} ({about})" if about else run.task
         if title not in tables:
             tables[title] = table_of("run", *_NUMBERS, "outcome", title=title, right=_NUMBERS)
         tables[title].add_row(*_cells(run))

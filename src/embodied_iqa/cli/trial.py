@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for remark in scores.remarks:
         print(f"note: {remark}")
-    results_table(scores.runs)
+    results_table(scores.runs, has_scenes=plan.graph.arm_node.robot.is_simulated)
     print(f"report: {os.path.relpath(page)}")
     next_command("rescore", os.path.relpath(folders[0].recording))
     return 0

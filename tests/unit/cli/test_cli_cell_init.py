@@ -42,7 +42,7 @@ def test_a_person_is_asked_until_the_answer_is_one(capsys: pytest.CaptureFixture
     assert questions.ask("Height [m]", number) is None
     assert "expected a number" in capsys.readouterr().err
     assert asked[0] == "Length [m] [0.1]: "
-    assert asked[-1] == "Height [m] [leave out]: "
+    assert asked[-1] == "Height [m] [Enter leaves it out]: "
     assert Questions(None).ask("Length [m]", number, 0.1) == 0.1
 
 

@@ -117,6 +117,9 @@ def test_tables_of_results_fit_80_columns(
     _fits(text)
     assert "123/456/789" in text
     assert "reject" in text.split(), "the word is not broken"
+    assert "(scene 7, gate on)" in text
+    results_table([scores], has_scenes=False)
+    assert "pick (gate on)" in capsys.readouterr().out
 
 
 def _printed(

@@ -47,7 +47,7 @@ class Questions:
         """
         if self._read is None:
             return default
-        ending = f" [{default}]" if default is not None else "" if needed else " [leave out]"
+        ending = f" [{default}]" if default is not None else "" if needed else " [Enter leaves it out]"
         while True:
             try:
                 answer = self._read(f"{question}{ending}: ").strip()

@@ -5,25 +5,23 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.errors import InputError, UsageError, UserError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
-from embodied_iqa.cli.output import next_command, print_json, print_left_out, printable
+from embodied_iqa.cli.output import next_command, print_json, print_left_out
 from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
-from embodied_iqa.quality.gate.calibration_file import load_gate_file, save_calibrations, stays_in
+from embodied_iqa.quality.gate.calibration_file import GateFile, save_calibrations, stays_in
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
@@ -49,16 +47,21 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
         )
     if arguments.device and not arguments.live:
         raise UsageError("--device is for --live")
+    kept = stays_in(arguments.out, keep=arguments.keep)
+    if arguments.out.exists() and not arguments.keep:
+        raise UsageError(
+            f"{arguments.out} exists",
+            expected="--keep, which replaces in it only the cameras of these images, or another --out",
+        )
     if not arguments.live:
-        return _calibrate(arguments)
+        return _calibrate(arguments, kept)
     with live_folder(arguments, _topics(arguments)) as folder:
         stored = {"source": folder, "topic": None, "live_topics": arguments.topic}
-        return _calibrate(argparse.Namespace(**vars(arguments) | stored))
+        return _calibrate(argparse.Namespace(**vars(arguments) | stored), kept)
 
 
-def _calibrate(arguments: argparse.Namespace) -> int:
+def _calibrate(arguments: argparse.Namespace, kept: GateFile) -> int:
     margins = read_plan(Margins, arguments)
-    kept = stays_in(arguments.out, keep=arguments.keep)
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
     lost: list[UnreadableImage] = []
     groups = _measured(_frames(arguments, lost), tolerances, lost)
@@ -69,15 +72,11 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     made = {(one.view, one.width_px, one.height_px) for one, _ in new}
     stays = [one for one in kept.cameras if (one.view, one.width_px, one.height_px) not in made]
     cameras = [*stays, *(calibration for calibration, _ in new)]
-    dropped = [] if arguments.keep else _dropped(arguments.out, made)
     save_calibrations(cameras, arguments.out, kept.fitted)
     again = None if arguments.sim else _frames(arguments, [])
     worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
     remove_worst(worst, stays)
     _report(arguments, reports(new, again, worst, margins), lost)
-    if dropped:
-        words = f"no longer in {arguments.out}, as it was written without --keep: {', '.join(dropped)}"
-        print(f"embodied-iqa: {printable(words)}", file=sys.stderr)
     return int(bool(lost))
 
 
@@ -94,16 +93,6 @@ def _calibrated(
             what = f"{width_px}x{height_px}, such as {group.names[0]}"
             few.append(UnreadableImage(what, InputError(f"{what}: {error}")))
     return made, few
-
-
-def _dropped(out: Path, new: Collection[tuple[View, int, int]]) -> list[str]:
-    """Return in words which cameras of an earlier file the new ones do not replace."""
-    try:
-        before = load_gate_file(out).cameras
-    except UserError:  # none, or one of another version
-        return []
-    sizes = [(one.view, one.width_px, one.height_px) for one in before]
-    return [f"{view} {width}x{height}" for view, width, height in sizes if (view, width, height) not in new]
 
 
 def _measured(

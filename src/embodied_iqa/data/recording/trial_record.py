@@ -258,3 +258,8 @@ class TrialRecord:
     scene_seed: int
     runs: tuple[RunRecord, ...]
     metadata: dict[str, str]
+
+    @property
+    def scene(self) -> int | None:
+        """Seed of the scene of the simulated cell; None in another world, which was generated from none."""
+        return self.scene_seed if self.metadata.get("arm_node.robot", "sim") == "sim" else None

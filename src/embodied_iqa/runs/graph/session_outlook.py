@@ -51,7 +51,8 @@ def _what(plan: SessionPlan) -> str:
     several = len(plan.tasks) > 1
     tasks = ", ".join(f"'{task}'" for task in plan.tasks)
     courses = ", ".join(["undistorted", *map(_name, plan.distortions)])
-    words = f"{tasks} (scene {plan.scene_seed}), {'each ' if several else ''}{courses}"
+    scene = f" (scene {plan.scene_seed})" if plan.graph.arm_node.robot.is_simulated else ""
+    words = f"{tasks}{scene}, {'each ' if several else ''}{courses}"
     if plan.burst is None:
         return words
     return f"{words}; {'the last ' if several else ''}under {_name(plan.burst)}, without a gate and with one"
@@ -65,7 +66,10 @@ def _name(spec: DistortionSpec) -> str:
 def _how_long(plan: SessionPlan) -> str:
     seconds = estimate_s(plan)
     if seconds is None:
-        person = " and the person" if plan.graph.trial_node.attended else ""
-        return f"each of at most {plan.longest_run_s:.0f} s beside the start of the models{person}"
+        trial = plan.graph.trial_node
+        person = " and the person" if trial.attended else ""
+        # simulated time may pass slowly
+        longest_s = plan.longest_run_s if trial.simulated else trial.run_limit_s
+        return f"each of at most {longest_s:.0f} s beside the start of the models{person}"
     minutes, rest = divmod(_ROUND_S * round(seconds / _ROUND_S), 60)
     return f"about {minutes}:{rest:02d} min on two cores"

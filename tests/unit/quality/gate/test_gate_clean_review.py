@@ -130,11 +130,13 @@ def test_the_command_lists_and_writes_the_worst(tmp_path: Path, capsys: pytest.C
     others = [*words[:3], "--view", "side", *words[-2:]]
     assert main([*others, "--keep", "--json"]) == 0
     assert len(list((tmp_path / "mine-worst").iterdir())) == 3, "those of a camera that is kept"
+    (tmp_path / "mine.yaml").unlink()
     assert main([*others, "--json"]) == 0
     assert not (tmp_path / "mine-worst").exists()
     capsys.readouterr()
     for index, image in enumerate(map(darker, range(3)), start=60):
         cv2.imwrite(str(tmp_path / "clean" / f"{index:03d}.png"), image[..., ::-1])
+    words.append("--keep")
     assert main(words) == 0
     text = capsys.readouterr().out
     assert "top   64x64 from 63 frames, of which 60 pass" in text

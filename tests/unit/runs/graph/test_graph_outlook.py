@@ -79,7 +79,7 @@ def test_a_longer_session_takes_longer() -> None:
     [
         (["--attach"], 180),
         (["--vlm", "openai:http://gpu:8000/v1#model"], 180),
-        (["--camera", "files", "--camera-path", "FOLDER", "--robot", "none", "--view", "top"], 270),
+        (["--camera", "files", "--camera-path", "FOLDER", "--robot", "none", "--view", "top"], 120),
     ],
 )
 def test_no_time_is_given_where_it_is_not_known(words: list[str], most_s: int, tmp_path: Path) -> None:

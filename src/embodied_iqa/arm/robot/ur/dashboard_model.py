@@ -14,7 +14,7 @@ from embodied_iqa.arm.robot.ur.connecting import await_readable, connected
 from embodied_iqa.arm.robot.ur.messages import Refusal
 from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.base.clock import MONOTONIC, Clock
-from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 
 _PORT: Final = 29999
 _QUESTION: Final = b"get robot model\n"
@@ -59,7 +59,13 @@ def check_model_number(number: int | None, model: ArmModel) -> str:
             expected=f"that of the {name} of arm_node.model",
             got=f"UR{number}",
         )
-    return f"its dashboard says UR{number}"
+    return f"its dashboard says {stated(number)}"
+
+
+def stated(number: int) -> str:
+    """Return what a dashboard states, with the names of its arms, such as ``UR5 (a UR5 or UR5e)``."""
+    names = [model.geometry.name for model in NAMED_MODELS if model.number == number]
+    return f"UR{number} (a {' or '.join(names)})" if names else f"UR{number}"
 
 
 def _read_line(connection: socket.socket, until_s: float, clock: Clock) -> str:

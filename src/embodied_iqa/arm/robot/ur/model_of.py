@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embodied_iqa.arm.robot.ur.dashboard_model import stated
 from embodied_iqa.arm.robot.ur.model_check import LARGEST_ANGLE_RAD, LARGEST_DISTANCE_M, reported_flange
 from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel, PoseDeviation, flange_pose
@@ -38,11 +39,11 @@ def model_of(seen: RtdeSnapshot, number: int | None) -> tuple[ArmModel | None, s
     named = {model: off for model, off in fitting.items() if number in {None, model.number}}
     if len(named) == 1:
         ((model, off),) = named.items()
-        states = "its dashboard has no model" if number is None else f"its dashboard states UR{number}"
+        states = "its dashboard has no model" if number is None else f"its dashboard says {stated(number)}"
         return model, f"software {version}, {states}, its pose fits within {off}"
     fits = ", ".join(fitting) or "none"
-    stated = "no number" if number is None else f"UR{number}"
-    return None, f"software {version}, dashboard: {stated}, geometries that fit its pose: {fits}"
+    says = "no number" if number is None else stated(number)
+    return None, f"software {version}, dashboard: {says}, geometries that fit its pose: {fits}"
 
 
 def tool_along_z_m(seen: RtdeSnapshot) -> float | None:

@@ -61,7 +61,9 @@ def test_the_checked_controller_is_the_one_that_is_armed(asked: list[str], simul
     assert made.arm.ip == CHECKED  # type: ignore[attr-defined]
     assert asked == ([] if simulated else [CHECKED])
     assert note.startswith(NOTE)
-    assert note.endswith(b"by 0.0 mm and 0.00 degrees" if simulated else b"; its dashboard says UR5")
+    assert note.endswith(
+        b"by 0.0 mm and 0.00 degrees" if simulated else b"; its dashboard says UR5 (a UR5 or UR5e)"
+    )
 
 
 @pytest.mark.usefixtures("asked")
@@ -104,7 +106,9 @@ def test_a_simulated_controller_that_starts_later_is_waited_for(
 @pytest.mark.parametrize("model", NAMED_MODELS)
 def test_another_number_is_refused_for_good(model: ArmModel) -> None:
     number = int("".join(filter(str.isdigit, model.geometry.name)))
-    assert check_model_number(number, model) == f"its dashboard says UR{number}"
+    says = check_model_number(number, model)
+    assert says.startswith(f"its dashboard says UR{number} (a UR{number}")
+    assert model.geometry.name in says
     assert "does not name" in check_model_number(None, model)
     with pytest.raises(
         RefusedArmError, match=rf"{model.geometry.name} of arm_node.model; got 'UR20'"
