@@ -49,6 +49,7 @@ types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
 
 test: test-setup ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
+	@echo "tests are collected first, without a line: some seconds, minutes on a busy machine"
 	$(ENVIRONMENT)/python -m pytest --strict-skips $(if $(filter-out 1,$(WORKERS)),-n $(WORKERS)) $(ARGS)
 
 test-setup: # what tests need beyond `make models`: Ray, and Chromium for the tests of pages
