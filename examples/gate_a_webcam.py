@@ -42,7 +42,10 @@ def main() -> None:
     parser.add_argument("--camera", default="0", help="number of a camera, a video or a URL")
     words = parser.parse_args()
     device = int(words.camera) if words.camera.isdecimal() else words.camera
-    gate = embodied_iqa.Gate(words.calibration)
+    try:
+        gate = embodied_iqa.Gate(words.calibration)
+    except embodied_iqa.UserError as error:
+        parser.exit(error.exit_code, f"{error}\n")
     capture = cv2.VideoCapture(device)
     if not capture.isOpened():
         parser.exit(1, f"no camera {words.camera}\n")

@@ -2,8 +2,9 @@
 
 python examples/gate_an_openpi_client.py --host gpu --calibration mine.yaml
 
-`Robot` stands for your robot. To leave the client as it is, put `embodied-iqa gate proxy` in front of the
-policy server instead (docs/gate-only.md); then nothing is judged between the actions of a chunk.
+`Robot` stands for your robot. It needs `pip install openpi-client typing_extensions`: openpi-client 0.1.2
+imports the second without asking for it. To leave the client as it is, put `embodied-iqa gate proxy` in front
+of the policy server instead (docs/gate-only.md); then nothing is judged between the actions of a chunk.
 """
 
 import argparse
@@ -76,9 +77,12 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--calibration", required=True, help="file of `embodied-iqa gate calibrate`")
     words = parser.parse_args()
+    try:
+        gate = embodied_iqa.Gate(words.calibration, GateOptions(lease=LEASE))
+    except embodied_iqa.UserError as error:
+        parser.exit(error.exit_code, f"{error}\n")
     from openpi_client.websocket_client_policy import WebsocketClientPolicy  # noqa: PLC0415 - the loop itself needs no openpi
 
-    gate = embodied_iqa.Gate(words.calibration, GateOptions(lease=LEASE))
     run(Robot(), WebsocketClientPolicy(words.host, words.port), gate, periods=10_000)
 
 

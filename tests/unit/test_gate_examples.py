@@ -69,6 +69,19 @@ def test_a_webcam_acts_on_the_images_that_pass(file: Path, clock: Clock, tmp_pat
     assert after.startswith("1 of 5 good frames since: exposure")
 
 
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("name", ["gate_a_webcam", "gate_an_openpi_client"])
+def test_a_calibration_that_is_absent_is_said_in_one_line(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", [name, "--calibration", "absent.yaml"])
+    with pytest.raises(SystemExit) as ended:
+        example(name).main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "absent.yaml" in line
+
+
 class Policy:
     """Answers with the number of its question in a chunk of two, after some time."""
 
