@@ -11,7 +11,7 @@ from typing import Final
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.lazy import INSTALL_ALL, importing
 from embodied_iqa.cli import main
-from embodied_iqa.cli.parser import Parser
+from embodied_iqa.cli.parser import Parser, yaml_file
 
 _SHELLS: Final = ("bash", "zsh", "tcsh")
 
@@ -53,7 +53,7 @@ def _whole_parser(files: Mapping[str, object]) -> argparse.ArgumentParser:
 def _complete_files(parser: argparse.ArgumentParser, files: Mapping[str, object]) -> None:
     """Mark the arguments that take a file or folder with shtab's function for each shell."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its arguments
-        if action.type is Path:
+        if action.type in (Path, yaml_file):
             action.complete = files  # type: ignore[attr-defined]
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
             for choice in action.choices.values():

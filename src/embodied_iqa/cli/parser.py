@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from embodied_iqa.base.errors import UsageError, nearest
@@ -43,6 +44,15 @@ FORMER: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
 """Former name of an option to its present one, by command; both work."""
 
 _GONE_IN: Final = "0.2"
+_YAML: Final = (".yaml", ".yml")
+
+
+def yaml_file(text: str) -> Path:
+    """Return the value of an option that names a YAML file to write: its name says so."""
+    path = Path(text)
+    if path.suffix.lower() not in _YAML:
+        raise argparse.ArgumentTypeError(f"expected a name that ends in {' or '.join(_YAML)}; got {text!r}")
+    return path
 
 
 class Parser(argparse.ArgumentParser):

@@ -17,6 +17,7 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command, print_json, print_left_out
+from embodied_iqa.cli.parser import yaml_file
 from embodied_iqa.cli.plan_options import add_plan_options, add_workers, read_plan
 from embodied_iqa.cli.stored_options import (
     add_stored_options,
@@ -61,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--view", required=True, metavar="VIEW", help="name of a camera")
     add("--vla", required=True, metavar="SUBJECT", help="VLA whose loss is predicted")
     out = "YAML file to write; networks are put beside it"
-    add("--out", type=Path, required=True, metavar="FILE", help=out)
+    add("--out", type=yaml_file, required=True, metavar="FILE", help=out)
     add("--keep", action="store_true", help="keep the other cameras and fits in FILE")
     add_plan_options(parser, Promise, "risk", "confidence", risk="R", confidence="P")
     add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")

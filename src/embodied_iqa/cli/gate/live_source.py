@@ -12,6 +12,7 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.termination import terminable
+from embodied_iqa.cli.parser import yaml_file
 from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan, seed_number
 from embodied_iqa.data.frames.cameras import DRIVERS
 from embodied_iqa.imaging.images.frame import View, parse_view
@@ -23,7 +24,7 @@ from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `gate calibrate`."""
     add = parser.add_argument
-    add("--out", type=Path, required=True, metavar="FILE", help="YAML file to write")
+    add("--out", type=yaml_file, required=True, metavar="FILE", help="YAML file to write")
     add("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
     add("--sim", action="store_true", help="render frames of the simulated cameras")
     models = [str(model) for model in CameraModel]

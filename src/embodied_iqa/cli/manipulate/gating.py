@@ -11,6 +11,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.parser import yaml_file
 from embodied_iqa.cli.plan_options import add_plan_options, add_stride, add_workers, read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.imaging.distortions import catalogue
@@ -30,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     episodes = "folder of `manipulate make`, of another seed than what is evaluated"
     add("episodes", type=Path, metavar="EP", help=episodes)
-    add("--out", type=Path, required=True, metavar="FILE", help="YAML file of the gate; networks beside it")
+    add("--out", type=yaml_file, required=True, metavar="FILE", help="YAML file to write; networks beside it")
     by = "classical (default), or panel:NAME and other vision models"
     add("--detector", default=CLASSICAL, metavar="MODEL", help=by)
     add_plan_options(parser, Promise, "risk", "confidence", risk="R", confidence="P")

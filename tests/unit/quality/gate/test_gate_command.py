@@ -174,6 +174,7 @@ def test_calibrating_again_writes_the_same_bytes(tmp_path: Path) -> None:
         (["calibrate", "--sim", "--size", "huge", "--out", "{out}"], 2, "--size"),
         (["calibrate", "--sim", "--scenes", "0", "--out", "{out}"], 2, "--scenes"),
         (["calibrate", "{few}", "--topic", "top", "--out", "{out}"], 2, "--topic"),
+        (["calibrate", "{few}", "--view", "top", "--out", "x.mp4"], 2, "ends in .yaml or .yml; got 'x.mp4'"),
         (["check", "{few}", "--view", "top", "--calibration", "{out}"], 1, "gate.yaml"),
         (["guess"], 2, "invalid choice"),
     ],
