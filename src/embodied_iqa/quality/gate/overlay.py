@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,8 @@ cv2: Any = Later("cv2", INSTALL_ALL)
 
 _LARGEST_PX: Final = 640
 _BAR_PX, _LINE_PX, _LEFT_PX = 44, 18, 6
-_SCALE: Final = 0.42
+_FONT, _SCALE, _THICKNESS_PX = 0, 0.42, 1
+"""OpenCV's ``FONT_HERSHEY_SIMPLEX``, its size, and that of its lines."""
 _COLOURS: Final = {Verdict.PASS: (20, 110, 50), Verdict.HOLD: (150, 95, 0), Verdict.REJECT: (170, 25, 25)}
 """Red, green, blue, dark enough for white letters."""
 _WHITE: Final = (255, 255, 255)
@@ -38,8 +40,21 @@ def overlaid(rgb: NDArray[np.uint8], quality: ImageQuality) -> NDArray[np.uint8]
     shown[:_BAR_PX] = _COLOURS[quality.verdict]
     for number, line in enumerate(_lines(quality), start=1):
         place = (_LEFT_PX, number * _LINE_PX)
-        cv2.putText(shown, line, place, cv2.FONT_HERSHEY_SIMPLEX, _SCALE, _WHITE, 1, cv2.LINE_AA)
+        words = _shortened(line, width - 2 * _LEFT_PX)
+        cv2.putText(shown, words, place, _FONT, _SCALE, _WHITE, _THICKNESS_PX, cv2.LINE_AA)
     return shown
+
+
+def _shortened(line: str, width_px: int) -> str:
+    """Return a line that fits: whole, or its beginning and three dots; nothing where that is too wide."""
+
+    def is_wide(text: str) -> bool:
+        return bool(cv2.getTextSize(text, _FONT, _SCALE, _THICKNESS_PX)[0][0] > width_px)
+
+    if not is_wide(line):
+        return line
+    kept = bisect_left(range(1, len(line)), True, key=lambda length: is_wide(f"{line[:length]}..."))
+    return f"{line[:kept]}..." if kept else ""
 
 
 def _lines(quality: ImageQuality) -> tuple[str, str]:

@@ -110,6 +110,14 @@ def test_the_page_follows_the_gate_in_a_browser(tmp_path: Path) -> None:
         browser.size(420, "light", reduced_motion=True)
         browser.open(f"{address}/gate")
         until(browser, "document.querySelector('[data-verdict]').textContent.includes('Waiting')")
+        look(live, None)
+        until(browser, "document.querySelector('[data-prediction]')?.textContent.includes('0 of 1.')")
+        assert (
+            browser.value("document.querySelector('[data-mode]').textContent") == "mode: on; observations: 1"
+        )
+        for part in ("image", "chart"):
+            assert browser.value(f"document.querySelector('[data-{part}]').getClientRects().length") == 0
+        clock.advance(70.0)
         look(live, 0.1, image=scene_image(1))
         clock.advance(1.0)
         look(live, 0.2, image=scene_image(2))
@@ -118,6 +126,7 @@ def test_the_page_follows_the_gate_in_a_browser(tmp_path: Path) -> None:
         until(browser, "document.querySelector('[data-prediction]').textContent === 'Predicted loss 0.200'")
         track = "document.querySelector('[data-track]').getAttribute('points')"
         assert browser.value(track) == "590.0,72.0 600.0,64.0"
+        assert browser.value("document.querySelector('[data-chart]').getClientRects().length") == 1
         scale = browser.value("document.querySelector('[data-scale]').textContent")
         assert scale == "Predicted loss of the last minute, from 0 to 1"
         first = browser.value("document.querySelector('[data-image]').src")

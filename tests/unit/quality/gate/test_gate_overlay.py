@@ -31,6 +31,16 @@ def test_a_large_image_is_made_smaller_and_a_reason_is_written() -> None:
     assert not np.array_equal(plain, said)
 
 
+def test_a_long_reason_ends_in_dots_before_the_edge() -> None:
+    image = np.full((480, 640, 3), 90, np.uint8)
+    shown = overlaid(image, quality(Verdict.REJECT, "sharpness 0.0 below 103.5: blurred; " * 5))
+    again = overlaid(image, quality(Verdict.REJECT, "sharpness 0.0 below 103.5: blurred; " * 50))
+    assert np.array_equal(shown, again)
+    bar = shown[:44]
+    assert (bar[:, -6:] == bar[0, 0]).all()
+    assert (bar[:, -40:-6] != bar[0, 0]).any()
+
+
 @pytest.mark.parametrize(("size", "shown"), [((2000, 1), (640, 1)), ((1, 2000), (1, 640))])
 def test_a_line_of_pixels_is_shown(size: tuple[int, int], shown: tuple[int, int]) -> None:
     height, width, _ = overlaid(np.zeros((*size, 3), np.uint8), quality(Verdict.HOLD, "too narrow")).shape

@@ -53,23 +53,32 @@ function plot(box, view, points, threshold, isLoss) {
   drawing.setAttribute("aria-label", `${view}: ${points.length} images in the last minute, ${held} did not pass`);
 }
 
+function unpredicted(points) {
+  const held = points.filter((point) => point[1] !== "PASS").length;
+  return `No loss was predicted in the last minute: the judge of statistics predicts none. Images that did not pass: ${held} of ${points.length}.`;
+}
+
 function show(answer) {
   if (answer.gate === null) return;
   const isOld = answer.age_s > STALE_S;
   say("verdict", isOld ? `No observation for ${answer.age_s.toFixed(0)} s` : answer.gate.verdict);
-  say("mode", `${answer.gate.mode}, ${answer.answered} observations`);
+  say("mode", `mode: ${answer.gate.mode}; observations: ${answer.answered}`);
   say("reason", answer.gate.reason);
   for (const [view, camera] of Object.entries(answer.cameras)) {
     const box = boxOf(view), judged = answer.gate.views[view];
     const image = box.querySelector("[data-image]");
     if (camera.image?.startsWith("data:image/png;base64,") && image.src !== camera.image) image.src = camera.image;
+    image.hidden = !image.src;
     say("view-verdict", judged ? judged.verdict : "", box);
     say("view-reason", judged ? judged.reason : "", box);
     const value = judged ? judged.value : null;
     const isLoss = value === null || answer.gate.expected_loss !== null;  // else it is the value of a metric
-    const shown = value === null ? "The judge predicts no loss." : `${isLoss ? "Predicted loss" : "Metric"} ${value.toFixed(3)}`;
+    const predicts = camera.points.some((point) => point[2] !== null);
+    const shown = value !== null ? `${isLoss ? "Predicted loss" : "Metric"} ${value.toFixed(3)}`
+      : predicts ? "No prediction for the newest image." : unpredicted(camera.points);
     say("prediction", shown, box);
-    plot(box, view, camera.points, judged ? judged.threshold : null, isLoss);
+    box.querySelector("[data-chart]").hidden = !predicts;
+    if (predicts) plot(box, view, camera.points, judged ? judged.threshold : null, isLoss);
   }
 }
 
