@@ -231,9 +231,20 @@ def test_bad_run_lengths_beside_a_box_leave_out_their_image(
 
 
 @pytest.mark.parametrize("owner", [9, None, "x"])
-def test_an_annotation_of_no_image_is_refused_by_its_id(tmp_path: Path, owner: object) -> None:
-    with pytest.raises(InputError, match="annotation 7 belongs to no image"):
-        CocoSource(coco(tmp_path, [_GOOD, {**_GOOD, "id": 7, "image_id": owner}]), tmp_path)
+def test_an_annotation_of_no_image_is_left_out_by_its_id(tmp_path: Path, owner: object) -> None:
+    source = CocoSource(coco(tmp_path, [_GOOD, {**_GOOD, "id": 7, "image_id": owner}]), tmp_path)
+    assert source.names == ("a",)
+    assert source.unusable == {"annotation 7": f"it belongs to no image; got image_id {owner!r}"}
+
+
+def test_images_that_share_an_id_are_left_out(tmp_path: Path) -> None:
+    file = coco(tmp_path, [_GOOD, {**_GOOD, "id": 7, "image_id": 0}])
+    tree = json.loads(file.read_text())
+    tree["images"].append({"id": 0, "file_name": "c.png"})
+    file.write_text(json.dumps(tree))
+    source = CocoSource(file, tmp_path)
+    assert source.names == ("a",)
+    assert source.unusable == dict.fromkeys(("b.png", "c.png"), "another image has its id, 0")
 
 
 def test_ids_may_be_text_and_a_box_is_taken_from_the_mask(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,52 +44,56 @@ class CocoImage:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """The three tables of a COCO file; names and sizes of the images are by their ids."""
+    """The three tables of a COCO file; names and sizes of the images are by their ids.
+
+    Of images that share an id nobody knows whose its annotations are: ``ambiguous`` has their names.
+    """
 
     labels: dict[int, str]
     images: dict[int, tuple[str, tuple[int, int] | None]]
     annotations: Sequence[dict[str, Any]]
+    ambiguous: dict[str, int]
 
 
 def _tables(tree: Any, file: Path) -> _Tables:
     """Return the tables of a COCO file.
 
     Raises:
-        InputError: It is no COCO file, or two images have one id.
+        InputError: It is no COCO file.
     """
     try:
         labels = {int(row["id"]): str(row["name"]) for row in tree["categories"]}
-        images = {int(row["id"]): (str(row["file_name"]), _size_of(row)) for row in tree["images"]}
+        listed = [(int(row["id"]), str(row["file_name"]), _size_of(row)) for row in tree["images"]]
         annotations = [dict(row) for row in tree["annotations"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{file} is not a COCO file: {type(error).__name__} {error}",
             expected="images, annotations and categories",
         ) from error
-    if len(images) < len(tree["images"]):
-        raise InputError(
-            f"{file} lists two images of one id", expected=f"{len(tree['images'])} different ids"
-        )
-    return _Tables(labels, images, annotations)
+    images = {number: (name, size_px) for number, name, size_px in listed}
+    times = Counter(number for number, _, _ in listed)
+    ambiguous = {name: number for number, name, _ in listed if times[number] > 1}
+    return _Tables(labels, images, annotations, ambiguous)
 
 
 def listed_images(tree: Any, file: Path) -> tuple[list[CocoImage], dict[str, str]]:
     """Return the images of a COCO file, sorted by name, and why others are unusable, by name.
 
+    An annotation that belongs to no image is unusable by itself.
+
     Raises:
-        InputError: It is no COCO file, or an annotation belongs to no image.
+        InputError: It is no COCO file.
     """
     tables = _tables(tree, file)
     objects: dict[int, list[CocoObject]] = {number: [] for number in tables.images}
     categories: dict[int, str] = {}
-    unusable: dict[str, str] = {}
+    unusable = {name: f"another image has its id, {number}" for name, number in tables.ambiguous.items()}
     for place, row in enumerate(tables.annotations):
         name = f"annotation {row.get('id', f'number {place}')}"
         owner = _whole_number(row.get("image_id"))
         if owner not in tables.images:
-            raise InputError(
-                f"{file}: {name} belongs to no image", expected="an id of `images`", got=row.get("image_id")
-            )
+            unusable[name] = f"it belongs to no image; got image_id {row.get('image_id')!r}"
+            continue
         image, size_px = tables.images[owner]
         try:
             found = _object(row, name, tables.labels, size_px)
