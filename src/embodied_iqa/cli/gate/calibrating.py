@@ -48,11 +48,6 @@ def calibrate_cameras(arguments: argparse.Namespace) -> int:
     if arguments.device and not arguments.live:
         raise UsageError("--device is for --live")
     kept = stays_in(arguments.out, keep=arguments.keep)
-    if arguments.out.exists() and not arguments.keep:
-        raise UsageError(
-            f"{arguments.out} exists",
-            expected="--keep, which replaces in it only the cameras of these images, or another --out",
-        )
     if not arguments.live:
         return _calibrate(arguments, kept)
     with live_folder(arguments, _topics(arguments)) as folder:

@@ -96,7 +96,7 @@ def stays_in(
     Raises:
         InputError: The file is something else, which no command may replace, or of another version and
             shall be kept.
-        UsageError: A fit, which may have taken hours, would be lost.
+        UsageError: A fit, which may have taken hours, would be lost, or calibrations.
     """
     empty = GateFile(path, ())
     if not path.exists() or not (keep or _is_of_this_version(_load_tree(path))):
@@ -105,6 +105,8 @@ def stays_in(
     if keep:
         return before
     lost = [f"the judge {one.choice} of {one.view}" for one in before.fitted if not replaces(one)]
+    if not before.fitted:
+        lost = [f"the calibration of {one.view} {one.width_px}x{one.height_px}" for one in before.cameras]
     if lost:
         raise UsageError(
             f"{path} holds {', '.join(lost)}, which would be lost", expected="--keep, or another --out"

@@ -211,6 +211,9 @@ def test_of_a_replaced_file_stays_what_is_kept_or_refused(tmp_path: Path) -> Non
     assert stays_in(path, keep=False, replaces=lambda one: one.judge == "learned") == GateFile(path, ())
     with pytest.raises(UsageError, match="holds the judge learned of top, which would be lost"):
         stays_in(path, keep=False, replaces=lambda one: one.judge == "metric:niqe")
+    save_calibrations(whole.cameras, path)
+    with pytest.raises(UsageError, match=r"holds the calibration of .*, which would be lost"):
+        stays_in(path, keep=False, replaces=lambda one: one.judge == "learned")
     path.write_text(path.read_text().replace(f"'{STATISTICS_VERSION}'", "'0'"))
     assert stays_in(path, keep=False) == GateFile(path, ()), "no version can use it any more"
     with pytest.raises(InputError, match="cannot be used by this version"):

@@ -105,7 +105,8 @@ def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert load_calibrations(output)[:2] == first
     before = output.read_bytes()
     assert main(arguments) == 2, "what is there is not replaced"
-    assert f"{output} exists; expected --keep" in capsys.readouterr().err
+    said = f"{output} holds the calibration of top 96x64, the calibration of side 96x64, the calibration of"
+    assert said in capsys.readouterr().err
     assert output.read_bytes() == before
 
 
