@@ -31,7 +31,7 @@ from embodied_iqa.imaging.distortions.batch import (
     random_level,
     run_jobs,
 )
-from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record
+from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record, folders_with_outputs
 from embodied_iqa.imaging.distortions.region import read_mask
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.stored_images import Frames
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _keep_apart(frames: Frames, out: Path) -> None:
-    """Leave out images that an earlier command wrote below the source, so that none is distorted twice."""
+    """Leave out images that this command wrote below the source before, so that none is distorted twice."""
     if not isinstance(frames, FolderFrames) or frames.path.is_file():
         return
     if out.resolve() == frames.path.resolve():
@@ -110,6 +110,8 @@ def _keep_apart(frames: Frames, out: Path) -> None:
             "distorted images among their sources", expected="--out with another folder", got=out
         )
     frames.leave_out(out)
+    for folder in folders_with_outputs(frames.path):
+        frames.leave_out(folder)
 
 
 def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:

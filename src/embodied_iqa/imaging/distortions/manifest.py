@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -93,6 +93,18 @@ class _File:
     images: tuple[Record, ...]
     failed: tuple[Failure, ...] = ()
     seeding: str = ""
+
+
+def folders_with_outputs(root: Path) -> Iterator[Path]:
+    """Iterate over the folders below one that hold distorted images; those that cannot be read hold none."""
+    for name in (MANIFEST_FILE, _JOURNAL):
+        for file in root.rglob(name):
+            try:
+                found = file.parent != root and Manifest(file.parent).records
+            except InputError:  # a manifest of something else
+                continue
+            if found:
+                yield file.parent
 
 
 class Manifest:

@@ -251,6 +251,9 @@ def test_what_was_written_below_the_images_is_not_distorted_again(folder: Path):
     first = hashes(folder)
     assert main(command) == 0
     assert hashes(folder) == first
+    other = folder / "other"
+    assert main([*command[:-1], str(other)]) == 0
+    assert hashes(other) == hashes(folder / "sub" / "new"), "nor by another command"
     assert main(["distort", str(folder / "a.png"), "--distortion", "10:1", "--out", str(folder)]) == 0
 
 
