@@ -133,6 +133,12 @@ def print_left_out(reasons: Iterable[str]) -> None:
         print(f"embodied-iqa: left out: {printable(reason)}", file=sys.stderr)
 
 
+def print_note(note: str) -> None:
+    """Print a note on stderr, unless it is empty."""
+    if note:
+        print(f"note: {printable(note)}", file=sys.stderr)
+
+
 def next_command(*words: object) -> None:
     """Print the command that is useful after this one, on stderr; the user replaces words in capitals."""
     print(f"next: embodied-iqa {shlex.join(map(str, words))}", file=sys.stderr)

@@ -208,6 +208,14 @@ def _digest(image: CleanImage) -> str:
         return "unreadable"  # the worker reports the reason
 
 
+def _made(arguments: argparse.Namespace, batch: _Batch) -> Path:
+    """Return the folder of what was made; of an image beside its outputs that of one distortion."""
+    out: Path = arguments.out
+    if Path(arguments.input).resolve().parent != out.resolve():
+        return out
+    return out / Path(batch.manifest.records[-1].output).parts[0]
+
+
 def _report(arguments: argparse.Namespace, batch: _Batch, notes: Sequence[str]) -> None:
     out, failed = arguments.out, batch.manifest.failed
     if getattr(arguments, "json", False):
@@ -216,7 +224,7 @@ def _report(arguments: argparse.Namespace, batch: _Batch, notes: Sequence[str]) 
     else:
         print(f"{batch.written} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
         if batch.written or batch.kept:
-            next_command("metrics", "score", "psnr", out, "--reference", arguments.input)
+            next_command("metrics", "score", "psnr", _made(arguments, batch), "--reference", arguments.input)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     for failure in failed:

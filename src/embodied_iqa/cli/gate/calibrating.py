@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
-from embodied_iqa.cli.output import next_command, print_json, print_left_out
+from embodied_iqa.cli.output import next_command, print_json, print_left_out, print_note
 from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
@@ -68,7 +68,7 @@ def _calibrate(arguments: argparse.Namespace, kept: GateFile) -> int:
     stays = [one for one in kept.cameras if (one.view, one.width_px, one.height_px) not in made]
     cameras = [*stays, *(calibration for calibration, _ in new)]
     save_calibrations(cameras, arguments.out, kept.fitted)
-    again = None if arguments.sim else _frames(arguments, [])
+    again = None if arguments.sim else _frames(arguments, None)
     worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
     remove_worst(worst, stays)
     _report(arguments, reports(new, again, worst, margins), lost)
@@ -113,8 +113,8 @@ def _measured(
     return groups
 
 
-def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage]) -> Iterator[Named]:
-    """Iterate over clean images; those that cannot be read are added to ``lost`` at the end."""
+def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage] | None) -> Iterator[Named]:
+    """Iterate over clean images; say what is not read, and add what cannot be to ``lost`` at the end."""
     views = _views(arguments)
     if arguments.sim:
         from embodied_iqa.quality.gate import simulated_frames as simulated
@@ -130,9 +130,12 @@ def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage]) -> Itera
         return
 
     stored = CameraFrames(arguments.source, views, _topics(arguments))
+    if lost is not None:
+        print_note(stored.note)
     for frame in track(stored, arguments.source.name):
         yield frame.view, frame.name, frame.rgb
-    lost += stored.unreadable
+    if lost is not None:
+        lost += stored.unreadable
 
 
 def _provenance(arguments: argparse.Namespace) -> str:
@@ -182,6 +185,7 @@ def check(arguments: argparse.Namespace) -> int:
     judge = load_judge(parse_judge(arguments.judge), arguments.calibration)
     gatekeeper = Gatekeeper(judge, GateOptions())
     stored = CameraFrames(arguments.source, _views(arguments), _topics(arguments))
+    print_note(stored.note)
     results: list[_Checked] = []
     for frame in track(stored, arguments.source.name):
         judged = gatekeeper.judge_alone(frame.view, frame.rgb)
@@ -207,7 +211,8 @@ def check(arguments: argparse.Namespace) -> int:
 def _next(arguments: argparse.Namespace, stored: CameraFrames, passed: int) -> tuple[object, ...]:
     """Return the command that uses the calibration: of images of others, the gate beside their stack."""
     if not passed:
-        return "gate", "calibrate", "CLEAN_IMAGES", "--out", "FILE"
+        views = [word for view in arguments.view or () for word in ("--view", view)]
+        return "gate", "calibrate", "CLEAN_IMAGES", *views, "--out", "FILE"
     file, judge = arguments.calibration, str(parse_judge(arguments.judge))
     is_default = judge == JudgeKind.STATISTICS
     if not arguments.topic and stored.are_of_a_cell:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.database.reference_frames import ReferenceFrames, open_clean
-from embodied_iqa.data.frames.cameras import cameras_of
+from embodied_iqa.data.frames.cameras import cameras_of, topics_not_read
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
@@ -45,6 +45,7 @@ class CameraFrames:
             `cameras_of`.
 
     Attributes:
+        note: Which image topics or folders nobody chose, in words; empty where the user chose.
         unreadable: Images that could not be read when they were last iterated, with the reasons.
 
     Raises:
@@ -55,6 +56,8 @@ class CameraFrames:
     def __init__(self, source: Path, views: Sequence[View], topics: Mapping[View, str]) -> None:
         self._frames = open_clean(source)
         self._cameras = cameras_of(self._frames, views, topics)
+        is_chosen = bool(topics) or (bool(views) and "" not in self._frames.topics)
+        self.note = "" if is_chosen else topics_not_read(self._frames, self._cameras)
         self.unreadable: list[UnreadableImage] = []
 
     @property

@@ -245,7 +245,9 @@ def test_mistakes_are_reported_in_one_line(
     assert not (tmp_path / "o").exists()
 
 
-def test_what_was_written_below_the_images_is_not_distorted_again(folder: Path):
+def test_what_was_written_below_the_images_is_not_distorted_again(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["distort", str(folder), "--distortion", "10:1", "--out", str(folder / "sub" / "new")]
     assert main(command) == 0
     first = hashes(folder)
@@ -254,7 +256,9 @@ def test_what_was_written_below_the_images_is_not_distorted_again(folder: Path):
     other = folder / "other"
     assert main([*command[:-1], str(other)]) == 0
     assert hashes(other) == hashes(folder / "sub" / "new"), "nor by another command"
+    capsys.readouterr()
     assert main(["distort", str(folder / "a.png"), "--distortion", "10:1", "--out", str(folder)]) == 0
+    assert f"score psnr {folder / '10_1'} --reference {folder / 'a.png'}" in capsys.readouterr().err
 
 
 def test_two_images_of_one_name_are_left_out_and_the_others_done(

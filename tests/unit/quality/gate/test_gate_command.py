@@ -65,6 +65,11 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     assert (len(listed), counts) == (3, "61 pass, 0 hold, 3 reject"), "many that pass are only counted"
     for path in more:
         path.unlink()
+    shutil.copytree(clean, tried / "top" / "day2")
+    check = ["gate", "check", str(tried / "top"), "--view", "top", "--calibration", str(output)]
+    assert main(check) == 0
+    assert "note: not read without --topic VIEW=TOPIC: day2" in capsys.readouterr().err
+    shutil.rmtree(tried / "top" / "day2")
     (tried / "top" / "000.png").unlink()
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 1
     text, hint = capsys.readouterr()
