@@ -223,8 +223,8 @@ def test_an_option_that_would_do_nothing_is_refused(
 ) -> None:
     bag, out = str(write_bag(tmp_path / "bag.mcap")), str(tmp_path / "out")
     fit = ["gate", "fit", bag, "--view", "top", "--vla", "panel-vla-query", "--judge", "metric:niqe"]
-    for command in (["build", "--from-bag", bag], fit):
-        assert main([*command, "--out", out, *words]) == 2
+    for command in (["build", "--from-bag", bag, "--out", out], [*fit, "--out", f"{out}.yaml"]):
+        assert main([*command, *words]) == 2
         assert message in capsys.readouterr().err
     assert main(["build", "--from-bag", bag, "--out", out, "--task", TASK, "--views", "top"]) == 2
     assert "expected --topic VIEW=TOPIC" in capsys.readouterr().err
