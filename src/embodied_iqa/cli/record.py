@@ -115,7 +115,9 @@ def _record(arguments: argparse.Namespace, plan: CleanRecordingPlan) -> int:
         try:
             done = record_clean(plan, show, lambda line: print(f"record: {line}", file=sys.stderr))
         except BaseException as error:
-            if not seen or not plan.path.exists():
+            if not seen:  # nothing but the beginning of a file
+                plan.path.unlink(missing_ok=True)
+            if not plan.path.exists():
                 raise
             done = seen[0]
             is_wished = isinstance(error, KeyboardInterrupt) and all(done.images.values())

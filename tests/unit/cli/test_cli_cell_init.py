@@ -13,7 +13,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import check, init
-from embodied_iqa.cli.cell.questions import Questions, model_name, read_answer
+from embodied_iqa.cli.cell.questions import Questions, ask_cameras, model_name, read_answer
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult
@@ -47,13 +47,16 @@ def test_a_person_is_asked_until_the_answer_is_one(capsys: pytest.CaptureFixture
 
 
 def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    answers = iter(["0 0 0", "1 0 1", "1 1 1", "0", "no_gate.yaml", "", "no-such-policy", "classical-vla"])
+    answers = iter(
+        ["0 0 0", "1 0 1", "0 -1 0", "1 0 1", "0", "no_gate.yaml", "", "no-such-policy", "classical-vla"]
+    )
     file, questions = CellFile(), Questions(lambda _question: next(answers))
     given = Namespace(workspace_min=None, workspace_max=None, table_z=None, calibration=None, vla=None)
     init._describe_limits(file, given, questions)
     init._describe_rest(file, given, questions)
     values = file.values()
-    assert values["arm_node.limits.workspace_max_m"] == [1.0, 1.0, 1.0]
+    assert values["arm_node.limits.workspace_min_m"] == [0.0, -1.0, 0.0], "either corner may be the wrong one"
+    assert values["arm_node.limits.workspace_max_m"] == [1.0, 0.0, 1.0]
     assert (values["vla_node.subject"], "gate_node.calibration" in values) == ("classical-vla", False)
     box, missing, unknown = capsys.readouterr().err.splitlines()
     assert "no box lies between the corners; expected each above [0.0, 0.0, 0.0]" in box
@@ -120,7 +123,7 @@ def test_options_that_contradict_are_refused_before_anything_is_read(
 
 def test_two_cameras_do_not_share_a_name() -> None:
     answers = iter(["top", "top", "wrist"])
-    chosen = init._chosen(["/a", "/b"], Questions(lambda _question: next(answers)))
+    chosen = ask_cameras(Questions(lambda _question: next(answers)), ["/a", "/b"])
     assert chosen == {"top": "/a", "wrist": "/b"}
 
 

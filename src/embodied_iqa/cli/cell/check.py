@@ -27,6 +27,7 @@ from embodied_iqa.runs.cell.cell_check import (
     hand_eye_check,
     tool_pose,
 )
+from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -136,8 +137,13 @@ def _policy_check(graph: GraphParameters) -> CellCheck:
         found = f"{subject.text} is for simulation only"
         return CellCheck("policy", found, "vla_node.subject for this arm, which answers", is_ok=False)
     ready = check_readiness(subject.text)
-    found = "; ".join(ready.lacks) or f"{subject.text} answers"
-    return CellCheck("policy", found, "it answers", ready.is_ready)
+    lacks = list(ready.lacks)
+    try:
+        check_cameras(subject.text, cameras_of(subject), graph.camera_node.views)
+    except UsageError as error:
+        lacks.append(str(error))
+    found = "; ".join(lacks) or f"{subject.text} is ready"
+    return CellCheck("policy", found, "it is ready, and its cameras are there", not lacks)
 
 
 def _write(folder: Path, graph: GraphParameters, cell: SeenCell, checks: list[CellCheck]) -> None:

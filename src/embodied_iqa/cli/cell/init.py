@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,19 +22,19 @@ from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.cli.cell.questions import (
     Questions,
-    above,
+    ask_cameras,
+    ask_corners,
     check_corners,
     gate_file,
     model_name,
     number,
     policy,
     read_answer,
-    three,
     word,
 )
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.data.frames.cameras import parse_topics
-from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.graph.node_table import resolve
 
@@ -93,14 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
     topics = parse_topics(arguments.topic or ())
     given = {view: topic if topic.startswith("/") else f"/{topic}" for view, topic in topics.items()}
     where = f"Address of the UR controller, or {_NO_ROBOT}"
-    robot = arguments.robot_ip or questions.ask(where, word, needed=True)
+    given_ip: str | None = arguments.robot_ip
+    # what cannot be read ends it before the person has answered the rest
+    at = arm_at(given_ip) if given_ip is not None else questions.ask(where, arm_at, needed=True)
+    robot, arm = at or (_NO_ROBOT, None)
     file = CellFile()
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     file.remarks.append(f"Parameters of a cell, written by `embodied-iqa cell init` on {now}.")
-    # what cannot be read ends it before the person has answered the rest
-    arm = None if robot == _NO_ROBOT else read_snapshot(str(robot), _READ_S)
     _describe_cameras(file, given, arguments, questions)
-    _describe_arm(file, str(robot), arm, arguments, questions)
+    _describe_arm(file, robot, arm, arguments, questions)
     _describe_rest(file, arguments, questions)
     _check_values(file)
     _check_new(out)
@@ -113,6 +113,21 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"left out: {line}")
     next_command("cell", "check", out)
     return 0
+
+
+def arm_at(address: str) -> tuple[str, RtdeSnapshot | None]:
+    """Return an address with the state of the arm there; without a state where there is no arm.
+
+    Raises:
+        InputError: No arm answers there.
+    """
+    if word(address) == _NO_ROBOT:
+        return address, None
+    try:
+        return address, read_snapshot(address, _READ_S)
+    except InputError as error:
+        expected = f"address of a UR controller that runs, or of its emulator, or {_NO_ROBOT}"
+        raise InputError(f"no arm answers at {address}: {error}", expected=expected) from error
 
 
 def _check_answered(arguments: argparse.Namespace) -> None:
@@ -228,13 +243,8 @@ def _describe_gripper(file: CellFile, address: str) -> None:
 
 def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
     """Set the limits; of the workspace both corners or none, as the other would be of the simulated cell."""
-    lower, upper, table_z = arguments.workspace_min, arguments.workspace_max, arguments.table_z
-    if lower is None:
-        question = "Lower corner of the workspace, x y z in the base [m]"
-        lower = questions.ask(question, three, needed=upper is not None)
-    if upper is None and lower is not None:
-        question = "Upper corner of the workspace, x y z in the base [m]"
-        upper = questions.ask(question, partial(above, lower=lower), needed=True)
+    lower, upper = ask_corners(questions, arguments.workspace_min, arguments.workspace_max)
+    table_z = arguments.table_z
     if table_z is None:
         table_z = questions.ask("Height of the table top in the base [m]", number)
     limits = {"workspace_min_m": lower, "workspace_max_m": upper, "table_z_m": table_z}
@@ -270,7 +280,7 @@ def _describe_cameras(
         present = image_topics(node)
         if not present:
             raise InputError("nobody publishes images", expected="a running camera driver in this ROS domain")
-        chosen = given or _chosen(present, questions)
+        chosen = given or ask_cameras(questions, present)
         for view, topic in chosen.items():
             if topic not in present:
                 raise InputError(
@@ -298,23 +308,6 @@ def _describe_cameras(
     for view in chosen:
         pose = f"camera_node.hand_eye.T_base_camera_{view} or T_flange_camera_{view}"
         file.left_out.append(f"{pose}: a hand-eye calibration")
-
-
-def _chosen(present: Sequence[str] | dict[str, str], questions: Questions) -> dict[View, str]:
-    chosen: dict[View, str] = {}
-
-    def new_view(word: str) -> View:
-        if (view := parse_view(word)) in chosen:
-            raise UsageError(f"{view} is the camera {chosen[view]} already", expected="another name")
-        return view
-
-    for topic in present:
-        view = questions.ask(f"Name of the camera {topic}, such as top", new_view)
-        if view is not None:
-            chosen[view] = topic
-    if not chosen:
-        raise UsageError("no camera is chosen", expected="--topic VIEW=TOPIC", available=present)
-    return chosen
 
 
 def _check_read(cameras: Sequence[SeenCamera], seconds: float) -> None:

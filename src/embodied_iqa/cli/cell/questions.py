@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
+from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.quality.gate.calibration_file import load_gate_file
 
@@ -92,13 +93,6 @@ def three(text: str) -> list[float]:
     return _numbers(text, 3)
 
 
-def above(text: str, lower: Sequence[float] | None) -> list[float]:
-    """Return three numbers, each larger than that of the lower corner, if there is one."""
-    upper = three(text)
-    check_corners(lower, upper)
-    return upper
-
-
 def check_corners(lower: Sequence[float] | None, upper: Sequence[float] | None) -> None:
     """Check that a box is none, or has both corners in the right order.
 
@@ -108,6 +102,47 @@ def check_corners(lower: Sequence[float] | None, upper: Sequence[float] | None) 
     if lower is None or upper is None or all(low < high for low, high in zip(lower, upper, strict=True)):
         return
     raise UsageError("no box lies between the corners", expected=f"each above {list(lower)}", got=list(upper))
+
+
+def ask_cameras(questions: Questions, present: Iterable[str]) -> dict[View, str]:
+    """Return the topics that get the name of a camera.
+
+    Raises:
+        UsageError: None does.
+    """
+    chosen: dict[View, str] = {}
+
+    def new_view(word: str) -> View:
+        if (view := parse_view(word)) in chosen:
+            raise UsageError(f"{view} is the camera {chosen[view]} already", expected="another name")
+        return view
+
+    for topic in present:
+        view = questions.ask(f"Name of the camera {topic}, such as top", new_view)
+        if view is not None:
+            chosen[view] = topic
+    if not chosen:
+        raise UsageError("no camera is chosen", expected="--topic VIEW=TOPIC", available=present)
+    return chosen
+
+
+def ask_corners(
+    questions: Questions, lower: list[float] | None, upper: list[float] | None
+) -> tuple[list[float] | None, list[float] | None]:
+    """Return both corners of the workspace [m], or neither; what is missing is asked until there is a box."""
+    question = "Lower corner of the workspace, x y z in the base [m]"
+    if lower is None:
+        lower = questions.ask(question, three, needed=upper is not None)
+    while lower is not None and upper is None:
+        upper = questions.ask("Upper corner of the workspace, x y z in the base [m]", three, needed=True)
+        if upper is None:  # nobody is asked
+            break
+        try:
+            check_corners(lower, upper)
+        except UsageError as error:
+            print(error, file=sys.stderr)
+            lower, upper = questions.ask(question, three, lower), None  # either may be the wrong one
+    return lower, upper
 
 
 def policy(text: str) -> str:
