@@ -81,7 +81,10 @@ def main() -> None:
         gate = embodied_iqa.Gate(words.calibration, GateOptions(lease=LEASE))
     except embodied_iqa.UserError as error:
         parser.exit(error.exit_code, f"{error}\n")
-    from openpi_client.websocket_client_policy import WebsocketClientPolicy  # noqa: PLC0415 - the loop itself needs no openpi
+    try:
+        from openpi_client.websocket_client_policy import WebsocketClientPolicy  # noqa: PLC0415 - the loop itself needs no openpi
+    except ImportError as error:
+        parser.exit(1, f"{error}: pip install openpi-client typing_extensions\n")
 
     run(Robot(), WebsocketClientPolicy(words.host, words.port), gate, periods=10_000)
 

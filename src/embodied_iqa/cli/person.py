@@ -67,14 +67,16 @@ def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
 
     def ask(question: Question) -> Answer:
         with bars.paused():
-            answer = None
-            while answer is None:
-                print(f"\n{question_text(question)}  [{_KEYS[question.stage]}] ", end="", file=sys.stderr)
+            print(f"\n{question_text(question)}", end="", file=sys.stderr)
+            while True:
+                print(f"  [{_KEYS[question.stage]}] ", end="", file=sys.stderr, flush=True)
                 try:
-                    answer = parse_answer(input(), question.stage)
+                    line = input()
                 except EOFError:  # Ctrl-D, or a terminal that was closed
-                    answer = Answer(False, give_up=True, remark="nobody answers any more")
-            return answer
+                    return Answer(False, give_up=True, remark="nobody answers any more")
+                if answer := parse_answer(line, question.stage):
+                    return answer
+                print(f"{line!r} is no answer to this question", end="", file=sys.stderr)
 
     return ask
 

@@ -57,6 +57,15 @@ def test_a_key_without_enter_ends_nothing(terminal: int) -> None:
     assert not is_typed()
 
 
+def test_a_wrong_answer_is_named_and_asked_again(terminal: int, capsys: pytest.CaptureFixture[str]) -> None:
+    ask = person_at_terminal(ProgressBars())
+    os.write(terminal, b"n\ny\n")
+    assert ask(Question(Stage.PREPARE, 0, 1, "")) == Answer(True)
+    asked = capsys.readouterr().err
+    assert "'n' is no answer to this question  [y = ready, q = give up]" in asked
+    assert asked.count("Ready?") == 1
+
+
 def test_the_end_of_the_input_gives_up(terminal: int) -> None:
     ask = person_at_terminal(ProgressBars())
     os.write(terminal, b"what\n\x04")

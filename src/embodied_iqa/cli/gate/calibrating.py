@@ -217,16 +217,10 @@ def _next(arguments: argparse.Namespace, stored: CameraFrames, passed: int) -> t
     is_default = judge == JudgeKind.STATISTICS
     if not arguments.topic and stored.are_of_a_cell:
         kind = () if is_default else ("--set", f"gate_node.judge.kind={judge}")
-        return "trial", "--set", f"gate_node.calibration={file}", *kind
-    return (
-        "gate",
-        "run",
-        "--image",
-        "TOPIC",
-        "--calibration",
-        file,
-        *(() if is_default else ("--judge", judge)),
-    )
+        cell = ("--config", "CELL.yaml") if stored.are_real else ()
+        return "trial", *cell, "--set", f"gate_node.calibration={file}", *kind
+    kind = () if is_default else ("--judge", judge)
+    return "gate", "run", "--image", "TOPIC", "--calibration", file, *kind
 
 
 def _views(arguments: argparse.Namespace) -> tuple[View, ...]:

@@ -19,6 +19,7 @@ from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableIma
 from embodied_iqa.world.tasks.sentence import check_sentence
 
 _COMPRESSED: Final = "/compressed"
+_SIMULATED: Final = "simulated"
 _TASK_TYPE: Final = "std_msgs/msg/String"
 
 
@@ -35,6 +36,7 @@ class RecordingFrames:
         topics: Image topics of colour, with the number of their messages.
         described: Those of them with a ``camera_info`` beside.
         depth_topics: Those that hold depth, which is read beside images, see `depth_beside`.
+        is_real: Whether a trial or `record` says that the images are not those of the simulated cell.
         note: What ``ros2 bag`` compressed.
 
     Raises:
@@ -57,6 +59,8 @@ class RecordingFrames:
             self.depth_topics = tuple(reader.depth_topics())
             raw = {topic.removesuffix(_COMPRESSED) for topic in self.topics if self.view_of(topic)}
             self._read = {topic: reader.camera_topic(topic) for topic in raw}
+            source = reader.metadata().get("embodied_iqa", {}).get("camera_node.source", _SIMULATED)
+            self.is_real = source != _SIMULATED
             what = reader.compression()
         self.note = what and f"the {what} of {path} were compressed by ros2 bag, and read all the same"
 

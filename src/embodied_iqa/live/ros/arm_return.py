@@ -137,7 +137,8 @@ class ArmReturn:
             self._send()
             accepted_s = min(until_s, time.monotonic() + _TRY_S)
             if self._wait(self._is_accepted, accepted_s) and not self._wait(self._is_over, until_s):
-                problem = f"not there within {self._limit_s:g} s"
+                reason = "" if self._status is None else self._status.reason
+                problem = f"not there within {self._limit_s:g} s{reason and f': {reason}'}"
                 break
             status = self._status
             if status is not None and self._is_over() and status.completed_whole:

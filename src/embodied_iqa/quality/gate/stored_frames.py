@@ -68,6 +68,11 @@ class CameraFrames:
             return all(frames.view_of(topic) and topic in frames.described for topic in self._cameras)
         return isinstance(frames, ReferenceFrames)
 
+    @property
+    def are_real(self) -> bool:
+        """Whether a recording says that they are not of the simulated cell."""
+        return isinstance(self._frames, RecordingFrames) and self._frames.is_real
+
     def __len__(self) -> int:
         return self._frames.count(tuple(self._cameras))
 

@@ -164,6 +164,6 @@ def check_cameras(subject: str, wanted: Sequence[View], views: Sequence[str]) ->
         both = ",".join(dict.fromkeys([*views, *wanted]))
         raise UsageError(
             f"{subject} sees the {missing[0]} view, which no camera takes",
-            expected=f'--set "camera_node.views=[{both}]"',
+            expected=f'--set "camera_node.views=[{both}]", or its name for a camera that is there',
             got=", ".join(views),
         )

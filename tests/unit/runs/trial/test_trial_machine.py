@@ -591,7 +591,7 @@ def test_a_hold_has_a_deadline_of_its_own(limit_s: int) -> None:
     assert result.outcome is Outcome.HELD_BY_GATE
     assert 0 <= held_ns - plan.hold_limit_ns <= 4 * TICK_NS
     assert FakeWorld(plan=plan, on_tick=holds()).play().state.results[0].reason == (
-        f"the gate held the arm for over {limit_s} s"
+        f"the gate held the arm for over {limit_s} s: too dark"
     )
 
 

@@ -72,7 +72,9 @@ function show(answer) {
     say("view-verdict", judged ? judged.verdict : "", box);
     say("view-reason", judged ? judged.reason : "", box);
     const value = judged ? judged.value : null;
-    const isLoss = value === null || answer.gate.expected_loss !== null;  // else it is the value of a metric
+    // what the newest image has no value of stays what it was: a loss, or the value of a metric
+    if (value !== null) box.dataset.isLoss = answer.gate.expected_loss !== null;
+    const isLoss = box.dataset.isLoss !== "false";
     const predicts = camera.points.some((point) => point[2] !== null);
     const shown = value !== null ? `${isLoss ? "Predicted loss" : "Metric"} ${value.toFixed(3)}`
       : predicts ? "No prediction for the newest image." : unpredicted(camera.points);
