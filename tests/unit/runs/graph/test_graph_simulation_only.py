@@ -82,7 +82,6 @@ def test_a_panel_of_ones_own_as_its_card_declares(own_panel: Path) -> None:
     assert not make_vla(parse_vla(reference)).info.simulation_only
 
 
-@pytest.mark.filterwarnings("error::ResourceWarning")
 def test_behind_our_own_server(served: str) -> None:
     assert info_of(parse_vla(served)).simulation_only
     refuse({"vla_node.subject": served})
