@@ -15,8 +15,8 @@ INSTALL_ALL: Final = "pip install 'embodied_iqa[all]'"
 
 _MODULES: Final = """
     av cv2 duckdb jinja2 lz4 markupsafe mcap mcap_ros2 mujoco numba onnxruntime packaging pyarrow
-    python_multipart rich rosbags rtde_control ruckig sacrebleu safetensors scipy shtab starlette uvicorn
-    zstandard
+    python_multipart rich rosbags rtde_control ruckig sacrebleu safetensors scipy shtab simplejpeg starlette
+    uvicorn zstandard
 """
 OF_ALL: Final = frozenset(_MODULES.split())
 """Modules of requirements/core.txt that the light install, the extra `gate`, lacks."""

@@ -16,6 +16,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
 from embodied_iqa.base.lazy import INSTALL_ALL, Later
 from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
+from embodied_iqa.imaging.images.jpeg_pixels import has_exif, jpeg_pixels
 
 cv2: Any = Later("cv2", INSTALL_ALL)
 
@@ -100,21 +101,37 @@ def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
     Raises:
         InputError: It is truncated, damaged or not an image, as the message says.
     """
-    try:
-        is_whole = (
-            bool(data) and not claims_too_much(data) and not (data.startswith(_JPEG) and jpeg_damage(data))
-        )
-        silence_opencv()
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if is_whole else None
-    except cv2.error:  # such as a size in the header that no memory holds
-        pixels = None
+    pixels, damage = None, ""
+    with suppress(cv2.error):  # such as a size in the header that no memory holds
+        if data.startswith(_JPEG):
+            pixels, damage = _decode_jpeg(data, flags)
+        elif data and not claims_too_much(data):
+            pixels = _decode_by_opencv(data, flags)
     if pixels is None:
-        raise InputError(f"{name} {_damage(data)}")
+        raise InputError(f"{name} {_damage(data, damage)}")
     return np.asarray(pixels)
 
 
-def _damage(data: bytes) -> str:
-    """Return why an image file cannot be decoded."""
+def _decode_by_opencv(data: bytes, flags: int) -> NDArray[Any] | None:
+    silence_opencv()
+    pixels: NDArray[Any] | None = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    return pixels
+
+
+def _decode_jpeg(data: bytes, flags: int) -> tuple[NDArray[Any] | None, str]:
+    """Return the pixels, None of a damaged file, and the damage, as far as it has a name."""
+    damage = jpeg_damage(data)
+    if damage or claims_too_much(data):
+        return None, damage
+    orders = {cv2.IMREAD_COLOR_RGB: "RGB", cv2.IMREAD_COLOR: "BGR", cv2.IMREAD_GRAYSCALE: "GRAY"}
+    pixels, damage = jpeg_pixels(data, orders.get(flags, ""))
+    if damage or (pixels is not None and (flags == cv2.IMREAD_UNCHANGED or not has_exif(data))):
+        return pixels, damage
+    return _decode_by_opencv(data, flags), ""
+
+
+def _damage(data: bytes, named: str) -> str:
+    """Return why an image file cannot be decoded; ``named`` is what is known of it."""
     if not data:
         return "is empty"
     name = next((name for start, name in _FORMATS.items() if data.startswith(start)), None)
@@ -126,8 +143,8 @@ def _damage(data: bytes) -> str:
         "WebP": len(data) >= 8 + int.from_bytes(data[4:8], "little"),
         "BMP": len(data) >= int.from_bytes(data[2:6], "little"),
     }
-    if name == "JPEG" and (damage := jpeg_damage(data)):
-        return f"is a {'truncated' if 'no end' in damage else 'damaged'} JPEG file ({damage})"
+    if named:
+        return f"is a {'truncated' if 'no end' in named else 'damaged'} {name} file ({named})"
     if name in ends:
         return f"is a damaged {name} file" if ends[name] else f"is a truncated {name} file"
     return f"is a truncated or damaged {name} file"
