@@ -82,7 +82,7 @@ def test_one_bad_file_is_reported_and_the_others_are_scored(
     images, references = folders
     (images / "bad.png").write_bytes(b"\x89PNG")
     write_image(images / "alone.png", NOISY)
-    tree = result(capsys, "score", "ssim", images, "--reference", references)
+    tree = result(capsys, "score", "ssim", images, "--reference", references, code=1)
     errors = {row["image"]: row["error"] for row in tree["images"] if row["error"]}
     assert set(errors) == {"bad.png", "alone.png"}
     assert "0 references" in errors["alone.png"]
@@ -124,7 +124,7 @@ def test_what_distort_wrote_is_scored_as_a_whole_by_several_metrics(
     assert "psnr: mean" in shown
     assert "ssim: mean" in shown
     (distorted / "12_1" / "a.png").write_bytes(b"no image")
-    assert main([*command, "--json"]) == 0
+    assert main([*command, "--json"]) == 1
     assert capsys.readouterr().err.count("1 of 4 images have no value") == 2
     (distorted / "manifest.json").unlink()
     assert main(command) == 1, "without the manifest the folders of levels mean nothing"

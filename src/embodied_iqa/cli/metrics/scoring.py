@@ -42,7 +42,7 @@ class Scored:
 
 
 def score(arguments: argparse.Namespace) -> int:
-    """Measure every image by every metric and print the values; return 1 if none could be measured."""
+    """Measure every image by every metric and print the values; return 1 if one has no value."""
     frames, names = open_clean(arguments.images), metric_names(arguments.names)
     topics = topics_of(frames, arguments.only_topic)
     context = MetricContext(view=parse_view(arguments.view) if arguments.view else None)
@@ -69,7 +69,7 @@ def score(arguments: argparse.Namespace) -> int:
             _print_failures(*one)
     else:
         _print_together(found)
-    return 0 if any(row.value is not None for _, scored in found for row in scored) else 1
+    return int(any(row.value is None for _, scored in found for row in scored))
 
 
 def _check_reference(info: MetricInfo, reference: Path | None) -> None:

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure images, and those of folders, with a trained metric; return 1 if none could be measured."""
+    """Measure images, and those of folders, with a trained metric; return 1 if one has no value."""
     metric = metric_by_name(f"{KIND}:{arguments.trained}")
     if metric.info.needs is Needs.REFERENCE:
         raise UsageError(
@@ -35,4 +35,4 @@ def run(arguments: argparse.Namespace) -> int:
         found = scores_of(metric, open_clean(path), None, MetricContext())
         scored += [replace(row, image=str(path / row.image) if path.is_dir() else str(path)) for row in found]
     print_scores(metric.info, scored, as_json=arguments.json)
-    return 0 if any(row.value is not None for row in scored) else 1
+    return int(any(row.value is None for row in scored))

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what a recording holds; return the exit code."""
+    """Print what a recording holds; return the exit code: 1 if a part of it cannot be read."""
     if is_lerobot(arguments.recording):
         dataset = _dataset(LeRobotDataset(arguments.recording))
         print_json(dataset) if arguments.json else _print_dataset(dataset)
@@ -48,11 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
     if is_video(arguments.recording):
         video = _video(VideoFrames(arguments.recording))
         print_json(video) if arguments.json else _print_video(video)
-        return 0
+        return int(bool(video["damaged"]))
     if arguments.recording.is_dir() and not is_recording(arguments.recording):
         folder = _folder(FolderFrames(arguments.recording))
         print_json(folder) if arguments.json else _print_folder(folder)
-        return 0
+        return int(bool(folder["damaged"]))
     with TrialReader(arguments.recording) as reader, ProgressBars() as bars:
 
         def progress(done: int, total: int) -> None:
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(tree)
     else:
         _print(arguments.recording, tree, topics)
-    return 0
+    return int(any(one.damaged for one in topics))
 
 
 def _tree(reader: TrialReader, topics: list[TopicSurvey]) -> dict[str, Any]:

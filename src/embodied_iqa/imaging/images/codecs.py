@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
 from embodied_iqa.base.lazy import INSTALL_ALL, Later
-from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage
+from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage, png_damage
 from embodied_iqa.imaging.images.jpeg_pixels import has_exif, jpeg_pixels
 
 cv2: Any = Later("cv2", INSTALL_ALL)
@@ -105,7 +105,7 @@ def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
     with suppress(cv2.error):  # such as a size in the header that no memory holds
         if data.startswith(_JPEG):
             pixels, damage = _decode_jpeg(data, flags)
-        elif data and not claims_too_much(data):
+        elif data and not claims_too_much(data) and not (damage := png_damage(data)):
             pixels = _decode_by_opencv(data, flags)
     if pixels is None:
         raise InputError(f"{name} {_damage(data, damage)}")

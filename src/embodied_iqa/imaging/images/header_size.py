@@ -1,13 +1,15 @@
 """What the bytes of an image file say before it is decoded: its size, whether it is whole, how deep it is.
 
 A file that cannot hold the pixels that it claims is not decoded. libjpeg fills what is missing with gray and
-tells nobody, so that a JPEG file is checked for its end and for lost blocks here.
+tells nobody, so that a JPEG file is checked for its end and for lost blocks here. libpng prints what it
+finds, and drops a damaged chunk without pixels, even one that says which way is up: checksums are compared here.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 _DEFLATE: Final = 1032
@@ -71,6 +73,18 @@ def jpeg_damage(data: bytes) -> str:
     return ""
 
 
+def png_damage(data: bytes) -> str:
+    """Return which chunk of a PNG file is damaged; nothing where all seem whole, and of other formats."""
+    if not data.startswith(_PNG):
+        return ""
+    view = memoryview(data)
+    for at, size, name in _png_chunks(data):
+        end = at + 8 + size
+        if end + 4 <= len(data) and zlib.crc32(view[at + 4 : end]) != int.from_bytes(view[end : end + 4]):
+            return f"the checksum of {name.decode('ascii', 'backslashreplace')} is wrong"
+    return ""
+
+
 def _zeros_are_flat(tables: Mapping[int, int]) -> bool:
     """Return whether zero bits are blocks of one colour in every Huffman table: such images may hold many."""
     return all(symbol & (0x0F if table & 0x10 else 0xFF) == 0 for table, symbol in tables.items())
@@ -109,13 +123,16 @@ def _png_bytes(data: bytes) -> int:
 
 def _png_chunk_is_cut(data: bytes) -> bool:
     """Return whether a chunk claims to be longer than the rest of the file."""
-    at = len(_PNG)
-    while at + 8 <= len(data):
+    return any(at + 12 + size > len(data) for at, size, name in _png_chunks(data) if name != b"IEND")
+
+
+def _png_chunks(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the start, size and name of each chunk up to the end of the image, or one that is cut."""
+    at, name = len(_PNG), b""
+    while at + 8 <= len(data) and name != b"IEND":
         size, name = struct.unpack_from(">I4s", data, at)
+        yield at, size, name
         at += 12 + size  # with length, name and checksum
-        if name == b"IEND":
-            return False
-    return at > len(data)
 
 
 def _jpeg_pixels(data: bytes) -> int:

@@ -55,11 +55,19 @@ class TaskEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The fields and tasks of one image."""
+    """The fields and tasks of one image.
+
+    Attributes:
+        line: Counted from 1.
+        fields: Those of known names.
+        tasks: By their order.
+        is_whole: Nothing of the entry is left out for its structure.
+    """
 
     line: int
     fields: Fields
     tasks: list[TaskEntry] = field(default_factory=list)
+    is_whole: bool = True
 
 
 def read_entries(path: Path, wrong: list[InputError]) -> list[Entry]:
@@ -67,7 +75,7 @@ def read_entries(path: Path, wrong: list[InputError]) -> list[Entry]:
 
     Args:
         path: The file.
-        wrong: Gets the errors of entries of another structure, which are left out.
+        wrong: Gets the errors of what has another structure, and is left out.
 
     Raises:
         InputError: The file cannot be read, is too large, or does not have the documented structure.
@@ -159,7 +167,7 @@ def _add_labels(entry: Entry, fields: Fields) -> None:
 def _yaml_entries(root: Any, faults: list[InputError]) -> list[Entry]:
     if root is None:
         raise _error(1, "the file is empty", f"format: {FORMAT}")
-    top = _members(root, ("format", "version", JOURNAL, "images"), "the file")
+    top = _members(root, ("format", "version", JOURNAL, "images"), "the file", faults)
     for name, wanted in (("format", FORMAT), ("version", str(VERSION))):
         node = top.get(name)
         got = node.value if isinstance(node, yaml.ScalarNode) else None
@@ -171,29 +179,35 @@ def _yaml_entries(root: Any, faults: list[InputError]) -> list[Entry]:
     entries: list[Entry] = []
     for node in _items(top["images"], "images"):
         with _noting(faults):
-            entries.append(_yaml_entry(node))
+            entries.append(_yaml_entry(node, faults))
     return entries
 
 
-def _yaml_entry(node: Any) -> Entry:
-    members = _members(node, (*_PLACE_FIELDS, *_LABELS, "tasks"), "an image")
+def _yaml_entry(node: Any, faults: list[InputError]) -> Entry:
+    before = len(faults)
+    members = _members(node, (*_PLACE_FIELDS, *_LABELS, "tasks"), "an image", faults)
     tasks = members.pop("tasks", None)
-    entry = Entry(_line(node), _scalars(members))
-    for item in [] if tasks is None else _items(tasks, "tasks"):
-        entry.tasks.append(TaskEntry(_line(item), _scalars(_members(item, _TASK_FIELDS, "a task"))))
-    return entry
+    fields, found = _scalars(members, faults), []
+    with _noting(faults):
+        for item in [] if tasks is None else _items(tasks, "tasks"):
+            with _noting(faults):
+                task = _scalars(_members(item, _TASK_FIELDS, "a task", faults), faults)
+                found.append(TaskEntry(_line(item), task))
+    return Entry(_line(node), fields, found, is_whole=len(faults) == before)
 
 
-def _members(node: Any, known: tuple[str, ...], what: str) -> dict[str, Any]:
+def _members(node: Any, known: tuple[str, ...], what: str, faults: list[InputError]) -> dict[str, Any]:
+    """Return the values by their keys; what has no place among them is noted and left out."""
     if not isinstance(node, yaml.MappingNode):
         raise _error(_line(node), f"{what} is not a mapping", f"keys {', '.join(known)}")
     members: dict[str, Any] = {}
     for key, value in node.value:
         if (name := _FORMER.get(key.value, key.value)) not in known:
-            raise _error(_line(key), f"unknown key of {what}", " or ".join(known), key.value)
-        if name in members:
-            raise _error(_line(key), f"{what} has {name} twice", name, key.value)
-        members[name] = value
+            faults.append(_error(_line(key), f"unknown key of {what}", " or ".join(known), key.value))
+        elif name in members:
+            faults.append(_error(_line(key), f"{what} has {name} twice", name, key.value))
+        else:
+            members[name] = value
     return members
 
 
@@ -203,11 +217,14 @@ def _items(node: Any, what: str) -> list[Any]:
     return list(node.value)
 
 
-def _scalars(members: dict[str, Any]) -> Fields:
+def _scalars(members: dict[str, Any], faults: list[InputError]) -> Fields:
+    fields = {}
     for name, node in members.items():
         if not isinstance(node, yaml.ScalarNode):
-            raise _error(_line(node), f"{name} is not a single value")
-    return {name: Value(node.value, _line(node)) for name, node in members.items() if not is_null(node)}
+            faults.append(_error(_line(node), f"{name} is not a single value"))
+        elif not is_null(node):
+            fields[name] = Value(node.value, _line(node))
+    return fields
 
 
 def _line(node: Any) -> int:

@@ -91,7 +91,9 @@ def load_image_tasks(path: Path) -> dict[Path, ImageTasks]:
 def check_task_file(
     path: Path, *, files_exist: bool = True
 ) -> tuple[tuple[ImageTasks, ...], tuple[InputError, ...]]:
-    """Return the valid entries of a task file and all errors, each in one line with its place.
+    """Return the entries of a task file and all errors, each in one line with its place.
+
+    With errors, an entry is returned if its image or frame has none, with those of its tasks that have none.
 
     Args:
         path: As in `load_task_file`.
@@ -129,9 +131,10 @@ class _Checker:
         before = len(self.errors)
         path = self._file(entry)
         stamp_ns, view = self._frame(entry)
+        is_placed = len(self.errors) == before and (stamp_ns is None) == ("bag" not in entry.fields)
         labels = self._labels(entry.fields)
         tasks = self._tasks(entry, path)
-        if path is None or len(self.errors) > before:
+        if path is None or not is_placed:
             return
         first = self._lines.setdefault((path, stamp_ns, view), entry.line)
         if first != entry.line:
@@ -144,7 +147,8 @@ class _Checker:
         """Return the path, which cannot leave the folder of the task file, not even through links."""
         value = entry.fields.get("image") or entry.fields.get("bag")
         if value is None or {"image", "bag"} <= entry.fields.keys():
-            self.report(entry.line, "the tasks need one source", expected="either image or bag")
+            if entry.is_whole:
+                self.report(entry.line, "the tasks need one source", expected="either image or bag")
             return None
         path = PurePosixPath(value.text)
         outside = path.is_absolute() or ".." in path.parts or "\\" in value.text
@@ -161,7 +165,7 @@ class _Checker:
 
     def _frame(self, entry: Entry) -> tuple[int | None, View | None]:
         stamp, view = entry.fields.get("stamp_ns"), entry.fields.get("view")
-        if "bag" in entry.fields and (stamp is None or view is None):
+        if "bag" in entry.fields and (stamp is None or view is None) and entry.is_whole:
             self.report(entry.line, "which frame of the recording?", expected="stamp_ns and view")
         if "bag" not in entry.fields and stamp is not None:
             self.report(stamp.line, "an image file has no stamp_ns")
@@ -190,14 +194,14 @@ class _Checker:
         return None if text is None else text.lower()
 
     def _tasks(self, entry: Entry, path: PurePosixPath | None) -> list[Task]:
-        if not 1 <= len(entry.tasks) <= MAX_RANK:
+        if not 1 <= len(entry.tasks) <= MAX_RANK and entry.is_whole:
             got = len(entry.tasks)
             self.report(entry.line, "wrong number of tasks", expected=f"1 to {MAX_RANK}", got=got)
         frame = [entry.fields[name].text for name in ("stamp_ns", "view") if name in entry.fields]
         image = ":".join([str(path), *frame])
         tasks: list[Task] = []
         for item in entry.tasks[:MAX_RANK]:
-            task = self._task(item, image)
+            task = self._task(item, image, is_whole=entry.is_whole)
             if task is None:
                 continue
             if task.rank in {other.rank for other in tasks}:
@@ -207,8 +211,10 @@ class _Checker:
             tasks.append(task)
         return sorted(tasks, key=lambda task: task.rank)
 
-    def _task(self, item: TaskEntry, image: str) -> Task | None:
+    def _task(self, item: TaskEntry, image: str, *, is_whole: bool) -> Task | None:
         missing = [name for name in ("rank", "text") if name not in item.fields]
+        if missing and not is_whole:
+            return None
         if missing:
             self.report(item.line, "a task is incomplete", expected="rank and text", got=f"no {missing[0]}")
             return None

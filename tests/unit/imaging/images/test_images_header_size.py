@@ -9,10 +9,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from PIL import Image as Pillow
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.codecs import read_image
-from embodied_iqa.imaging.images.header_size import claims_too_much
+from embodied_iqa.imaging.images.header_size import claims_too_much, png_damage
 
 PARAMETERS = {
     ".png": [[cv2.IMWRITE_PNG_COMPRESSION, 9], [cv2.IMWRITE_PNG_BILEVEL, 1]],
@@ -57,6 +58,30 @@ def test_a_chunk_that_claims_too_much_is_refused() -> None:
     assert not claims_too_much(bytes(data))
     struct.pack_into(">I", data, 33, 0xFF000923)  # the chunk after the header
     assert claims_too_much(bytes(data))
+
+
+def test_a_changed_byte_of_a_png_file_is_named_and_nothing_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of any chunk: that which says which way is up holds no pixels, and libpng would drop it."""
+    path = tmp_path / "turned.png"
+    exif = Pillow.Exif()
+    exif[0x0112] = 6
+    pixels = cv2.resize(np.random.default_rng(0).integers(0, 256, (5, 6), np.uint8), (120, 90))
+    Pillow.fromarray(pixels).save(path, exif=exif)
+    data = path.read_bytes()
+    assert png_damage(data) == ""
+    assert read_image(path).shape == (120, 90, 3)
+    for at in np.random.default_rng(1).integers(8, len(data), 60):
+        changed = bytearray(data)
+        changed[at] ^= 0x15
+        path.write_bytes(changed)
+        with pytest.raises(InputError, match=r"(damaged|truncated) PNG file"):
+            read_image(path)
+    path.write_bytes(data.replace(b"MM\0*", b"MN\0*"))
+    with pytest.raises(InputError, match="checksum of eXIf is wrong"):
+        read_image(path)
+    assert capfd.readouterr().err == ""
 
 
 def test_other_data_claims_nothing() -> None:

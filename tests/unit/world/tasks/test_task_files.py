@@ -236,11 +236,30 @@ def test_all_errors_are_listed(folder: Path) -> None:
     image = "- image: {}.png\n  tasks: [{{rank: {}, text: go}}]\n"
     text = HEAD + image.format("x", 1) + image.format("a", 0)
     found, wrong = check_task_file(written(folder, text))
-    assert found == ()
+    assert [(str(one.path), one.tasks) for one in found] == [("a.png", ())]
     assert len(wrong) == 2
-    found, wrong = check_task_file(written(folder, text.replace("rank: 1", "rang: 1")))
-    assert len(wrong) == 2
-    assert "unknown key of a task" in str(wrong[0])
+
+
+def test_one_pass_finds_missing_images_of_entries_with_other_errors(folder: Path) -> None:
+    """And no error that only follows from another one, such as a task without the rank that is misspelt."""
+    entries = (
+        "- image: none1.png\n  colour: red\n  tasks: [{rang: 1, text: go}]\n"
+        "- image: none2.png\n  tasks: 5\n"
+        "- image: none3.png\n  tasks: [go, {rank: [], text: go}]\n"
+        "- imge: a.png\n  tasks: [{rank: 9, text: go}]\n"
+    )
+    _, wrong = check_task_file(written(folder, HEAD + entries))
+    line = HEAD.count("\n") + 1
+    found = sorted(str(error).partition("tasks.yaml:")[2].partition(";")[0] for error in wrong)
+    assert found == sorted(
+        f"{line + after}: {what}"
+        for after, what in (
+            *((after, "no such image or recording in the folder of the file") for after in (0, 3, 5)),
+            *((1, "unknown key of an image"), (2, "unknown key of a task"), (4, "tasks is not a list")),
+            *((6, "a task is not a mapping"), (6, "rank is not a single value")),
+            *((7, "unknown key of an image"), (8, "bad rank")),
+        )
+    )
 
 
 @given(cut=st.integers(0, len(GOOD)), word=st.text(max_size=6))
