@@ -22,6 +22,7 @@ from embodied_iqa.base.kinematics.inverse import Reach
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+_OF_CACHE = ("_guard_against_spurious_io_errors", "_load_overload")
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
 OK, NOT_FINITE, NOT_RIGID, SHOULDER, TOO_FAR = map(int, Reach)
@@ -55,8 +56,8 @@ def compiled(function: _FunctionT, *, in_any_order: bool = False) -> _FunctionT:
         options["fastmath"] = {"reassoc", "nsz"}
     try:
         kernel: Any = numba.njit(cache=True, **options)(function)
-        if not numba.config.DISABLE_JIT:
-            cache = kernel._cache  # noqa: SLF001 - no public access
+        cache: Any = getattr(kernel, "_cache", None)  # no public access: another version may not have it
+        if all(hasattr(cache, name) for name in ("load_overload", *_OF_CACHE)):
             cache.load_overload = partial(_load_stored, cache)
     except RuntimeError:
         kernel = numba.njit(**options)(function)
