@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any, Final
+from types import ModuleType
+from typing import Any, Final, cast
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError, first_line
 
@@ -77,6 +79,19 @@ def importing(module: str, install: str = "") -> Iterator[None]:
             raise
         message = f"{module} cannot be loaded: {first_line(error)}"
         raise MissingDependencyError(message, expected=install) from error
+
+
+@contextmanager
+def without(module: str) -> Iterator[None]:
+    """Let ordinary imports in the block do without an optional module, unless it is imported already."""
+    hidden = module not in sys.modules
+    if hidden:
+        sys.modules[module] = cast("ModuleType", None)  # what `import` takes for a module that is missing
+    try:
+        yield
+    finally:
+        if hidden:
+            del sys.modules[module]
 
 
 def install_of(module: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError
-from embodied_iqa.base.lazy import load
+from embodied_iqa.base.lazy import load, without
 from embodied_iqa.cli.main import COMMANDS
 from embodied_iqa.models.subjects.registry import BACKENDS
 
@@ -50,6 +51,19 @@ def test_a_missing_attribute_lists_those_that_exist(tmp_path: Path, monkeypatch:
 def test_a_module_of_this_package_that_is_missing_is_a_bug() -> None:
     with pytest.raises(ModuleNotFoundError):
         load("embodied_iqa.no_such_module:run")
+
+
+def test_a_module_is_hidden_in_the_block_alone_and_not_where_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "optional_thing.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError), without("optional_thing"):
+        importlib.import_module("optional_thing")
+    there = importlib.import_module("optional_thing")
+    with without("optional_thing"):
+        assert importlib.import_module("optional_thing") is there
+    monkeypatch.delitem(sys.modules, "optional_thing")
 
 
 def test_every_back_end_and_command_exists() -> None:

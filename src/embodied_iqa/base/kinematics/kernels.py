@@ -13,12 +13,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba.core.runtime import rtsys
 from numpy.typing import NDArray
 
 from embodied_iqa.base.kinematics.inverse import Reach
+from embodied_iqa.base.lazy import without
+
+with without("coverage"):  # a quarter of the time that numba takes to load, and of no use here
+    import numba
+    from numba.core.runtime import rtsys
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
