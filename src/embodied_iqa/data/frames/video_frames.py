@@ -111,12 +111,19 @@ class VideoFrames:
             raise UsageError("a video has no topics", got=topics[0])
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield each frame, or in words why it cannot be decoded."""
+        """Yield each frame, or in words why it cannot be decoded.
+
+        A frame that is predicted from earlier ones shows their damage, up to the next key frame.
+        """
+        is_whole = True
         for packet in container.demux(stream):
             try:
                 for frame in packet.decode():
-                    yield f"is damaged at {frame.time} s" if frame.is_corrupt else frame
+                    is_whole = (is_whole or frame.key_frame) and not frame.is_corrupt
+                    damage = "is damaged" if frame.is_corrupt else "is predicted from a damaged frame"
+                    yield frame if is_whole else f"{damage} at {frame.time} s"
             except (self._av.FFmpegError, ValueError) as error:
+                is_whole = False
                 yield f"cannot be read: {_reason(error)}"
 
     @contextmanager
@@ -141,7 +148,9 @@ class VideoFrames:
         stream = container.streams.video[0]
         if stream.codec_context is None:
             raise InputError(f"{self.path} is of a codec that cannot be decoded")
-        # a stream may claim another size later; what is concealed by default is an error here
+        # a stream may claim another size later; what is concealed by default is an error here, which threads
+        # that share a frame would drop, and threads of frames answer with a deadlock
+        stream.thread_type = "NONE"
         stream.codec_context.options = {"max_pixels": str(_MOST_PX), "err_detect": "explode"}
         return stream
 

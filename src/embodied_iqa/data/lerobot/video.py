@@ -109,7 +109,9 @@ class Video:
             raise InputError(f"{self._path} is of a codec that cannot be decoded")
         self._check_size(context.width, context.height)
         width_px, height_px = self._size
-        # a stream may claim another size later; what is concealed by default is an error here
+        # a stream may claim another size later; what is concealed by default is an error here, which threads
+        # that share a frame would drop, and threads of frames answer with a deadlock
+        context.thread_type = "NONE"
         context.options = {
             "max_pixels": str((width_px + _MARGIN_PX) * (height_px + _MARGIN_PX)),
             "err_detect": "explode",

@@ -302,6 +302,29 @@ def test_damaged_frames_of_a_video_are_named_and_the_rest_is_read(tmp_path: Path
     assert str(lost.error).startswith(f"{path} frame_000002 ")
 
 
+def test_frames_predicted_from_a_damaged_one_are_named_up_to_the_next_key_frame(tmp_path: Path) -> None:
+    """The decoder conceals what is damaged, and the frames after it show that."""
+    path = tmp_path / "v.mkv"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=10, options={"g": "10", "bf": "0"})
+        stream.width, stream.height, stream.pix_fmt = 128, 96, "yuv420p"
+        for number in range(30):
+            shown = np.roll(cv2.resize(smooth(1), (128, 96)), 2 * number, axis=1)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(shown))))
+        container.mux(stream.encode(None))
+    before = [one.rgb.copy() for one in open_frames(path).images() if isinstance(one, StoredImage)]
+    with av.open(str(path)) as container:
+        packets = [bytes(one) for one in container.demux(video=0) if one.size]
+    data, changed = path.read_bytes(), bytearray(packets[12])
+    changed[len(changed) // 3 :: 3] = bytes(len(changed[len(changed) // 3 :: 3]))
+    path.write_bytes(data.replace(packets[12], bytes(changed)))
+    after = [one for one in open_frames(path).images() if isinstance(one, StoredImage)]
+    assert len(before) == 30
+    assert 20 <= len(after) <= 24
+    whole = {rgb.tobytes() for rgb in before}
+    assert all(one.rgb.tobytes() in whole for one in after)
+
+
 def test_a_video_that_was_cut_short_says_so_after_its_last_frame(tmp_path: Path) -> None:
     path = write_video(tmp_path / "v.mkv", times=range(0, 2000, 100))
     assert not [one for one in open_frames(path).images() if isinstance(one, UnreadableImage)]
