@@ -21,7 +21,12 @@ from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
-from embodied_iqa.quality.gate.calibration_file import GateFile, save_calibrations, stays_in
+from embodied_iqa.quality.gate.calibration_file import (
+    GateFile,
+    load_gate_file,
+    save_calibrations,
+    stays_in,
+)
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
@@ -163,8 +168,10 @@ def _report(
         print("\n".join(one.lines()))
     given, named = arguments.view or (), arguments.topic or ()
     if arguments.live:  # its topics are not those of other images; a folder for each of several cameras is
-        views = {one.review.calibration.view for one in reviewed}
-        given, named = tuple(views) if len(views) == 1 else (), ()
+        given, named = (), ()
+    views = {one.review.calibration.view for one in reviewed}
+    if not given and not named and len(views) == 1:
+        given = tuple(views)
     words = [*(part for one in given for part in ("--view", one))]
     words += [*(part for one in named for part in ("--topic", one))]
     next_command("gate", "check", "OTHER_IMAGES", *words, "--calibration", arguments.out)
@@ -203,12 +210,15 @@ def check(arguments: argparse.Namespace) -> int:
                 continue
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
-        next_command(*_next(arguments, stored, counts[passing]))
+        views = tuple(dict.fromkeys(result.view for result in results))
+        next_command(*_next(arguments, stored, views, counts[passing]))
     print_left_out(str(one.error) for one in stored.unreadable)
     return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0
 
 
-def _next(arguments: argparse.Namespace, stored: CameraFrames, passed: int) -> tuple[object, ...]:
+def _next(
+    arguments: argparse.Namespace, stored: CameraFrames, checked: Sequence[View], passed: int
+) -> tuple[object, ...]:
     """Return the command that uses the calibration: of images of others, the gate beside their stack."""
     if not passed:
         views = [word for view in arguments.view or () for word in ("--view", view)]
@@ -220,7 +230,11 @@ def _next(arguments: argparse.Namespace, stored: CameraFrames, passed: int) -> t
         cell = ("--config", "CELL.yaml") if stored.are_real else ()
         return "trial", *cell, "--set", f"gate_node.calibration={file}", *kind
     kind = () if is_default else ("--judge", judge)
-    return "gate", "run", "--image", "TOPIC", "--calibration", file, *kind
+    known = {one.view for one in load_gate_file(file).cameras}
+    seen = [view for view in checked if view in known]
+    topics = ",".join(f"TOPIC_OF_{view.upper()}" for view in seen) if len(seen) > 1 else "TOPIC"
+    chosen = ("--views", ",".join(seen)) if len(known) > 1 else ()
+    return "gate", "run", "--image", topics, *chosen, "--calibration", file, *kind
 
 
 def _views(arguments: argparse.Namespace) -> tuple[View, ...]:

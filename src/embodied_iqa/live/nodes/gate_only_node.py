@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import partial
 from time import perf_counter, perf_counter_ns
@@ -34,8 +35,13 @@ from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.quality.gate.overlay import overlaid
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
+from embodied_iqa.runs.graph.node_sections import idle_sections
+from embodied_iqa.runs.graph.node_table import GRAPH
+from embodied_iqa.runs.graph.parameter_files import parameter_files
 from embodied_iqa.runs.graph.topic_parameters import Transport
 
+_OTHERS: Final = frozenset(entry.name for entry in GRAPH)
+"""Nodes of a trial, whose gate has another name."""
 _MODE: Final = "judge.mode"
 _UNCALIBRATED: Final = (
     "not calibrated, every image is rejected: set calibration (embodied-iqa gate calibrate)"
@@ -53,6 +59,9 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
 
     def __init__(self) -> None:
         super().__init__("gate", GateOnlyParameters)
+        for path in parameter_files(sys.argv):
+            if idle := idle_sections(path, self.get_fully_qualified_name(), _OTHERS):
+                self.get_logger().warning(idle)
         self._file = self.config.file()
         self._topics = self.config.topics(self._file)
         self._options = self.config.judge

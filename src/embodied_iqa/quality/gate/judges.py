@@ -27,6 +27,8 @@ def make_judge(choice: JudgeChoice, file: GateFile, policy: str = "") -> ImageJu
     statistics = StatisticsJudge(file.cameras)
     if choice.kind is JudgeKind.STATISTICS:
         return statistics
+    if not file.path.name:
+        raise InputError(f"no calibration for the judge {choice}", expected="a file of `gate fit`")
     fitted = [gate for gate in file.fitted if gate.choice == choice]
     if not fitted:
         raise InputError(

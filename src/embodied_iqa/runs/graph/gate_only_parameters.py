@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.config import Scalar, build, ranged
+from embodied_iqa.base.config import Scalar, build, parameters_of, ranged
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.user_files.yaml_files import load_yaml
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS, files_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace
+from embodied_iqa.runs.graph.node_sections import values_by_node
 from embodied_iqa.runs.graph.topic_parameters import CameraPreset, Transport, image_topics
 
 _ALONE: Final = (View("camera"),)
@@ -92,6 +93,13 @@ class GateOnlyParameters:
         if not self.views and "," in wanted:
             expected = "views in the order of the topics"
             raise UsageError("which topic is of which camera is not said", expected=expected, available=known)
+        if not self.views and len(known) > 1 and "{view}" not in wanted:
+            raise UsageError(
+                f"topic.image names one topic, and the calibration has {len(known)} cameras",
+                expected="views (--views), the camera of the topic, or a topic with {view}",
+                got=wanted,
+                available=known,
+            )
         return dict(zip(views, image_topics(wanted, self.topic.transport, names), strict=True))
 
 
@@ -109,7 +117,7 @@ def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:
         raise UsageError(
             "no name of a node", expected="letters, digits and _, such as gate", got=values["name"]
         )
-    parse_namespace(values["namespace"])
+    namespace = parse_namespace(values["namespace"])
     found: dict[str, Scalar] = {
         argument.parameter: values[argument.name]
         for argument in GATE_ARGUMENTS
@@ -119,9 +127,12 @@ def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:
         found["views"] = [word.strip() for word in str(found["views"]).split(",")]
     if "calibration" in found:
         found["calibration"] = str(Path(str(found["calibration"])).absolute())
-    for path in files_of(values):
-        load_yaml(path)  # of a file that is missing launch_ros only warns, and the gate would run without it
+    known = {values["name"]: parameters_of(GateOnlyParameters)}
+    for path in files_of(values):  # of one that is missing launch_ros only warns: the gate would run without
+        values_by_node(path, known, namespace)
     config = build(GateOnlyParameters, found, "the arguments of the gate")
+    if not (config.calibration or values["config"]) and config.judge.kind.kind is not JudgeKind.STATISTICS:
+        raise UsageError(f"no calibration for the judge {config.judge.kind}", expected="--calibration FILE")
     file = config.file()
     if not values["config"]:
         config.topics(file)

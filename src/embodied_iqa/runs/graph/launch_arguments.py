@@ -29,7 +29,8 @@ GATE_ARGUMENTS: Final = (
     LaunchArgument(
         "image",
         "",
-        "image topic, or one for each camera separated by commas; {view} is its name",
+        "image topic, or one for each camera separated by commas; {view} is its name "
+        "(default: /{view}/camera/color/image_raw of realsense-ros)",
         "topic.image",
     ),
     LaunchArgument("calibration", "", "file of gate calibrate or gate fit", "calibration"),

@@ -66,6 +66,31 @@ def refuse_near(place: str, name: str, known: Collection[str]) -> None:
         )
 
 
+def idle_sections(path: Path, node: str, others: Collection[str]) -> str:
+    """Return what a file sets in vain where one node is started alone; empty where nothing is.
+
+    Args:
+        path: The file.
+        node: Name of the node with its namespace.
+        others: Names of our nodes that are not started: their sections are probably for this one. Sections of
+            nodes of others are named only where the file has none for this node.
+
+    Raises:
+        UserError: As for `read_sections`.
+    """
+    sections = read_sections(path)
+    strange = [section for section in sections if not section.applies_to(node)]
+    if len(strange) < len(sections):
+        strange = [section for section in strange if not section.is_pattern and _name_of(section) in others]
+    if not strange:
+        return ""
+    names = ", ".join(section.node.removeprefix("/") for section in strange)
+    own = node.removeprefix("/")
+    return (
+        f"{path} sets nothing for the node {own} by the section {names}; expected the section {own}, or /**"
+    )
+
+
 def _is_for(section: Section, node: str, namespace: str) -> bool:
     return section.node == f"/{node}" or section.applies_to(f"{namespace}/{node}")
 

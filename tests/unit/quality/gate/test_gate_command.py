@@ -47,7 +47,9 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     clean = write(tmp_path / "clean", [scene(seed) for seed in range(60)])
     output = tmp_path / "gate.yaml"
     assert main(["gate", "calibrate", str(clean), "--view", "top", "--out", str(output)]) == 0
-    assert "top   96x64 from 60 frames" in capsys.readouterr().out
+    text, hint = capsys.readouterr()
+    assert "top   96x64 from 60 frames" in text
+    assert hint.endswith(f"next: embodied-iqa gate check OTHER_IMAGES --view top --calibration {output}\n")
     blurred = [cv2.GaussianBlur(scene(seed), (0, 0), 3) for seed in range(100, 103)]
     tried = write(tmp_path / "tried" / "top", [scene(200), *blurred]).parent
     assert main(["gate", "check", str(tried), "--calibration", str(output), "--json"]) == 0
@@ -105,6 +107,10 @@ def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixtur
     first = load_calibrations(output)
     arguments = ["gate", "calibrate", str(small), "--view", "top", "--out", str(output)]
     assert main([*arguments, "--keep", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["gate", "check", str(small), "--view", "top", "--calibration", str(output)]) == 0
+    hint = f"next: embodied-iqa gate run --image TOPIC --views top --calibration {output}\n"
+    assert capsys.readouterr().err == hint
     cameras = {(c.view, c.width_px, c.n_frames) for c in load_calibrations(output)}
     assert cameras == {(View.TOP, 96, 30), (View.SIDE, 96, 30), (View.TOP, 48, 25)}
     assert load_calibrations(output)[:2] == first

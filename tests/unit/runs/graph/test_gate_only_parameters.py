@@ -26,7 +26,10 @@ COLOR = "/camera/camera/color/image_raw"
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    save_calibrations([replace(calibration(), view=View("hand"))], tmp_path / "mine.yaml")
+    hand, side = (replace(calibration(), view=View(name)) for name in ("hand", "side"))
+    save_calibrations([hand], tmp_path / "mine.yaml")
+    save_calibrations([hand, side], tmp_path / "two.yaml")
+    (tmp_path / "slip.yaml").write_text("my_gat: {ros__parameters: {views: [hand]}}")
     return tmp_path / "mine.yaml"
 
 
@@ -60,7 +63,11 @@ def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
         ({"image": "/one two"}, "is not a topic name"),
         ({"image": "/one/compressed"}, "expected topic.transport: compressed"),
         ({"image": "/one", "calibration": "yours.yaml"}, "yours.yaml"),
-        ({"image": "/one", "config": "mine.yaml,none.yaml"}, "cannot read none.yaml"),
+        ({"image": "/one", "config": "none.yaml"}, "cannot read none.yaml"),
+        ({"image": "/one", "config": "mine.yaml"}, "section format; expected one key, ros__parameters"),
+        ({"image": "/one", "config": "slip.yaml", "name": "my_gate"}, "unknown node; got 'my_gat'"),
+        ({"image": "/one", "judge": "learned"}, "no calibration for the judge learned; expected --cal"),
+        ({"image": "/one", "calibration": "two.yaml"}, "2 cameras; expected views .--views.*: hand, side"),
         ({"image": "/one", "mode": "sharp"}, "available: on, shadow, off"),
         ({"image": "/one", "judge": "magic"}, "expected statistics, learned or metric:NAME"),
         ({"image": "/one", "name": "my gate"}, "no name of a node; expected letters, digits and _"),
@@ -78,16 +85,16 @@ def test_wrong_arguments_are_refused_before_anything_starts(
 def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     became: list[list[str]] = []
     monkeypatch.setattr(os, "execvp", lambda _program, words: became.append(words))
-    for name in ("one.yaml", "two.yaml"):
-        (mine.parent / name).touch()
+    for name in ("one.yaml", "other.yaml"):
+        (mine.parent / name).write_text("# nothing yet")
     words = ["--image", COLOR, "--calibration", "mine.yaml", "--name", "eyes", "--namespace", "cell1"]
-    main(["gate", "run", *words, "--config", "one.yaml, two.yaml"])
+    main(["gate", "run", *words, "--config", "one.yaml, other.yaml"])
     (command,) = became
     at = command.index("--ros-args")
     assert command[at - 2 : at] == ["-m", "embodied_iqa.live.nodes.gate_only_node"]
     assert command[at:] == [
         *("--ros-args", "-r", "__node:=eyes", "-r", "__ns:=/cell1"),
-        *("--params-file", "one.yaml", "--params-file", "two.yaml"),
+        *("--params-file", "one.yaml", "--params-file", "other.yaml"),
         *("-p", f'topic.image:="{COLOR}"', "-p", f'calibration:="{mine}"'),
     ]
     assert main(["gate", "run", "--image", "/one", "--calibration", "yours.yaml"]) == 1

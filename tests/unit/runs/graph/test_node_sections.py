@@ -9,6 +9,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.graph.namespaces import parse_namespace, ros_arguments_of
+from embodied_iqa.runs.graph.node_sections import idle_sections
 from embodied_iqa.runs.graph.node_table import GRAPH, command_of, nodes_with, resolve, write_parameters
 from embodied_iqa.runs.graph.parameter_files import settings_of
 
@@ -126,3 +127,25 @@ def test_a_namespace_has_one_form(text: str, namespace: str):
 def test_what_is_no_namespace_is_refused(text: str):
     with pytest.raises(UsageError, match="not a ROS namespace; expected letters"):
         parse_namespace(text)
+
+
+@pytest.mark.parametrize(
+    ("sections", "idle"),
+    [
+        (("gate",), ""),
+        (("/**", "joy_node"), ""),
+        (("gate_node",), "gate_node"),
+        (("gate", "gate_node", "joy_node"), "gate_node"),
+        (("joy_node", "cell2/gate"), "joy_node, cell2/gate"),
+        ((), ""),
+    ],
+)
+def test_sections_that_a_node_started_alone_does_not_take_are_named(
+    path: Path, sections: tuple[str, ...], idle: str
+) -> None:
+    path.write_text("\n".join(f"{name}: {{ros__parameters: {{use_sim_time: true}}}}" for name in sections))
+    said = idle_sections(path, "/gate", {"gate_node"})
+    assert said == (
+        idle
+        and f"{path} sets nothing for the node gate by the section {idle}; expected the section gate, or /**"
+    )
