@@ -16,7 +16,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.runs.graph.node_table import GRAPH
 from graph_sockets import assert_only_this_machine_hears
 from live_process import TRIAL_S
-from live_trial import VLM, begin, small_images, words_of
+from live_trial import FEW_IMAGES, VLM, begin, small_images, words_of
 
 NODES = {entry.name for entry in GRAPH} - {"playback_node"}
 RESTLESS = """
@@ -49,7 +49,7 @@ def test_a_key_ends_the_run_live_and_rescored_and_no_other_machine_heard_it(
     words = ["--no-distortion", "--vla", "python:restless:Restless", "--vlm", VLM, "--gate", "off", "--json"]
     # the run cannot end by a count, and its limit is beyond the deadline of this test
     endless = {"vla_node.max_chunks": 0, "trial_node.run_limit_s": 3600}
-    words += words_of(small_images(tmp_path) | {"camera_node.views": '["top"]'} | endless)
+    words += words_of(small_images(tmp_path) | FEW_IMAGES | {"camera_node.views": '["top"]'} | endless)
     search_path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     variables = {"PYTHONPATH": search_path}
     ours, theirs = pty.openpty()
