@@ -1,29 +1,38 @@
-"""A robot of LeRobot that holds its position while its images do not pass.
+"""A robot of LeRobot that stops while its images do not pass: in a recording, or in an asynchronous client.
 
-Give `GatedRobot` to LeRobot's `record_loop` instead of the robot:
+Import it from a script of yours, which has the robot; by itself it does nothing. LeRobot 0.6.1:
 
     robot = GatedRobot(make_robot_from_config(config), Gate("mine.yaml"), {"laptop": "top", "phone": "wrist"})
-    record_loop(robot=robot, ...)
+    record_loop(robot=robot, teleop=..., ...)
 
-The loop reads an observation, decides, and sends an action, in this order; a policy that takes longer than
-a lease lasts (`LeaseOptions(ttl_s=...)`) holds, too. A hold sends the positions that were observed, for arms
-whose actions are positions, such as SO-100 and SO-101: an action has the keys of the observation.
+    client = RobotClient(config)
+    gate_client(client, Gate("mine.yaml"), {"laptop": "top", "phone": "wrist"})  # before client.start()
 
-It wraps the robot and is no `ProcessorStep`: a step gets an observation without the time at which it was
-taken, and a lease counts from there.
+`lerobot-record` and `lerobot-rollout` make robots of their own: neither can be gated like this.
+
+It is for arms whose actions are positions, such as SO-100 and SO-101: a hold sends the positions that are
+read when it begins, and an action has the keys of the observation. After a hold, a recording goes on where
+the teleoperator is by then: set the robot's `max_relative_target`. `record_loop` stores the action of the
+teleoperator, also where the arm was held: `robot.held` says whether an episode has such frames.
+
+A lease counts from the reading. LeRobot's cameras give the newest image that they have: where a camera hangs,
+one that is up to 0.5 s old.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from embodied_iqa import Gate, GateOptions, LeaseOptions
-
-LEASE = LeaseOptions(ttl_s=0.25)
+from embodied_iqa import Gate
 
 
 class GatedRobot:
-    """Any robot of LeRobot: `get_observation` judges its images, `send_action` asks the gate.
+    """Any robot of LeRobot: each action is sent under a lease of images that were read after the last one.
+
+    Where the loop has read none, as in the middle of a chunk, `send_action` reads. An action that does not
+    pass begins a hold, which ends when the loop has read an observation that passes: what was decided before
+    it is not sent.
 
     Args:
         robot: The robot.
@@ -40,31 +49,98 @@ class GatedRobot:
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._robot, self._gate, self._cameras, self._clock_ns = robot, gate, cameras, clock_ns
-        self._seen: dict[str, Any] | None = None
+        self._sent: dict[str, Any] | None = None
+        self._at: dict[str, Any] | None = None  # where the arm is held
+        self._refused = ""  # why what the newest observation of the loop led to is not sent
+        self._is_used = True  # the newest images, by an action: the next one needs others
         self.held: list[str] = []
         """Why actions were not sent, for the notes of the recording."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._robot, name)
 
+    def why_not(self) -> str:
+        """Return why the arm may not move now; empty where it may."""
+        return self._gate.permission(self._clock_ns(), self._cameras.values()).reason
+
     def get_observation(self) -> dict[str, Any]:
+        """Return an observation whose images are judged; one that passes ends a hold."""
+        observation = self._look()
+        self._refused = self.why_not()
+        if not self._refused:
+            self._at = None
+        return observation
+
+    def send_action(self, action: dict[str, Any]) -> Any:
+        """Send an action that may be sent, else hold the arm; return what was sent."""
+        at = self._sent
+        if self._at is None and (self._is_used or self.why_not()):
+            try:
+                at = self._look()
+            except (OSError, RuntimeError):  # of a camera or the bus: the lease ends by itself
+                if at is None:
+                    raise
+        self._is_used = True
+        self._refused = self._refused or self.why_not()
+        if not self._refused:
+            self._sent = self._robot.send_action(action)
+            return self._sent
+        self.held.append(self._refused)
+        self._at = self._at or at or {}  # once: newer readings would follow an arm that sags
+        return self._hold({key: self._at[key] for key in action})
+
+    def _hold(self, positions: dict[str, Any]) -> Any:
+        return self._robot.send_action(positions)
+
+    def _look(self) -> dict[str, Any]:
         stamp_ns = self._clock_ns()  # before the images: a lease must not begin later than they do
         observation: dict[str, Any] = self._robot.get_observation()
         images = {view: observation[key] for key, view in self._cameras.items()}
         self._gate.judge_views(images, stamp_ns)
-        self._seen = observation
+        self._is_used = False
         return observation
 
-    def send_action(self, action: dict[str, Any]) -> Any:
-        permission = self._gate.permission(self._clock_ns(), self._cameras.values())
-        if not permission.reason:
-            return self._robot.send_action(action)
-        self.held.append(permission.reason)
-        if self._seen is None:
-            raise RuntimeError("an action before the first observation")
-        return self._robot.send_action({key: self._seen[key] for key in action})
+
+class GatedClientRobot(GatedRobot):
+    """The robot of a `RobotClient`: a hold drops what the policy decided before it, also what is on its way.
+
+    The policy is asked only about images that pass: the client logs why, where they do not.
+    """
+
+    def __init__(
+        self, client: Any, gate: Gate, cameras: Mapping[str, str], clock_ns: Callable[[], int] = time.time_ns
+    ) -> None:
+        super().__init__(client.robot, gate, cameras, clock_ns)
+        self._client, self._lock, self._void_s = client, threading.Lock(), 0.0
+        self._take = client._aggregate_action_queues  # noqa: SLF001 - the only place that sees whole chunks
+
+    def get_observation(self) -> dict[str, Any]:
+        observation = super().get_observation()
+        if self._refused:
+            self._void()
+            raise RuntimeError(f"the policy is not asked: {self._refused}")
+        return observation
+
+    def take_chunk(self, chunk: list[Any], *more: Any) -> None:
+        """Take a chunk into the client's queue, unless its observation is from before the newest hold."""
+        with self._lock:
+            if chunk and chunk[0].get_timestamp() > self._void_s:  # that of the observation
+                self._take(chunk, *more)
+
+    def _hold(self, positions: dict[str, Any]) -> Any:
+        self._void()
+        with self._lock, self._client.action_queue_lock:
+            self._client.action_queue.queue.clear()
+        return super()._hold(positions)
+
+    def _void(self) -> None:
+        with self._lock:
+            self._void_s = self._clock_ns() / 1e9
 
 
-def gated(robot: Any, calibration: str, cameras: Mapping[str, str]) -> GatedRobot:
-    """Return a robot of LeRobot behind a gate with a calibration of its cameras."""
-    return GatedRobot(robot, Gate(calibration, GateOptions(lease=LEASE)), cameras)
+def gate_client(
+    client: Any, gate: Gate, cameras: Mapping[str, str], clock_ns: Callable[[], int] = time.time_ns
+) -> None:
+    """Put the robot of a `RobotClient` behind a gate; `clock_ns` has to be the clock of the client."""
+    client.robot = robot = GatedClientRobot(client, gate, cameras, clock_ns)
+    client._aggregate_action_queues = robot.take_chunk  # noqa: SLF001 - see GatedClientRobot

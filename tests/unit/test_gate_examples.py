@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, pairwise, repeat
 from pathlib import Path
-from types import ModuleType
+from queue import Queue
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import cv2
@@ -127,33 +130,145 @@ def test_a_chunk_of_openpi_ends_with_the_first_bad_image(file: Path, clock: Cloc
     assert policy.asked == 2
 
 
-def test_a_lerobot_recording_holds_the_observed_positions(file: Path, clock: Clock) -> None:
-    class Arm:
-        name, robot_type = "arm", "so100_follower"
+class SmallArm:
+    """Is where it was sent; shows an image for each reading."""
 
-        def __init__(self) -> None:
-            self.image, self.sent = GOOD, []
+    robot_type = "so100_follower"
 
-        def get_observation(self) -> dict[str, Any]:
-            return {"shoulder.pos": 7.0, "laptop": self.image}
+    def __init__(self, images: Iterator[np.ndarray]) -> None:
+        self.images, self.at, self.sent = images, 0.0, list[float]()
 
-        def send_action(self, action: dict[str, float]) -> dict[str, float]:
-            self.sent.append(action["shoulder.pos"])
-            return action
+    def get_observation(self) -> dict[str, Any]:
+        image = next(self.images)
+        if image is LOST:
+            raise TimeoutError("latest frame is too old")
+        return {"shoulder.pos": self.at, "laptop": image}
 
-    arm = Arm()
-    robot = example("gate_a_lerobot_recording").gated(arm, file, {"laptop": "top"})
-    robot._clock_ns = clock.time_ns
+    def send_action(self, action: dict[str, float]) -> dict[str, float]:
+        self.at = action["shoulder.pos"]
+        self.sent.append(self.at)
+        return action
+
+
+LOST = np.zeros(0, np.uint8)
+
+
+def gated_arm(file: Path, clock: Clock, images: list[np.ndarray], **options: Any) -> tuple[SmallArm, Any]:
+    arm = SmallArm(iter(images))
+    gate = Gate(file, GateOptions(**options))
+    return arm, example("gate_a_lerobot_recording").GatedRobot(arm, gate, {"laptop": "top"}, clock.time_ns)
+
+
+def test_a_lerobot_recording_holds_one_position_until_the_images_pass(file: Path, clock: Clock) -> None:
+    arm, robot = gated_arm(file, clock, [GOOD, DARK, DARK, DARK, GOOD, GOOD], recover_frames=1)
     assert robot.robot_type == "so100_follower"
-    with pytest.raises(RuntimeError, match="before the first observation"):
-        robot.send_action({"shoulder.pos": 9.0})
-    robot.get_observation()
-    assert robot.send_action({"shoulder.pos": 9.0}) == {"shoulder.pos": 9.0}
-    clock.now_ns += 300 * MS
-    assert robot.send_action({"shoulder.pos": 9.0}) == {"shoulder.pos": 7.0}
-    assert "ran out" in robot.held[-1]
-    arm.image = DARK
+
+    def step(target: float) -> object:
+        robot.get_observation()
+        return robot.send_action({"shoulder.pos": target})
+
+    assert step(7.0) == {"shoulder.pos": 7.0}
+    assert step(9.0) == {"shoulder.pos": 7.0}, "what was sent"
+    arm.at = 6.0  # it sags
+    step(9.0)
+    assert "exposure" in robot.held[-1]
+    step(8.0)
+    assert arm.sent == [7.0, 7.0, 7.0, 8.0]
+
+
+def test_an_action_on_a_bad_image_of_lerobot_is_not_sent_though_the_next_image_passes(
+    file: Path, clock: Clock
+) -> None:
+    arm, robot = gated_arm(file, clock, [DARK, GOOD, GOOD], recover_frames=1)
     robot.get_observation()
     robot.send_action({"shoulder.pos": 9.0})
-    assert arm.sent == [9.0, 7.0, 7.0]
-    assert "exposure" in robot.held[-1]
+    robot.send_action({"shoulder.pos": 9.0})
+    assert arm.sent == [0.0, 0.0]
+    robot.get_observation()
+    robot.send_action({"shoulder.pos": 1.0})
+    assert arm.sent[-1] == 1.0
+
+
+def test_a_camera_of_lerobot_that_is_lost_holds_the_arm_where_it_was_sent(file: Path, clock: Clock) -> None:
+    arm, robot = gated_arm(file, clock, [LOST, GOOD, LOST, LOST])
+    with pytest.raises(TimeoutError):
+        robot.send_action({"shoulder.pos": 1.0})  # before the first image nothing says where the arm is
+    robot.send_action({"shoulder.pos": 1.0})
+    clock.now_ns += 200 * MS
+    robot.send_action({"shoulder.pos": 2.0})
+    assert arm.sent == [1.0, 1.0]
+    assert "ran out" in robot.held[-1]
+
+
+class Client:
+    """What `RobotClient` of LeRobot 0.6.1 does with robot, queue and chunks; the policy takes some periods.
+
+    One step up follows another: the numbers of a chunk begin where the arm was seen.
+    """
+
+    CHUNK = 20
+
+    def __init__(self, arm: SmallArm, clock: Clock, takes: int) -> None:
+        self.robot: Any = arm
+        self.clock, self.takes = clock, takes
+        self.action_queue_lock, self.action_queue = threading.Lock(), Queue[Any]()
+        self.latest, self.asked = -1, list[Any]()
+
+    def _aggregate_action_queues(self, chunk: list[Any], _function: object) -> None:
+        queue = Queue[Any]()
+        for action in chunk:
+            if action.number > self.latest:
+                queue.put(action)
+        self.action_queue = queue
+
+    def period(self) -> None:
+        if self.asked and self.asked[0][0] == 0:
+            _, stamp_s, number, at = self.asked.pop()
+            chunk = [
+                SimpleNamespace(number=number + i, target=at + i, get_timestamp=lambda: stamp_s)
+                for i in range(self.CHUNK)
+            ]
+            self._aggregate_action_queues(chunk, None)
+        self.asked = [(left - 1, *rest) for left, *rest in self.asked]
+        if not self.action_queue.empty():
+            action = self.action_queue.get_nowait()
+            self.robot.send_action({"shoulder.pos": action.target})
+            self.latest = action.number
+        if self.action_queue.qsize() <= self.CHUNK / 2:
+            self.observe()
+        self.clock.now_ns += 33 * MS
+
+    def observe(self) -> None:
+        try:
+            seen = self.robot.get_observation()
+        except RuntimeError:
+            return  # the client logs it
+        if not self.asked:
+            self.asked.append(
+                (self.takes, self.clock.now_ns / 1e9, max(self.latest, 0), seen["shoulder.pos"])
+            )
+
+
+def gated_client(file: Path, clock: Clock, images: Iterator[np.ndarray], periods: int) -> SmallArm:
+    arm = SmallArm(images)
+    client = Client(arm, clock, takes=4)
+    example("gate_a_lerobot_recording").gate_client(client, Gate(file), {"laptop": "top"}, clock.time_ns)
+    for _ in range(periods):
+        client.period()
+    return arm
+
+
+def test_a_clean_chunk_of_lerobots_client_is_sent_to_its_end(file: Path, clock: Clock) -> None:
+    arm = gated_client(file, clock, repeat(GOOD), 60)
+    assert arm.sent == [float(number) for number in range(55)]
+
+
+@pytest.mark.parametrize("first", [9, 13, 18, 22, 25])
+def test_what_lerobots_client_decided_before_a_bad_image_is_dropped(
+    file: Path, clock: Clock, first: int
+) -> None:
+    """Whether it is in the queue or on its way; the arm goes on from where it was held, in single steps."""
+    arm = gated_client(file, clock, chain(repeat(GOOD, first), [DARK] * 3, repeat(GOOD)), 80)
+    steps = [after - before for before, after in pairwise(arm.sent)]
+    assert set(steps) <= {0.0, 1.0}
+    assert arm.sent[-1] > 40.0
