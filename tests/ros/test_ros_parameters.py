@@ -19,6 +19,7 @@ from live_process import COMPLETION_S
         ("gate_node", "judge.mode:=maybe", ["judge.mode", "'maybe'", "available: on, shadow, off"]),
         ("camera_node", "width_px:=5", ["width_px", "64 to 3840", "5"]),
         ("arm_node", "limits.tool_speed:=9.0", ["'limits.tool_speed'", "available"]),
+        ("gate_filter_node", "views:=[]", ["no value for views", "at least one"]),
     ],
 )
 def test_a_wrong_parameter_ends_the_node(ros_domain: int, node: str, argument: str, words: list[str]) -> None:

@@ -26,6 +26,7 @@ _RequestT = TypeVar("_RequestT")
 _ResponseT = TypeVar("_ResponseT")
 
 class Node:
+    _parameter_overrides: dict[str, Parameter]
     def __init__(
         self,
         node_name: str,

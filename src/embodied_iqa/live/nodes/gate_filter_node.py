@@ -15,7 +15,7 @@ from embodied_iqa.arm.robot.lease_filter import LeaseFilter
 from embodied_iqa.arm.robot.lease_watch import Moment
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.live.ros.conversion import lease_of
-from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops
+from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops, type_name_of
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.live.ros.qos import COMMAND, NEWEST_STATE, STATE, adjustable
 from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
@@ -41,19 +41,31 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._counts = {"forwarded": 0, "dropped": 0, "stops": 0, "damaged leases": 0}
         self._reason = "no command yet"
         self._stopped_for = 0
+        self._mistyped = ""
         kind: Any = KINDS[self.config.command]
         self._publisher: Publisher[Command] = self.create_publisher(kind, "~/out", COMMAND)
-        self.create_subscription(ours.GateLease, "gate/lease", self._take_lease, STATE)
-        self.create_subscription(kind, "~/in", self._take_command, **adjustable(COMMAND))
+        leases = self.create_subscription(ours.GateLease, "gate/lease", self._take_lease, STATE)
+        self._commands = self.create_subscription(
+            kind, "~/in", self._take_command, **adjustable(COMMAND)
+        ).topic_name
+        self._type = type_name_of(self.config.command)
         if self.config.command.holds:
             self.create_subscription(
                 JointState, "joint_states", self._take_joints, **adjustable(NEWEST_STATE)
             )
         self.create_timer(_WATCH_S, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        route = f"{self._commands} -> {self._publisher.topic_name}, {self._type}"
+        views = ", ".join(self.config.views)
+        self.get_logger().info(f"{route}, under leases on {leases.topic_name} of {views}")
 
     def health(self) -> Health:
         """Return what passed, and why nothing does."""
-        reason = self._filter.permission(self._now()).reason or self._reason
+        mistyped = self._why_mistyped()
+        if mistyped and mistyped != self._mistyped:
+            self.get_logger().warning(mistyped)
+        self._mistyped = mistyped
+        held = self._filter.permission(self._now()).reason or self._reason
+        reason = "; ".join(filter(None, (mistyped, held)))
         if reason:
             return Health(DiagnosticStatus.WARN, f"commands are held: {reason}", {**self._counts})
         return Health(message="commands pass", values={**self._counts})
@@ -62,6 +74,12 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         """Stop what a command has set in motion."""
         if self._filter.is_released and not self._stops.is_outdated(time.monotonic_ns()):
             self._stop("the filter ends")
+
+    def _why_mistyped(self) -> str:
+        """Return which other types are published where commands are expected; empty where none is."""
+        kinds = {one.topic_type for one in self.get_publishers_info_by_topic(self._commands)} - {self._type}
+        named = ", ".join(sorted(kinds))
+        return f"another type on {self._commands}: {named}, expected {self._type}" if kinds else ""
 
     def _take_lease(self, message: ours.GateLease) -> None:
         try:
@@ -113,7 +131,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         listeners = self._publisher.get_subscription_count()
         if listeners > self._stopped_for:
             self._stop("the filter begins")
-        self._stopped_for = max(listeners, self._stopped_for)
+        self._stopped_for = listeners  # who leaves may make room for another one
 
     def _stop(self, reason: str) -> None:
         self._reason = reason

@@ -6,7 +6,7 @@ none. It is reported in the log and on /parameter_events. All others are refused
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
 from rcl_interfaces.msg import SetParametersResult
@@ -14,13 +14,27 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from embodied_iqa.base.config import build, values_of
-from embodied_iqa.base.errors import UserError
+from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.live.ros.node_parameters import declare, word_of
 
 ConfigT = TypeVar("ConfigT")
 
 _READ_ONLY = "read-only"
 """In the refusal of rclpy."""
+
+
+def _refuse_unset(overrides: Mapping[str, Parameter]) -> None:
+    """Refuse the overrides that rclpy cannot declare: for ROS, an empty list has no type and is no value.
+
+    Raises:
+        UsageError: There are some.
+    """
+    if unset := sorted(name for name, one in overrides.items() if one.value is None):
+        raise UsageError(
+            f"no value for {', '.join(unset)}",
+            expected="a value, or a list of at least one; left out, the default holds",
+            got="an empty list",
+        )
 
 
 class ConfiguredNode(Node, Generic[ConfigT]):
@@ -34,7 +48,11 @@ class ConfiguredNode(Node, Generic[ConfigT]):
     """Parameters that can be set while the node runs."""
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
-        super().__init__(name, automatically_declare_parameters_from_overrides=True)
+        try:
+            super().__init__(name, automatically_declare_parameters_from_overrides=True)
+        except ValueError:
+            _refuse_unset(self._parameter_overrides)
+            raise
         self.config = declare(self, config_class, self.changeable)
         if self.changeable:
             self.add_pre_set_parameters_callback(self._in_words)

@@ -25,6 +25,12 @@ KINDS: Final = {
 """Message of each kind of command."""
 
 
+def type_name_of(command: FilteredCommand) -> str:
+    """Return the type of a kind of command as the graph names it, such as geometry_msgs/msg/TwistStamped."""
+    kind = KINDS[command]
+    return f"{kind.__module__.partition('.')[0]}/msg/{kind.__name__}"
+
+
 class Stops:
     """Knows how to stop; what it could not stop must not begin.
 
@@ -37,6 +43,7 @@ class Stops:
         self._frame_id = config.frame_id
         self._positions: list[float] = []
         self._read_ns = 0
+        self._lacking: list[str] = []
 
     def take_joints(self, message: JointState, now_ns: int) -> None:
         """Keep the positions of our joints, in our order; a state that is damaged or lacks one is left alone.
@@ -47,7 +54,9 @@ class Stops:
         """
         known = dict(zip(message.name, message.position, strict=False))
         found = [known.get(joint, math.nan) for joint in self._config.joints]
-        if all(math.isfinite(position) for position in found):
+        joints = zip(self._config.joints, found, strict=True)
+        self._lacking = [joint for joint, position in joints if not math.isfinite(position)]
+        if not self._lacking:
             self._positions, self._read_ns = found, now_ns
 
     def why_not(self, command: Command, now_ns: int) -> str:
@@ -78,7 +87,8 @@ class Stops:
         if not self._config.command.holds:
             return ""
         if not self._positions:
-            return "no state of all joints yet, at which a stop could hold them"
+            newest = f"; the newest lacks {', '.join(self._lacking)}" if self._lacking else ""
+            return f"no state of all joints yet, at which a stop could hold them{newest}"
         age_s = (now_ns - self._read_ns) / SECOND_NS
         return "" if age_s <= self._config.state_age_s else f"the newest joint state is {age_s:.2f} s old"
 

@@ -15,10 +15,11 @@ from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import JudgeChoice
 
 _INACTIVE: Final = "not active: no lease, so nothing may move"
+_REPEAT_S: Final = 60.0
 
 
 def why_not_gating(node: ManagedNode[Any], topic: str) -> str:
-    """Return why a gate does not do its work, or not it alone; empty where all is well.
+    """Return why a gate does not do its work, or not it alone, which it logs; empty where all is well.
 
     Args:
         node: The gate.
@@ -26,6 +27,8 @@ def why_not_gating(node: ManagedNode[Any], topic: str) -> str:
     """
     gates = node.count_publishers(topic)
     doubled = f"{gates} publishers of {topic}: expected one gate" if gates > 1 else ""
+    if doubled:
+        node.get_logger().warning(doubled, throttle_duration_sec=_REPEAT_S)
     return "; ".join(filter(None, ("" if node.active else _INACTIVE, doubled)))
 
 

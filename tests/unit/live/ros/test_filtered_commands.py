@@ -52,6 +52,8 @@ def test_velocities_stop_with_zeros() -> None:
 def test_positions_stop_at_the_newest_state_in_the_order_of_the_joints() -> None:
     made, command = stops("positions"), Float64MultiArray(data=[0.1, 0.2])
     assert made.why_not(command, 0) == "no state of all joints yet, at which a stop could hold them"
+    made.take_joints(JointState(name=["base", "wrist"], position=[7.0, 8.0]), 2 * S)
+    assert made.why_not(command, 0).endswith("hold them; the newest lacks elbow")
     made.take_joints(ELBOW_FIRST, 3 * S)
     made.take_joints(JointState(name=["base"], position=[7.0]), 4 * S)
     made.take_joints(JointState(name=["base", "elbow"], position=[7.0, math.nan]), 4 * S)
@@ -115,15 +117,23 @@ class Arm:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_ns, self.sent, self.listeners = 0, list[Float64MultiArray](), 1
+        self.kinds, self.said = ["std_msgs/msg/Float64MultiArray"], list[str]()
         values = {"views": ["top"], "command": "positions", "joints": ["base"]}
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now_ns))
-        quiet = SimpleNamespace(info=lambda _line, **_named: None, warning=lambda _line: None)
+        quiet = SimpleNamespace(info=lambda line, **_named: self.said.append(line), warning=self.said.append)
         for name, made in {
             "__init__": lambda node, _name, kind: setattr(node, "config", build(kind, values, "test")),
             "create_publisher": lambda _self, *_words: SimpleNamespace(
-                publish=self.sent.append, get_subscription_count=lambda: self.listeners
+                publish=self.sent.append,
+                get_subscription_count=lambda: self.listeners,
+                topic_name="/arm/commands",
             ),
-            "create_subscription": lambda _self, *_words, **_qos: None,
+            "create_subscription": lambda _self, _kind, name, *_words, **_qos: SimpleNamespace(
+                topic_name=name.replace("~/in", "/policy/commands")
+            ),
+            "get_publishers_info_by_topic": lambda _self, topic: [
+                SimpleNamespace(topic_type=kind) for kind in self.kinds if topic == "/policy/commands"
+            ],
             "create_timer": lambda _self, *_words, **_named: None,
             "get_clock": lambda _self: clock,
             "get_logger": lambda _self: quiet,
@@ -168,6 +178,37 @@ def test_a_filter_that_begins_stops_what_a_killed_one_left_in_motion(monkeypatch
     assert arm.targets() == [3.0, 6.0]
     arm.node._watch()
     assert arm.targets() == [3.0, 6.0]
+
+
+def test_a_controller_that_comes_after_a_recorder_has_left_gets_its_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arm = Arm(monkeypatch)
+    arm.joint(3.0)
+    arm.lease()
+    for listeners in (1, 0):
+        arm.listeners = listeners
+        arm.node._watch()
+    arm.node._take_command(Float64MultiArray(data=[5.0]))
+    assert arm.targets() == [3.0]
+    assert "nobody listens" in arm.node._reason
+    arm.listeners = 1
+    arm.node._watch()
+    arm.node._watch()
+    assert arm.targets() == [3.0, 3.0]
+
+
+def test_commands_of_another_type_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch)
+    (begin,) = arm.said
+    route = "/policy/commands -> /arm/commands, std_msgs/msg/Float64MultiArray"
+    assert begin == f"{route}, under leases on gate/lease of top"
+    assert "another type" not in arm.node.health().message
+    arm.kinds.append("std_msgs/msg/String")
+    wrong = "another type on /policy/commands: std_msgs/msg/String, expected std_msgs/msg/Float64MultiArray"
+    assert f"commands are held: {wrong}; " in arm.node.health().message
+    arm.node.health()
+    assert arm.said == [begin, wrong], "once"
 
 
 def test_an_arm_whose_states_cease_stops_at_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
