@@ -46,5 +46,7 @@ def test_what_is_missing_is_reported_in_one_line(tmp_path: Path) -> None:
     done = run("subjects", "calibrate", f"transformers:{tmp_path}", "--scenes", "1")
     assert done.returncode == 1
     assert done.stderr.strip() == (
-        "embodied-iqa: torch is not installed; expected pip install -r requirements/models.txt"
+        "embodied-iqa: torch is not installed; "
+        "expected pip install -r requirements/models.txt in a checkout, "
+        "else pip install 'embodied_iqa[models]'"
     )

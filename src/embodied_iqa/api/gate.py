@@ -16,11 +16,11 @@ from embodied_iqa.arm.robot.lease_watch import LeaseWatch, Moment
 from embodied_iqa.arm.robot.leases import Permission
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import parse_view
-from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, load_gate_file, shared_gate_file
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.quality.gate.judgement import parse_judge
-from embodied_iqa.quality.gate.judges import load_judge, shared_judge
+from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.second_stage import GateDecision
 
 Image = NDArray[np.uint8]
@@ -36,7 +36,8 @@ class Gate:
 
     Args:
         calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell,
-            which knows nothing of another camera: the reason of each verdict says so then, also of a PASS.
+            which knows nothing of another camera: the reason of each verdict says so then, also of a PASS. It
+            says likewise where a fitted judge has no fit for the camera and size, and statistics judge.
         options: Rules of the gate, such as the number of bad frames that give HOLD.
         judge: ``statistics``, ``learned`` or ``metric:NAME``; empty: that of the rules.
         policy: Subject that decides on the images. A learned judge with a second stage for it also judges
@@ -59,10 +60,12 @@ class Gate:
             options = replace(options, kind=parse_judge(judge))
         self._note = _UNCALIBRATED if calibration is None else ""
         if calibration is None:
-            made = shared_judge(options.kind, SHIPPED_CALIBRATION, policy)
+            file = shared_gate_file(SHIPPED_CALIBRATION)
         else:
-            made = load_judge(options.kind, Path(calibration), policy)
-        self._gatekeeper = Gatekeeper(made, options)
+            file = load_gate_file(Path(calibration))
+        self._gatekeeper = Gatekeeper(make_judge(options.kind, file, policy), options)
+        self._kind = options.kind
+        self._unfitted = unfitted(options.kind, file, {one.view for one in file.cameras})
         self._motions = 0
         self._leases = LeaseWatch(options.lease)
         self._lock = threading.Lock()
@@ -97,15 +100,21 @@ class Gate:
             leases = self._leases
             for name, (view, image) in named.items():
                 quality, lease = self._gatekeeper.judge(view, taken_ns, image, taken_ns)
-                found[name] = replace(quality, reason=self._noted(quality.reason))
+                notes = self._note, self._why_statistics(quality)
+                found[name] = replace(quality, reason=_noted(quality.reason, *notes))
                 if lease.verdict is not Verdict.PASS:
-                    lease = replace(lease, reason=self._noted(lease.reason))
+                    lease = replace(lease, reason=_noted(lease.reason, *notes))
                 leases = leases.with_lease(lease, now)
             self._leases = leases
         return found
 
-    def _noted(self, reason: str) -> str:
-        return "; ".join(filter(None, (reason, self._note)))
+    def _why_statistics(self, quality: ImageQuality) -> str:
+        """Return that statistics judged in place of the judge that was chosen; empty where it judged."""
+        measured = quality.statistics
+        if measured is None:
+            return ""
+        camera = f"{quality.view} {measured.width_px}x{measured.height_px}"
+        return unfitted_in_words(self._kind, [camera]) if camera in self._unfitted else ""
 
     def judge_motion(self, seen: float | None, stamp_ns: int, view: str = "top") -> GateLease | None:
         """Return the verdict of the second stage on a motion that the policy decided on.
@@ -157,3 +166,7 @@ class Gate:
     def allows(self, now_ns: int | None = None, views: Iterable[str] = ()) -> bool:
         """Return whether the robot may move; `permission` says why not and until when."""
         return self.permission(now_ns, views).verdict is Verdict.PASS
+
+
+def _noted(*parts: str) -> str:
+    return "; ".join(filter(None, parts))

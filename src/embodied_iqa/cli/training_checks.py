@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from embodied_iqa.base.errors import MissingDependencyError
+from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
 
 
 def require_torch() -> None:
@@ -14,5 +15,4 @@ def require_torch() -> None:
         MissingDependencyError: It is not installed.
     """
     if find_spec("torch") is None:
-        message, install = "training needs torch", "pip install -r requirements/models.txt"
-        raise MissingDependencyError(message, expected=install)
+        raise MissingDependencyError("training needs torch", expected=INSTALL_MODELS)

@@ -191,7 +191,6 @@ def _recordings(arguments: argparse.Namespace) -> ReferenceSource:
     files = _files(arguments)
     sampling = sampling_of(arguments, files[0])
     refuse_unused(arguments, sampling)
-    _refuse_few(arguments, map(str, files))
     if arguments.tasks is not None or sampling.task:
         _require_states(arguments, sampling)
     source = RecordingsSource(files, parse_view(arguments.view), arguments.tasks, sampling)
@@ -242,7 +241,7 @@ def _require_states(arguments: argparse.Namespace, sampling: Sampling) -> None:
     if not sampling.states.has_pose:
         raise UsageError(
             f"{arguments.vla} needs the pose of the tool and the gripper, which are not known",
-            expected="--state tool=TOPIC and --state gripper=TOPIC",
+            expected="--state tool=TOPIC and --state gripper=TOPIC; a recording of `gate proxy` has neither",
         )
 
 

@@ -25,7 +25,7 @@ from embodied_iqa.models.subjects.wire.tokens import token_from
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judgement import parse_judge
-from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.proxy.gated_policy import Answered, ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldOptions
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
@@ -49,6 +49,8 @@ def proxy(arguments: argparse.Namespace) -> int:
     file = load_gate_file(arguments.calibration)
     setting = _setting(arguments, file)
     compile_for(one.width_px * one.height_px for one in file.cameras)
+    if note := unfitted_in_words(setting.rules.kind, setting.unfitted):
+        print(f"note: {note}", file=sys.stderr)
     if not arguments.json:
         print(f"waiting for {arguments.policy}", file=sys.stderr, flush=True)
     metadata = place.metadata()
@@ -158,7 +160,8 @@ def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
         parse_judge(arguments.judge),
         arguments.recover,
     )
-    return GateSetting(make_judge(rules.kind, file), rules, options)
+    unlike = unfitted(rules.kind, file, {camera.view for camera in cameras})
+    return GateSetting(make_judge(rules.kind, file), rules, options, unfitted=unlike)
 
 
 def _absolute(text: str) -> tuple[int, str]:

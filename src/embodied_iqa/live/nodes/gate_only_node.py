@@ -31,7 +31,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
-from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.overlay import overlaid
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
@@ -115,6 +115,9 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._verdicts = GateReport.of(self._file, self._options.kind)
         if not self._file.cameras:
             self.get_logger().warning(_UNCALIBRATED)
+        kind = self._options.kind
+        if words := unfitted_in_words(kind, unfitted(kind, self._file, self._topics)):
+            self.get_logger().warning(words)
 
     def unload(self) -> None:
         """Judge nothing until the next `configure`."""

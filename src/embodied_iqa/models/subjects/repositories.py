@@ -10,7 +10,9 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.subject_options import Progress
 
-INSTALL_MODELS: Final = "pip install -r requirements/models.txt"
+INSTALL_MODELS: Final = (
+    "pip install -r requirements/models.txt in a checkout, else pip install 'embodied_iqa[models]'"
+)
 _WANTED: Final = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken", "*.safetensors", "*.py")
 """Files that are fetched; pickled weights are not."""
 

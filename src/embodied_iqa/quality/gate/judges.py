@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file, shared_gate_file
 from embodied_iqa.quality.gate.fitted import FittedGate
 from embodied_iqa.quality.gate.fitted_judge import FittedJudge, Predictor
@@ -37,6 +39,26 @@ def make_judge(choice: JudgeChoice, file: GateFile, policy: str = "") -> ImageJu
         )
     predictors = [(gate, predictor_of(gate, file.path.parent)) for gate in fitted]
     return FittedJudge(statistics, predictors, policy)
+
+
+def unfitted(choice: JudgeChoice, file: GateFile, views: Collection[View]) -> tuple[str, ...]:
+    """Return the cameras, with their sizes, that statistics judge in place of another judge.
+
+    Args:
+        choice: The judge.
+        file: The gate's calibration.
+        views: The cameras to look at.
+    """
+    if choice.kind is JudgeKind.STATISTICS:
+        return ()
+    fitted = {gate.camera for gate in file.fitted if gate.choice == choice}
+    ours = [(one.view, one.width_px, one.height_px) for one in file.cameras if one.view in views]
+    return tuple(f"{one[0]} {one[1]}x{one[2]}" for one in ours if one not in fitted)
+
+
+def unfitted_in_words(choice: JudgeChoice, cameras: Collection[str]) -> str:
+    """Return that statistics judge some cameras, see `unfitted`; empty where there are none."""
+    return f"no fit of the judge {choice} for {', '.join(cameras)}: judged by statistics" if cameras else ""
 
 
 def predictor_of(gate: FittedGate, base: Path) -> Predictor:

@@ -129,6 +129,12 @@ def judging_metric(name: str) -> Metric:
 
 def _network(file: NetworkFile, base: Path, *, calibrated: bool = False) -> TrainedMetric:
     folder = base / file.folder
+    if not (folder / CARD_FILE).is_file():
+        beside = base / Path(file.folder).parts[0]
+        raise InputError(
+            f"cannot read {folder / CARD_FILE}: a file of `gate fit` needs the folder made with it",
+            expected=f"{beside}/, copied with the file",
+        )
     network = TrainedMetric(folder, calibrated=calibrated)  # reports a missing or damaged file
     found = sha256_of(folder / CARD_FILE)
     if found != file.card_sha256:

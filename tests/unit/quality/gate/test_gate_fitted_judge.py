@@ -162,6 +162,11 @@ def test_a_camera_without_a_fit_is_judged_by_its_statistics(tmp_path: Path) -> N
     dim = judged(file, DIM, View.SIDE)
     assert (dim.verdict, dim.prediction, dim.at_once) == (HOLD, None, False)
     assert dim.reason.startswith("exposure 0.19")
+    gate = Gate(file, judge="learned")
+    assert gate.judge(GOOD, "top").reason == ""
+    said = f"no fit of the judge learned for side {WIDTH_PX}x{HEIGHT_PX}: judged by statistics"
+    assert gate.judge(GOOD, "side").reason == said
+    assert Gate(file).judge(GOOD, "side").reason == ""
 
 
 # --- fails closed -------------------------------------------------------------------------------------------
@@ -183,6 +188,13 @@ def test_without_its_networks_there_is_no_judge(tmp_path: Path, name: str) -> No
     (tmp_path / "gate" / "loss" / name).unlink()
     with pytest.raises(InputError, match="loss"):
         load_judge(LEARNED, file)
+
+
+def test_a_file_that_was_copied_without_its_folder_says_so(tmp_path: Path) -> None:
+    copied = write_gate(tmp_path).rename((tmp_path / "alone").with_suffix(".yaml"))
+    (tmp_path / "gate").rename(tmp_path / "there")
+    with pytest.raises(InputError, match=f"expected {tmp_path / 'gate'}/, copied with the file"):
+        load_judge(LEARNED, copied)
 
 
 def test_a_network_of_another_fit_is_refused(tmp_path: Path) -> None:

@@ -88,6 +88,9 @@ def test_a_recording_calibrates_and_is_checked(tmp_path: Path, capsys: pytest.Ca
     counts = re.findall(r"(\d+) (?:pass|hold|reject)", text.splitlines()[-1])
     assert sum(map(int, counts)) == 120
     assert hint.startswith("next: embodied-iqa gate run "), "no trial has the cameras of a policy's clients"
+    fit = ["gate", "fit", str(path), "--view", "top", "--vla", "panel-vla-query", "--judge", "metric:piqe"]
+    assert main([*fit, "--task", "pick the red cube", "--out", f"{tmp_path}/fit.yaml"]) == 2
+    assert "a recording of `gate proxy` has neither" in capsys.readouterr().err, "before scenes are counted"
 
 
 def test_a_slow_disk_loses_what_does_not_fit_and_delays_no_answer(

@@ -79,6 +79,7 @@ class GateSetting:
         options: What is judged, and what happens on a hold.
         witness: Looks on.
         live: What the proxy shows of itself at `LIVE_PATH`.
+        unfitted: Cameras with their sizes that the judge was not fitted for: statistics judge them.
     """
 
     judge: ImageJudge
@@ -86,6 +87,7 @@ class GateSetting:
     options: ProxyOptions
     witness: Witness = unwatched
     live: Callable[[], dict[str, Any]] = dict
+    unfitted: tuple[str, ...] = ()
 
     def gated(self, policy: Policy) -> GatedPolicy:
         """Return a policy behind a gate of its own."""
@@ -101,6 +103,7 @@ class GateSetting:
         return {
             "mode": str(self.rules.mode),
             "judge": str(self.rules.kind),
+            "judged_by_statistics": list(self.unfitted),
             "on_hold": str(self.options.hold.kind),
             "cameras": cameras,
         }
