@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--ignore", action="append", default=[], metavar="KEY", help=ignore)
     add("--judge", default="statistics", metavar="NAME", help="statistics (default), learned or metric:NAME")
     recover = "good observations in a row that end a hold (default 1)"
-    add("--recover", type=within(int, 1, 1000), default=1, metavar="N", help=recover)
+    add("--recover", type=within(int, 1, 1000), metavar="N", help=recover)
     add("--shadow", action="store_true", help="judge and report, hold nothing")
     add("--always", action="store_true", help="ask the policy during a hold too; releases nothing more")
     _configure_hold(parser)
@@ -35,10 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--most-mib", type=number, default=16, metavar="N", help="longest message [MiB] (default 16)")
     deadline = "longest wait for the policy's answer [s] (default 30)"
     add("--deadline", type=float, default=30.0, metavar="S", help=deadline)
+    wait = "longest wait for the policy server at the start, which may be loading [s] (default 10)"
+    add("--wait", type=within(float, 0.1, 86400), default=10.0, metavar="S", help=wait)
     record = "record images, verdicts and times to this MCAP file"
     add("--record", type=Path, metavar="FILE", help=record)
     waits = "most images that wait for the disk; further ones are dropped and counted [MiB] (default 256)"
-    add("--record-mib", type=number, default=256, metavar="N", help=waits)
+    add("--record-mib", type=number, metavar="N", help=waits)
     add("--json", action="store_true", help="print address, metadata and cameras as JSON")
 
 
@@ -50,3 +52,4 @@ def _configure_hold(parser: argparse.ArgumentParser) -> None:
     absolute = "column, from 0, with an absolute value, such as a gripper, and its state; with --on-hold zero"
     add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
     add_plan_options(parser, HoldOptions, "last_s", last_s="S")
+    parser.set_defaults(last_s=None)  # one that is given has to have an effect

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,6 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import importing
 from embodied_iqa.base.memory import reuse_large_blocks
-from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -27,7 +27,7 @@ from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.proxy.gated_policy import Answered, ProxyOptions, observation_rules
-from embodied_iqa.quality.gate.proxy.hold_answers import HoldOptions
+from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
@@ -38,6 +38,7 @@ _JUDGING_S: Final = 10.0
 _OPENPI: Final = ("openpi", "openpi+wss")
 _OPENVLA: Final = ("openvla+http", "openvla+https")
 _FORMS: Final = "openpi://HOST:PORT, openpi+wss://HOST:PORT or openvla+http://HOST:PORT/act"
+_RECORD_MIB: Final = 256
 _LISTEN: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
 
 
@@ -48,12 +49,8 @@ def proxy(arguments: argparse.Namespace) -> int:
     place = _place(arguments)
     file = load_gate_file(arguments.calibration)
     setting = _setting(arguments, file)
-    compile_for(one.width_px * one.height_px for one in file.cameras)
     if note := unfitted_in_words(setting.rules.kind, setting.unfitted):
         print(f"note: {note}", file=sys.stderr)
-    if not arguments.json:
-        print(f"waiting for {arguments.policy}", file=sys.stderr, flush=True)
-    metadata = place.metadata()
     cameras = {camera.key: _camera_words(camera, file) for camera in setting.options.cameras}
 
     def ready(port: int) -> None:
@@ -66,7 +63,11 @@ def proxy(arguments: argparse.Namespace) -> int:
         print(f"the gate is in front of {arguments.policy}{named} at {address} (Ctrl+C ends)")
         print("\n".join(f"{key}: {words}" for key, words in cameras.items()), flush=True)
 
-    with _recorded(arguments, setting) as watched:
+    with _recorded(arguments, setting) as watched:  # before the wait: a file that exists ends it
+        compile_for(one.width_px * one.height_px for one in file.cameras)
+        if not arguments.json:
+            print(f"waiting for {arguments.policy}", file=sys.stderr, flush=True)
+        place, metadata = place.reached(arguments.wait)
         if isinstance(place, PolicyPlace):
             GateProxy(watched, place, serving).run(ready)
         else:
@@ -84,7 +85,7 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
     with importing("the recorder", "pip install 'embodied_iqa[gate,record]'"):
         from embodied_iqa.quality.gate.proxy.recording import ProxyRecorder
 
-    recorder = ProxyRecorder(arguments.record, setting.options, arguments.record_mib << 20)
+    recorder = ProxyRecorder(arguments.record, setting.options, (arguments.record_mib or _RECORD_MIB) << 20)
 
     def watch(answered: Answered) -> None:
         live.look(answered)
@@ -97,9 +98,13 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
         lost = f", {status.total_lost} lost: {status.error or 'the disk was too slow'}"
         found = f"{recorder.path}: {status.written} messages{lost if status.total_lost else ''}"
         if status.accepted:
-            print(found, file=sys.stderr)
+            check = shlex.join(
+                ["gate", "check", str(recorder.path), "--calibration", str(arguments.calibration)]
+            )
+            print(f"{found}\nnext: embodied-iqa {check}", file=sys.stderr)
         else:
             recorder.path.unlink(missing_ok=True)
+            print(f"{recorder.path}: not kept: nothing was judged", file=sys.stderr)
 
 
 def _address(place: PolicyPlace | OpenVlaPlace, at: Address) -> str:
@@ -135,7 +140,7 @@ def _place(arguments: argparse.Namespace) -> PolicyPlace | OpenVlaPlace:
     if not usable or parts.query or (parts.scheme in _OPENPI and parts.path.strip("/")):
         raise UsageError("wrong --policy", expected=_FORMS, got=text)
     if not 0.0 < arguments.deadline <= 3600.0:
-        raise UsageError("wrong --deadline", expected="up to 3600 s", got=arguments.deadline)
+        raise UsageError("wrong --deadline", expected="above 0, up to 3600 s", got=arguments.deadline)
     limits = WireLimits(
         answer_s=arguments.deadline, most_bytes=arguments.most_mib << 20, asks_once=arguments.always
     )
@@ -148,7 +153,10 @@ def _place(arguments: argparse.Namespace) -> PolicyPlace | OpenVlaPlace:
 
 def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
     absolute = tuple(_absolute(text) for text in arguments.absolute)
-    hold = read_plan(HoldOptions, arguments, state=tuple(arguments.state_key), absolute=absolute)
+    last = {} if arguments.last_s is None else {"last_s": arguments.last_s}
+    given = {"kind": arguments.kind, "state": tuple(arguments.state_key), "absolute": absolute}
+    hold = HoldOptions(**given, **last)
+    _refuse_idle(arguments, hold)
     cameras = tuple(ProxyCamera.parse(text) for text in arguments.view)
     views = list(dict.fromkeys(str(camera.view) for camera in file.cameras))
     for camera in cameras:
@@ -158,10 +166,32 @@ def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
     rules = observation_rules(
         GateMode.SHADOW if arguments.shadow else GateMode.ON,
         parse_judge(arguments.judge),
-        arguments.recover,
+        arguments.recover or 1,
     )
     unlike = unfitted(rules.kind, file, {camera.view for camera in cameras})
     return GateSetting(make_judge(rules.kind, file), rules, options, unfitted=unlike)
+
+
+def _refuse_idle(arguments: argparse.Namespace, hold: HoldOptions) -> None:
+    """Refuse options that have no effect beside the others.
+
+    Raises:
+        UsageError: One is given.
+    """
+    if arguments.last_s is not None and hold.kind is not HoldKind.LAST:
+        raise UsageError("--last-s is for --on-hold last", got=str(hold.kind))
+    if arguments.record_mib is not None and arguments.record is None:
+        raise UsageError("--record-mib is for --record FILE")
+    if arguments.record is not None and arguments.record.suffix != ".mcap":
+        raise UsageError("wrong --record", expected="a file that ends in .mcap", got=arguments.record)
+    given = {
+        "--recover": arguments.recover is not None,
+        "--always": arguments.always,
+        f"--on-hold {hold.kind}": hold.kind is not HoldKind.ERROR,
+    }
+    idle = next((option for option, is_given in given.items() if is_given), None)
+    if arguments.shadow and idle:
+        raise UsageError(f"--shadow holds nothing: {idle} has no effect with it")
 
 
 def _absolute(text: str) -> tuple[int, str]:

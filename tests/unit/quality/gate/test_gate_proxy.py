@@ -25,6 +25,7 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.gate import proxying as proxying_command
 from embodied_iqa.cli.main import main
+from embodied_iqa.models.subjects.wire.errors import WireError
 from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
@@ -160,9 +161,50 @@ def test_a_policy_that_is_gone_is_an_error_and_never_an_action():
             client.infer(observation())
         with pytest.raises(RuntimeError, match=r"ConnectionLostError|DeadlineError"):
             client.infer(observation())
-        late = websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None)
-        with late, pytest.raises(websockets.exceptions.ConnectionClosedError, match="no policy server"):
-            late.recv(PATIENCE_S)
+        late = WebsocketClientPolicy("127.0.0.1", port)
+        assert late.get_server_metadata()["name"] == "pi0", "the connection stands until the policy is back"
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="ConnectionLostError: nobody answers"):
+                late.infer(observation())
+
+
+def test_a_policy_that_never_answered_closes_the_connection_with_the_reason():
+    with reference_server(METADATA, Policy()) as gone:
+        pass
+    with proxying(setting(), gone, connect_s=0.2) as port:
+        early = websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None)
+        with early, pytest.raises(websockets.exceptions.ConnectionClosedError, match="no policy server"):
+            early.recv(PATIENCE_S)
+
+
+def test_another_policy_than_the_greeting_named_is_an_error():
+    with reference_server(METADATA, Policy()) as first:
+        place, _ = PolicyPlace(Address("127.0.0.1", first)).reached(PATIENCE_S)
+    with reference_server({"name": "other"}, Policy()) as second:
+        client = PolicyClient(Address("127.0.0.1", second), WireLimits())
+        assert client.expect(place.greeting)["name"] == "pi0"
+        with pytest.raises(WireError, match="serves another policy than before"):
+            client.infer(observation())
+        client.close()
+
+
+@pytest.mark.parametrize("address", ["openpi://127.0.0.1:{}", "openvla+http://127.0.0.1:{}/act"])
+def test_the_command_waits_for_either_policy_as_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], address: str
+):
+    with reference_server(METADATA, Policy()) as gone:
+        pass
+    record = tmp_path / "seen.mcap"
+    more = ("--policy", address.format(gone), "--wait", "0.2", "--record", str(record))
+    assert main(_words(tmp_path, gone, *more)) == 1
+    waiting, none, said = capsys.readouterr().err.splitlines()
+    assert waiting.startswith("waiting for ")
+    assert none == f"{record}: not kept: nothing was judged"
+    assert f"no policy server answers at 127.0.0.1:{gone} within 0.2 s: " in said
+    assert not record.exists()
+    record.touch()
+    assert main(_words(tmp_path, gone, *more)) == 1
+    assert "exists" in capsys.readouterr().err, "before the wait"
 
 
 def test_clients_that_left_are_not_connected_to_a_policy_that_hangs():
@@ -314,11 +356,18 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
         (("--policy", "openpi://me:secret@gpu:8000"), "--policy-token-env NAME"),
         (("--policy", "http://me:secret@gpu:x"), "--policy-token-env NAME"),
         (("--most-clients", "0"), "argument --most-clients: expected 1 to 1024"),
-        (("--deadline", "0"), "wrong --deadline"),
+        (("--deadline", "0"), "wrong --deadline; expected above 0"),
         (("--recover", "0"), "argument --recover: expected 1 to 1000"),
         (("--judge", "other"), "unknown judge"),
         (("--on-hold", "repeat"), "--state-key KEY"),
         (("--on-hold", "zero", "--absolute", "x"), "wrong --absolute"),
+        (("--last-s", "3"), "--last-s is for --on-hold last; got 'error'"),
+        (("--record-mib", "9"), "--record-mib is for --record FILE"),
+        (("--record", "seen.txt"), "expected a file that ends in .mcap; got 'seen.txt'"),
+        (("--shadow", "--on-hold", "zero"), "--shadow holds nothing: --on-hold zero has no effect"),
+        (("--shadow", "--always"), "--always has no effect"),
+        (("--shadow", "--recover", "2"), "--recover has no effect"),
+        (("--view", f"{KEY}x=top"), "two cameras have one view; got 'top, top'"),
     ],
 )
 def test_wrong_arguments_are_one_line(

@@ -199,6 +199,22 @@ def test_deltas_are_zero_and_absolute_columns_keep_their_state():
         session.respond({key: value for key, value in bad().items() if "gripper" not in key})
 
 
+@pytest.mark.parametrize(
+    ("hold", "words"),
+    [
+        (HoldOptions(HoldKind.REPEAT, state=("state",)), "the observation has no state"),
+        (HoldOptions(HoldKind.REPEAT, state=("prompt",)), "prompt is not a state; .*; got '<U17'"),
+        (HoldOptions(HoldKind.REPEAT, state=("observation/joint_position",)), "not as wide as an action"),
+        (HoldOptions(HoldKind.ZERO, absolute=((8, "observation/gripper_position"),)), "column 8 of 8"),
+    ],
+)
+def test_an_answer_that_no_hold_could_get_is_found_with_the_first_actions(hold: HoldOptions, words: str):
+    session = gated(Policy(), hold=hold)
+    for _ in range(2):
+        with pytest.raises(HeldError, match=f"--on-hold {hold.kind} could not answer a hold: .*{words}"):
+            session.respond(observation())
+
+
 def test_the_last_answer_is_repeated_until_it_is_too_old():
     clock = ManualClock()
     session = gated(Policy(), clock=clock, hold=HoldOptions(HoldKind.LAST, last_s=1.0))

@@ -61,6 +61,21 @@ class PolicyClient:
         self._request = 0
         self._stop = Event()
 
+    @property
+    def greeting(self) -> bytes:
+        """First message of the server; empty before a connection."""
+        return self._first or b""
+
+    def expect(self, greeting: bytes) -> dict[str, Any]:
+        """Take the first message of an earlier connection as known; return its metadata.
+
+        Raises:
+            ProtocolError: It is none.
+        """
+        metadata = self._map(greeting)
+        self._first, self._numbered = greeting, metadata.get("protocol") == OWN_PROTOCOL
+        return metadata
+
     def connect(self) -> dict[str, Any]:
         """Connect, waiting for a server that is starting, and return its metadata.
 

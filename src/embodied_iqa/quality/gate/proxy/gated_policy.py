@@ -64,10 +64,10 @@ class ProxyOptions:
         for what in ("key", "view"):
             names = [getattr(camera, what) for camera in self.cameras]
             if len(set(names)) < len(names):
-                raise UsageError(f"two cameras have one {what}", got=names)
+                raise UsageError(f"two cameras have one {what}", got=", ".join(map(str, names)))
 
         if both := self.ignored & {camera.key for camera in self.cameras}:
-            raise UsageError("an image is judged or ignored", got=sorted(both))
+            raise UsageError("an image is judged or ignored", got=", ".join(sorted(both)))
 
     @property
     def known(self) -> frozenset[str]:
@@ -176,6 +176,7 @@ class GatedPolicy:
         self._stamp_ns = 0
         self._shape: tuple[int, int] | None = None
         self._last: Released | None = None
+        self._fits = False
 
     def respond(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """Return the policy's answer, or that of a hold, with the gate's part at `GATE`.
@@ -211,12 +212,28 @@ class GatedPolicy:
             answer = self._policy(observation)
             self._shape = shape_of(answer) or self._shape
         if released:
+            self._require_fit(values)
             self._last = Released(answer, self._stamp_ns, texts_of(values))
             return answer
         try:
             return held_answer(self._options.hold, values, self._shape, self._last, self._clock.now_ns())
         except InputError as error:
             raise HeldError(f"the gate holds: {_reason(judged)}; {first_line(error)}") from None
+
+    def _require_fit(self, values: Mapping[str, list[Any]]) -> None:
+        """Check once, with the first actions, that a hold could be answered: at a hold it is too late.
+
+        Raises:
+            HeldError: It could not, as the options do not fit observation and actions.
+        """
+        hold = self._options.hold
+        if self._fits or self._shape is None or hold.kind not in {HoldKind.REPEAT, HoldKind.ZERO}:
+            return
+        try:
+            held_answer(hold, values, self._shape, None, self._clock.now_ns())
+        except InputError as error:
+            raise HeldError(f"--on-hold {hold.kind} could not answer a hold: {first_line(error)}") from None
+        self._fits = True
 
     def _judge(self, observation: Mapping[str, Any]) -> tuple[dict[str, list[Any]], list[Judged]]:
         try:

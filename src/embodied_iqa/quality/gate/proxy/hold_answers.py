@@ -156,7 +156,6 @@ def _numbers(values: Mapping[str, list[Any]], key: str) -> NDArray[np.float64]:
     """Return ``(N,)`` finite numbers of the observation."""
     value = np.asarray(one_value(values, key))
     if value.dtype.kind not in "iuf" or value.ndim > 1 or not np.isfinite(value).all():
-        raise InputError(
-            f"{key} is not a state", expected="finite numbers", got=(str(value.dtype), value.shape)
-        )
+        got = f"{value.ndim} dimensions of {value.dtype}" if value.ndim > 1 else str(value.dtype)
+        raise InputError(f"{key} is not a state", expected="finite numbers in one dimension", got=got)
     return np.atleast_1d(value).astype(np.float64)

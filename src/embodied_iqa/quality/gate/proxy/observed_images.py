@@ -91,12 +91,12 @@ def image_of(value: object, camera: ProxyCamera) -> NDArray[np.uint8]:
         InputError: It is not such an image.
     """
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim != _CHANNELS:
-        got = (str(value.dtype), value.shape) if isinstance(value, np.ndarray) else type(value).__name__
+        got = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise InputError(f"{camera.key} is not an image", expected="(H, W, 3) or (3, H, W) uint8", got=got)
     rgb = value.transpose(1, 2, 0) if value.shape[0] == _CHANNELS != value.shape[2] else value
     if rgb.shape[2] != _CHANNELS or not 0 < min(rgb.shape) <= max(rgb.shape) <= _MOST_PX:
         raise InputError(
-            f"{camera.key} is not an image", expected=f"3 channels, 1 to {_MOST_PX} px", got=value.shape
+            f"{camera.key} is not an image", expected=f"3 channels, 1 to {_MOST_PX} px", got=str(value.shape)
         )
     return np.ascontiguousarray(rgb[::-1, ::-1] if camera.turned else rgb)
 

@@ -7,14 +7,16 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from threading import Event
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.models.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 from embodied_iqa.models.subjects.serving.admission import Admission
 from embodied_iqa.models.subjects.serving.http_listener import HttpListener, HttpQuestion, HttpReply
 from embodied_iqa.models.subjects.serving.listener import ServingOptions, StoppableServer
+from embodied_iqa.models.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.models.subjects.wire.errors import DeadlineError, WireError, one_line
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH, OpenVlaClient
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -53,14 +55,16 @@ class OpenVlaPlace:
         """Return a client."""
         return OpenVlaClient(self.address, self.path, self.limits, self.token)
 
-    def metadata(self) -> dict[str, Any]:
-        """Check that the policy answers; the protocol has no metadata.
+    def reached(self, wait_s: float) -> tuple[Self, dict[str, Any]]:
+        """Wait for the policy; return the place, and no metadata, which the protocol does not have.
 
         Raises:
-            InputError: It does not.
+            InputError: No policy server answers in time, or it has another path.
         """
-        self.client().check(_CHECK_S)
-        return {}
+        deadline = Deadline.after(wait_s, f"no policy server answers at {self.address}")
+        client = self.client()
+        retrying(lambda: client.check(min(_CHECK_S, deadline.left_s())), deadline, None, Event())
+        return self, {}
 
 
 class _Session:

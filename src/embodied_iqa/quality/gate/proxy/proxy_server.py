@@ -6,8 +6,8 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import CloseCode
@@ -34,6 +34,8 @@ from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH
 
 _LONGEST_REASON: Final = 100
 """A websocket is closed with at most 123 bytes of text."""
+_AGAIN_S: Final = 1.0
+"""For a policy that has answered before: its client can be greeted without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +47,33 @@ class PolicyPlace:
         limits: Limits of each connection.
         token: Its token; may be empty.
         clock: Of the deadlines.
+        greeting: First message of the policy, with which clients are greeted while it is gone; empty where it
+            is not known yet.
     """
 
     address: Address
     limits: WireLimits = WireLimits()  # noqa: RUF009 - it is frozen
     token: str = ""
     clock: Clock = MONOTONIC
+    greeting: bytes = b""
 
-    def client(self) -> PolicyClient:
-        """Return a client that is not connected yet."""
-        return PolicyClient(self.address, self.limits, self.token, self.clock)
+    def client(self, connect_s: float | None = None) -> PolicyClient:
+        """Return a client that is not connected yet, and waits as long for a policy; None: by the limits."""
+        limits = self.limits if connect_s is None else replace(self.limits, connect_s=connect_s)
+        return PolicyClient(self.address, limits, self.token, self.clock)
 
-    def metadata(self) -> dict[str, Any]:
-        """Return the metadata of the policy over a connection of its own.
+    def reached(self, wait_s: float) -> tuple[Self, dict[str, Any]]:
+        """Wait for the policy; return the place with its greeting, and its metadata.
 
         Raises:
-            WireError: No policy server answers.
+            WireError: No policy server answers in time.
         """
-        client = self.client()
+        client = self.client(wait_s)
         try:
-            return client.connect()
+            metadata = client.connect()
         finally:
             client.close()
+        return replace(self, greeting=client.greeting), metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,7 @@ class GateProxy(StoppableServer):
         self._setting = setting
         self._place = place
         self._options = options
+        self._greeting = place.greeting
         pages = {LIVE_PATH: lambda: json.dumps(setting.live())}
         self._listener = Listener(options, self._converse, lambda: True, pages)
 
@@ -156,12 +164,18 @@ class GateProxy(StoppableServer):
         return self._listener.listening()
 
     async def _converse(self, connection: ServerConnection) -> None:
-        with closing(self._place.client()) as policy:  # whoever waits for the policy gets an error, and ends
+        connect_s = _AGAIN_S if self._greeting else None
+        with closing(
+            self._place.client(connect_s)
+        ) as policy:  # who waits for the policy gets an error, and ends
             try:
                 metadata = await _metadata_of(policy, connection)
+                self._greeting = policy.greeting or self._greeting
             except WireError as error:
-                await connection.close(CloseCode.TRY_AGAIN_LATER, one_line(str(error))[:_LONGEST_REASON])
-                return
+                if not self._greeting:
+                    await connection.close(CloseCode.TRY_AGAIN_LATER, one_line(str(error))[:_LONGEST_REASON])
+                    return
+                metadata = policy.expect(self._greeting)  # its questions get the error
             if metadata is None:
                 return
             session = _Session(self._setting, policy, metadata)
