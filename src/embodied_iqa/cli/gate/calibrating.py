@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Final
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
@@ -41,6 +42,8 @@ from embodied_iqa.world.simulation.camera import CameraModel
 _SIZE = re.compile(r"(\d+)x(\d+)")
 _LISTED = 50
 """Of more images, those that pass are only counted: a recording of minutes has thousands."""
+_LEAST_CONTRAST: Final = 1 / 255
+"""Below one level of brightness, a lens is covered or a frame is empty."""
 
 
 def calibrate_cameras(arguments: argparse.Namespace) -> int:
@@ -73,6 +76,8 @@ def _calibrate(arguments: argparse.Namespace, kept: GateFile) -> int:
     stays = [one for one in kept.cameras if (one.view, one.width_px, one.height_px) not in made]
     cameras = [*stays, *(calibration for calibration, _ in new)]
     save_calibrations(cameras, arguments.out, kept.fitted)
+    for calibration, group in new:
+        print_note(group.repeated(f"{calibration.view} {calibration.width_px}x{calibration.height_px}"))
     again = None if arguments.sim else _frames(arguments, None)
     worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
     remove_worst(worst, stays)
@@ -100,21 +105,28 @@ def _measured(
 ) -> dict[tuple[View, int, int], CleanGroup]:
     """Return the statistics of clean images by camera and size, and those with tolerated disturbances.
 
-    Images that cannot be measured, such as too small ones, are added to ``lost``.
+    Images that cannot be measured, such as too small ones, and those of one colour are added to ``lost``.
     """
     groups: dict[tuple[View, int, int], CleanGroup] = {}
+    flat: list[str] = []
     for view, name, rgb in frames:
         try:
             clean = measure(rgb)
         except InputError as error:
             lost.append(UnreadableImage(name, InputError(f"{name}: {error}"), name))
             continue
+        if clean.contrast < _LEAST_CONTRAST:
+            flat.append(name)
+            continue
         height_px, width_px, _ = rgb.shape
         group = groups.setdefault((view, width_px, height_px), CleanGroup())
         for disturbance, image in disturbed(rgb, len(group.clean), tolerances):
             group.tolerated.setdefault(disturbance, []).append(measure(image))
-        group.clean.append(clean)
-        group.names.append(name)
+        group.add(name, clean, rgb)
+    if flat:
+        what = f"{len(flat)} images of one colour, such as {flat[0]}"
+        empty = InputError(f"{what}: nothing is seen in them", expected="clean, typical images")
+        lost.append(UnreadableImage(what, empty))
     return groups
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -38,6 +39,26 @@ class CleanGroup:
     names: list[str] = field(default_factory=list)
     clean: list[ImageStatistics] = field(default_factory=list)
     tolerated: dict[str, list[ImageStatistics]] = field(default_factory=dict)
+    _first: dict[bytes, str] = field(default_factory=dict)
+    _same: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, name: str, clean: ImageStatistics, rgb: Image) -> None:
+        """Add an image with its statistics."""
+        self.clean.append(clean)
+        self.names.append(name)
+        first = self._first.setdefault(hashlib.sha256(np.ascontiguousarray(rgb).data).digest(), name)
+        if first != name:
+            self._same.append((name, first))
+
+    def repeated(self, camera: str) -> str:
+        """Return how many images of a camera are identical to others, in words; empty for none."""
+        if not self._same:
+            return ""
+        name, first = self._same[0]
+        counts = f"{len(self._same)} of {len(self.names)} images"
+        return (
+            f"{camera}: {counts} are identical to another one, such as {name} to {first}, and teach nothing"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,9 @@ class Margins:
     def __post_init__(self) -> None:
         if not 1.0 < self.soft < self.hard < math.inf:
             raise UsageError(
-                "wrong margins --soft and --hard", expected="1 < soft < hard", got=(self.soft, self.hard)
+                "wrong margins --soft and --hard",
+                expected="1 < soft < hard",
+                got=f"{self.soft:g}, {self.hard:g}",
             )
 
 

@@ -97,6 +97,23 @@ def test_an_image_too_small_or_of_another_size_ends_no_calibration(
     assert json.loads(text)["left_out"] == [line.partition("left out: ")[2] for line in (small, other)]
 
 
+def test_flat_images_calibrate_nothing_and_identical_ones_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    black = [np.full((64, 96, 3), level, np.uint8) for level in (0, 0, 7)]
+    clean = write(tmp_path / "clean", [*black, *(scene(seed % 21) for seed in range(25))])
+    output = tmp_path / "gate.yaml"
+    words = ["gate", "calibrate", str(clean), "--view", "top", "--out", str(output)]
+    assert main(words) == 1
+    text, said = capsys.readouterr()
+    assert "top   96x64 from 25 frames" in text
+    assert "left out: 3 images of one colour, such as 000.png: nothing is seen in them" in said
+    assert "top 96x64: 4 of 25 images are identical to another one, such as 024.png to 003.png" in said
+    words[2] = str(write(tmp_path / "black", black * 9))
+    assert main([*words, "--keep"]) == 1
+    assert capsys.readouterr().err.startswith("embodied-iqa: 27 images of one colour")
+
+
 def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output, size = tmp_path / "gate.yaml", (48, 32)
     both = tmp_path / "both"
