@@ -2,9 +2,10 @@
 
 python examples/gate_an_openpi_client.py --host gpu --calibration mine.yaml
 
-`Robot` stands for your robot. It needs `pip install openpi-client typing_extensions`: openpi-client 0.1.2
-imports the second without asking for it. To leave the client as it is, put `embodied-iqa gate proxy` in front
-of the policy server instead (docs/gate-only.md); then nothing is judged between the actions of a chunk.
+`Robot` stands for your robot; its black images are held. It needs a server of openpi that runs, and `pip
+install openpi-client typing_extensions`: openpi-client 0.1.2 imports the second without asking for it. To
+leave the client as it is, put `embodied-iqa gate proxy` in front of the policy server instead
+(docs/gate-only.md); then nothing is judged between the actions of a chunk.
 """
 
 import argparse
@@ -85,8 +86,14 @@ def main() -> None:
         from openpi_client.websocket_client_policy import WebsocketClientPolicy  # noqa: PLC0415 - the loop itself needs no openpi
     except ImportError as error:
         parser.exit(1, f"{error}: pip install openpi-client typing_extensions\n")
-
-    run(Robot(), WebsocketClientPolicy(words.host, words.port), gate, periods=10_000)
+    try:
+        try:
+            policy = WebsocketClientPolicy(words.host, words.port)
+        except OSError as error:
+            parser.exit(1, f"no policy server at {words.host}:{words.port}: {error}\n")
+        run(Robot(), policy, gate, periods=10_000)
+    except KeyboardInterrupt:
+        parser.exit(130)
 
 
 if __name__ == "__main__":

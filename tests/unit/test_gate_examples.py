@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -83,6 +84,56 @@ def test_a_calibration_that_is_absent_is_said_in_one_line(
     assert ended.value.code == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "absent.yaml" in line
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gate_a_webcam", "pip install opencv-python-headless"),
+        ("gate_an_openpi_client", "pip install openpi-client typing_extensions"),
+    ],
+)
+def test_what_is_not_installed_is_said_in_one_line(
+    name: str,
+    said: str,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.argv", [name, "--calibration", str(file)])
+    for missing in ("cv2", "openpi_client"):
+        monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(SystemExit) as ended:
+        example(name).main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(said)
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [(ConnectionRefusedError("x"), "no policy server at localhost:8000: x\n"), (KeyboardInterrupt(), "")],
+)
+def test_a_policy_that_is_not_there_and_ctrl_c_end_the_loop_of_openpi_in_a_line(
+    ends: BaseException,
+    said: str,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def policy(_host: str, _port: int) -> None:
+        raise ends
+
+    client = SimpleNamespace(WebsocketClientPolicy=policy)
+    monkeypatch.setitem(sys.modules, "openpi_client", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "openpi_client.websocket_client_policy", client)
+    monkeypatch.setattr("sys.argv", ["x", "--calibration", str(file)])
+    with pytest.raises(SystemExit) as ended:
+        example("gate_an_openpi_client").main()
+    assert ended.value.code == (1 if said else 130)
+    assert capsys.readouterr().err == said
 
 
 class Policy:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.robot.lease_watch import LeaseWatch, Moment
 from embodied_iqa.arm.robot.leases import Permission
 from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, load_gate_file, shared_gate_file
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
@@ -44,7 +45,7 @@ class Gate:
             its motions; empty: images alone.
 
     Raises:
-        UsageError: An unknown judge.
+        UsageError: An unknown judge, or options that are none.
         InputError: The file cannot be read, is from another version, or has no fit of this judge.
     """
 
@@ -55,7 +56,9 @@ class Gate:
         judge: str = "",
         policy: str = "",
     ) -> None:
-        options = options or GateOptions()
+        options = GateOptions() if options is None else options
+        if not isinstance(options, GateOptions):
+            raise UsageError("wrong options", expected="GateOptions(lease=...)", got=type(options).__name__)
         if judge:
             options = replace(options, kind=parse_judge(judge))
         self._note = _UNCALIBRATED if calibration is None else ""

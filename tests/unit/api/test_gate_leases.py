@@ -69,6 +69,11 @@ def test_images_of_one_time_are_judged_together_and_all_have_to_pass(file: Path)
     assert not gate.allows(1400 * MS, ["top", "side"]), "the side camera has never been seen"
 
 
+def test_options_of_another_class_are_refused(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"expected GateOptions\(lease=\.\.\.\); got 'LeaseOptions'"):
+        Gate(file, LeaseOptions(ttl_s=0.2))
+
+
 def test_shadow_allows_what_it_rejects(file: Path) -> None:
     gate = Gate(file, GateOptions(mode=GateMode.SHADOW))
     gate.judge(DARK, "top", 1000 * MS)
