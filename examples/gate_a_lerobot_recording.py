@@ -32,7 +32,7 @@ class GatedRobot:
 
     Where the loop has read none, as in the middle of a chunk, `send_action` reads. An action that does not
     pass begins a hold, which ends when the loop has read an observation that passes: what was decided before
-    it is not sent.
+    it is not sent. It sees no queue: where actions wait in one, use `gate_client`.
 
     Args:
         robot: The robot.
