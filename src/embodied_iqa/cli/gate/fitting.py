@@ -37,6 +37,7 @@ from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
+from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
@@ -214,7 +215,8 @@ def _refuse_images(path: Path, vla: str) -> None:
         frames = open_frames(path)
     except (InputError, MissingDependencyError):
         return
-    if isinstance(frames, VideoFrames | FolderFrames):
+    is_image = path.is_dir() or path.suffix.lower() in IMAGE_SUFFIXES
+    if isinstance(frames, VideoFrames) or (isinstance(frames, FolderFrames) and is_image):
         raise UsageError(
             f"{vla} needs the pose of the tool and the gripper with each image, which {path} does not have",
             expected="recordings (.mcap, .db3) or folders of them, a LeRobot data set, or a database",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.config import Scalar, build, parameters_of, ranged
+from embodied_iqa.base.config import Scalar, build, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
@@ -16,7 +16,7 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS, files_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace
-from embodied_iqa.runs.graph.node_sections import values_by_node
+from embodied_iqa.runs.graph.parameter_files import read_sections
 from embodied_iqa.runs.graph.topic_parameters import CameraPreset, Transport, image_topics
 
 _ALONE: Final = (View("camera"),)
@@ -117,7 +117,7 @@ def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:
         raise UsageError(
             "no name of a node", expected="letters, digits and _, such as gate", got=values["name"]
         )
-    namespace = parse_namespace(values["namespace"])
+    parse_namespace(values["namespace"])
     found: dict[str, Scalar] = {
         argument.parameter: values[argument.name]
         for argument in GATE_ARGUMENTS
@@ -127,9 +127,8 @@ def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:
         found["views"] = [word.strip() for word in str(found["views"]).split(",")]
     if "calibration" in found:
         found["calibration"] = str(Path(str(found["calibration"])).absolute())
-    known = {values["name"]: parameters_of(GateOnlyParameters)}
     for path in files_of(values):  # of one that is missing launch_ros only warns: the gate would run without
-        values_by_node(path, known, namespace)
+        read_sections(path)  # which of them are for the node it says itself: a launch may push a namespace
     config = build(GateOnlyParameters, found, "the arguments of the gate")
     if not (config.calibration or values["config"]) and config.judge.kind.kind is not JudgeKind.STATISTICS:
         raise UsageError(f"no calibration for the judge {config.judge.kind}", expected="--calibration FILE")

@@ -224,6 +224,10 @@ def test_images_without_a_state_of_the_robot_are_refused_by_that_reason(
     assert f"{POLICY} needs the pose of the tool and the gripper with each image, which {source}" in error
     assert "expected recordings" in error
     assert not out.exists()
+    (tmp_path / "mine.yaml").touch()
+    fit = ["gate", "fit", str(tmp_path / "mine.yaml"), "--view", "top", "--vla", POLICY, "--out", str(out)]
+    assert main(fit) == 2
+    assert "no recording" in capsys.readouterr().err
 
 
 def test_a_damaged_recording_is_left_out(bags: Path, tmp_path: Path) -> None:

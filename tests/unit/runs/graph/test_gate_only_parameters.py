@@ -29,7 +29,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     hand, side = (replace(calibration(), view=View(name)) for name in ("hand", "side"))
     save_calibrations([hand], tmp_path / "mine.yaml")
     save_calibrations([hand, side], tmp_path / "two.yaml")
-    (tmp_path / "slip.yaml").write_text("my_gat: {ros__parameters: {views: [hand]}}")
     return tmp_path / "mine.yaml"
 
 
@@ -65,7 +64,6 @@ def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
         ({"image": "/one", "calibration": "yours.yaml"}, "yours.yaml"),
         ({"image": "/one", "config": "none.yaml"}, "cannot read none.yaml"),
         ({"image": "/one", "config": "mine.yaml"}, "section format; expected one key, ros__parameters"),
-        ({"image": "/one", "config": "slip.yaml", "name": "my_gate"}, "unknown node; got 'my_gat'"),
         ({"image": "/one", "judge": "learned"}, "no calibration for the judge learned; expected --cal"),
         ({"image": "/one", "calibration": "two.yaml"}, "2 cameras; expected views .--views.*: hand, side"),
         ({"image": "/one", "mode": "sharp"}, "available: on, shadow, off"),
@@ -86,7 +84,7 @@ def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatc
     became: list[list[str]] = []
     monkeypatch.setattr(os, "execvp", lambda _program, words: became.append(words))
     for name in ("one.yaml", "other.yaml"):
-        (mine.parent / name).write_text("# nothing yet")
+        (mine.parent / name).write_text("cell1/gate: {ros__parameters: {}}\ngate2: {ros__parameters: {}}")
     words = ["--image", COLOR, "--calibration", "mine.yaml", "--name", "eyes", "--namespace", "cell1"]
     main(["gate", "run", *words, "--config", "one.yaml, other.yaml"])
     (command,) = became
