@@ -132,7 +132,7 @@ def _network(file: NetworkFile, base: Path, *, calibrated: bool = False) -> Trai
     if not (folder / CARD_FILE).is_file():
         beside = base / Path(file.folder).parts[0]
         raise InputError(
-            f"cannot read {folder / CARD_FILE}: a file of `gate fit` needs the folder made with it",
+            f"cannot read the card {folder / CARD_FILE}: a file of `gate fit` needs its folder",
             expected=f"{beside}/, copied with the file",
         )
     network = TrainedMetric(folder, calibrated=calibrated)  # reports a missing or damaged file
