@@ -207,7 +207,7 @@ def test_an_image_that_cannot_be_read_is_reported_and_the_others_are_scored(
     (images / "a.png").write_bytes(b"no image")
     write_image(images / "small.png", np.zeros((8, 8, 3), np.uint8))
     words = ["miqa", "score", str(images), "--trained", str(model), "--json"]
-    assert main(words) == 0
+    assert main(words) == 1
     shown = capsys.readouterr()
     rows = {Path(row["image"]).name: row for row in json.loads(shown.out)["images"]}
     assert [name for name, row in rows.items() if row["value"] is None] == ["a.png", "small.png"]
