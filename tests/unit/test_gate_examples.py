@@ -102,7 +102,7 @@ def test_what_is_not_installed_is_said_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("sys.argv", [name, "--calibration", str(file)])
-    for missing in ("cv2", "openpi_client"):
+    for missing in ("cv2", "openpi_client.websocket_client_policy"):
         monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SystemExit) as ended:
         example(name).main()
@@ -187,13 +187,15 @@ class SmallArm:
     robot_type = "so100_follower"
 
     def __init__(self, images: Iterator[np.ndarray]) -> None:
-        self.images, self.at, self.sent = images, 0.0, list[float]()
+        self.images, self.at, self.grip, self.sent = images, 0.0, 0.0, list[float]()
 
     def get_observation(self) -> dict[str, Any]:
         image = next(self.images)
         if image is LOST:
             raise TimeoutError("latest frame is too old")
-        return {"shoulder.pos": self.at, "laptop": image}
+        return {"shoulder.pos": self.at, "gripper.pos": self.grip, "laptop": image}
+
+    def connect(self) -> None: ...
 
     def send_action(self, action: dict[str, float]) -> dict[str, float]:
         self.at = action["shoulder.pos"]
@@ -241,14 +243,56 @@ def test_an_action_on_a_bad_image_of_lerobot_is_not_sent_though_the_next_image_p
 
 
 def test_a_camera_of_lerobot_that_is_lost_holds_the_arm_where_it_was_sent(file: Path, clock: Clock) -> None:
-    arm, robot = gated_arm(file, clock, [LOST, GOOD, LOST, LOST])
-    with pytest.raises(TimeoutError):
-        robot.send_action({"shoulder.pos": 1.0})  # before the first image nothing says where the arm is
+    arm, robot = gated_arm(file, clock, [LOST, GOOD, GOOD, LOST])
+    assert robot.send_action({"shoulder.pos": 1.0}) == {}, "nothing says where the arm is"
+    assert arm.sent == []
+    robot.get_observation()
     robot.send_action({"shoulder.pos": 1.0})
-    clock.now_ns += 200 * MS
     robot.send_action({"shoulder.pos": 2.0})
-    assert arm.sent == [1.0, 1.0]
-    assert "ran out" in robot.held[-1]
+    robot.send_action({"shoulder.pos": 3.0})
+    assert arm.sent == [1.0, 2.0, 2.0]
+    assert robot.held[-1] == "nothing is read: latest frame is too old"
+
+
+def test_a_lost_camera_after_a_hold_of_lerobot_does_not_bring_back_the_command_before_it(
+    file: Path, clock: Clock
+) -> None:
+    arm, robot = gated_arm(file, clock, [GOOD, DARK, DARK, GOOD, LOST], recover_frames=1)
+    robot.send_action({"shoulder.pos": 5.0})
+    arm.at = 4.0  # where something is in its way
+    robot.get_observation()
+    robot.send_action({"shoulder.pos": 6.0})
+    robot.get_observation()
+    clock.now_ns += 200 * MS
+    robot.send_action({"shoulder.pos": 4.5})
+    assert arm.sent == [5.0, 4.0, 4.0]
+
+
+def test_a_hold_of_lerobot_ends_with_the_connection(file: Path, clock: Clock) -> None:
+    arm, robot = gated_arm(file, clock, [DARK, DARK])
+    arm.at = 80.0
+    robot.send_action({"shoulder.pos": 81.0})
+    arm.at = 0.0  # by hand
+    robot.connect()
+    robot.send_action({"shoulder.pos": 0.5})
+    assert arm.sent == [80.0, 0.0]
+
+
+def test_a_hold_of_lerobot_keeps_the_command_of_the_gripper(file: Path, clock: Clock) -> None:
+    arm, robot = gated_arm(file, clock, [GOOD, DARK])
+    robot.send_action({"shoulder.pos": 1.0, "gripper.pos": 0.0})
+    arm.grip = 25.0  # an object is in it
+    assert robot.send_action({"shoulder.pos": 2.0, "gripper.pos": 0.0}) == {
+        "shoulder.pos": 1.0,
+        "gripper.pos": 0.0,
+    }
+
+
+def test_an_action_of_lerobot_that_could_not_be_held_is_refused(file: Path, clock: Clock) -> None:
+    arm, robot = gated_arm(file, clock, [GOOD])
+    with pytest.raises(ValueError, match=r"no observation says where base\.vel is"):
+        robot.send_action({"shoulder.pos": 1.0, "base.vel": 0.3})
+    assert arm.sent == []
 
 
 class Client:

@@ -51,5 +51,5 @@ def _configure_hold(parser: argparse.ArgumentParser) -> None:
     add("--state-key", action="append", default=[], metavar="KEY", help=state)
     absolute = "column, from 0, with an absolute value, such as a gripper, and its state; with --on-hold zero"
     add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
-    add_plan_options(parser, HoldOptions, "last_s", last_s="S")
-    parser.set_defaults(last_s=None)  # one that is given has to have an effect
+    last = f"greatest age of the answer of --on-hold last [s] (default {HoldOptions().last_s:g})"
+    add("--last-s", type=float, metavar="S", help=last)  # one that is given has to have an effect

@@ -153,6 +153,9 @@ def _place(arguments: argparse.Namespace) -> PolicyPlace | OpenVlaPlace:
 
 def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
     absolute = tuple(_absolute(text) for text in arguments.absolute)
+    columns = [column for column, _ in absolute]
+    if twice := sorted({column for column in columns if columns.count(column) > 1}):
+        raise UsageError("--absolute names a column twice", got=twice[0])
     last = {} if arguments.last_s is None else {"last_s": arguments.last_s}
     given = {"kind": arguments.kind, "state": tuple(arguments.state_key), "absolute": absolute}
     hold = HoldOptions(**given, **last)
