@@ -27,7 +27,9 @@ def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
     ros_domain: int, tmp_path: Path
 ) -> None:
     words = ["-p", "views:=[top]", "-p", "command:=trajectory", "-p", "joints:=[base, elbow]"]
-    words += ["-p", "state_age_s:=5.0"]
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("gate_node: {ros__parameters: {use_sim_time: false}}\n")
+    words += ["-p", "state_age_s:=5.0", "--params-file", str(settings)]
     module = ["-m", "embodied_iqa.live.nodes.gate_filter_node", "--ros-args"]
     spec = ProcessSpec("filter", (sys.executable, *module, *words))
     with RosGraph(ros_domain, tmp_path, [], extra=(spec,)) as graph:
@@ -91,3 +93,5 @@ def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
         graph.wait(lambda: firsts()[-1] == 1.0, "the stop of the bad image")
         assert set(firsts()) == {1.0, 4.0}
         assert (1.0, 1.0) not in pairwise(firsts()), "one stop holds the arm"
+    logs = "".join(log.read_text() for log in tmp_path.rglob("*.log"))
+    assert "sets nothing for the node gate_filter by the section gate_node" in logs

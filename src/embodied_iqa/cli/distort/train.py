@@ -9,6 +9,7 @@ from typing import Final
 from embodied_iqa.base.lazy import importing
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.imaging.distortions.references import images_of_folder, scikit_photographs
+from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
 
 DEFAULT_OUT: Final = Path("denoiser.onnx")
 _SMOOTHING: Final = 0.02
@@ -16,7 +17,7 @@ _SMOOTHING: Final = 0.02
 
 def run(arguments: argparse.Namespace) -> int:
     """Train on photographs of scikit-image, or on a folder, and write the network."""
-    with importing("the training", "pip install -r requirements/models.txt"):
+    with importing("the training", INSTALL_MODELS):
         from embodied_iqa.imaging.distortions import denoiser_training as training
     options = {"training_steps": "steps", "seed": "seed"}
     given = {field: getattr(arguments, name) for name, field in options.items() if hasattr(arguments, name)}

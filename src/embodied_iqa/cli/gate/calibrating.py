@@ -32,7 +32,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind, parse_judge
-from embodied_iqa.quality.gate.judges import load_judge
+from embodied_iqa.quality.gate.judges import load_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.live_collecting import without_password
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
@@ -201,20 +201,24 @@ class _Checked:
 
 def check(arguments: argparse.Namespace) -> int:
     """Judge stored images; return the exit code: 1 if all are rejected, or one cannot be read."""
-    judge = load_judge(parse_judge(arguments.judge), arguments.calibration)
-    gatekeeper = Gatekeeper(judge, GateOptions())
+    choice = parse_judge(arguments.judge)
+    gatekeeper = Gatekeeper(load_judge(choice, arguments.calibration), GateOptions())
     stored = CameraFrames(arguments.source, _views(arguments), _topics(arguments))
     print_note(stored.note)
     results: list[_Checked] = []
     for frame in track(stored, arguments.source.name):
         judged = gatekeeper.judge_alone(frame.view, frame.rgb)
         results.append(_Checked(frame.view, frame.name, judged.verdict.name.lower(), judged.reason))
+    views = tuple(dict.fromkeys(result.view for result in results))
+    by_statistics = unfitted(choice, load_gate_file(arguments.calibration), views)
+    print_note(unfitted_in_words(choice, by_statistics))
     words = [verdict.name.lower() for verdict in Verdict]
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:
         images = [dataclasses.asdict(result) for result in results]
         left_out = [str(one.error) for one in stored.unreadable]
-        print_json({"counts": counts, "images": images, "left_out": left_out})
+        tree = {"counts": counts, "by_statistics": by_statistics, "images": images, "left_out": left_out}
+        print_json(tree)
     else:
         passing = Verdict.PASS.name.lower()
         for result in results:
@@ -222,7 +226,6 @@ def check(arguments: argparse.Namespace) -> int:
                 continue
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
-        views = tuple(dict.fromkeys(result.view for result in results))
         next_command(*_next(arguments, stored, views, counts[passing]))
     print_left_out(str(one.error) for one in stored.unreadable)
     return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0

@@ -17,6 +17,7 @@ from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.live.ros.conversion import lease_of
 from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops, type_name_of
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
+from embodied_iqa.live.ros.node_parameters import warn_of_idle_sections
 from embodied_iqa.live.ros.qos import COMMAND, NEWEST_STATE, STATE, adjustable
 from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
 
@@ -35,6 +36,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
 
     def __init__(self) -> None:
         super().__init__("gate_filter", GateFilterParameters)
+        warn_of_idle_sections(self)
         self.config.check()
         self._filter = LeaseFilter(self.config.views)
         self._stops = Stops(self.config)

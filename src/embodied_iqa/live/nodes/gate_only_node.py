@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
 from time import perf_counter, perf_counter_ns
@@ -26,6 +25,7 @@ from embodied_iqa.live.ros.gate_report import GateReport, why_not_gating
 from embodied_iqa.live.ros.image_topics import why_no_images
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
+from embodied_iqa.live.ros.node_parameters import warn_of_idle_sections
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_filters import compile_for
@@ -35,13 +35,8 @@ from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_w
 from embodied_iqa.quality.gate.overlay import overlaid
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
-from embodied_iqa.runs.graph.node_sections import idle_sections
-from embodied_iqa.runs.graph.node_table import GRAPH
-from embodied_iqa.runs.graph.parameter_files import parameter_files
 from embodied_iqa.runs.graph.topic_parameters import Transport
 
-_OTHERS: Final = frozenset(entry.name for entry in GRAPH)
-"""Nodes of a trial, whose gate has another name."""
 _MODE: Final = "judge.mode"
 _UNCALIBRATED: Final = (
     "not calibrated, every image is rejected: set calibration (embodied-iqa gate calibrate)"
@@ -59,9 +54,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
 
     def __init__(self) -> None:
         super().__init__("gate", GateOnlyParameters)
-        for path in parameter_files(sys.argv):
-            if idle := idle_sections(path, self.get_fully_qualified_name(), _OTHERS):
-                self.get_logger().warning(idle)
+        warn_of_idle_sections(self)
         self._file = self.config.file()
         self._topics = self.config.topics(self._file)
         self._options = self.config.judge

@@ -12,8 +12,8 @@ from rclpy.parameter import Parameter as RosParameter
 
 from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.runs.graph.node_sections import OF_ROS, refuse_lost, refuse_near
-from embodied_iqa.runs.graph.node_table import nodes_with
+from embodied_iqa.runs.graph.node_sections import OF_ROS, idle_sections, refuse_lost, refuse_near
+from embodied_iqa.runs.graph.node_table import GRAPH, nodes_with
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections, settings_of
 from embodied_iqa.runs.graph.qos_overrides import qos_overrides_of
 
@@ -24,6 +24,14 @@ ConfigT = TypeVar("ConfigT")
 
 _WORDS = {True: "on", False: "off"}
 """ROS reads these words without quotes as bools."""
+
+
+def warn_of_idle_sections(node: Node) -> None:
+    """Log what the parameter files of a node that is started alone set in vain, see `idle_sections`."""
+    others = frozenset(entry.name for entry in GRAPH)  # those of a trial, which has other nodes for this work
+    for path in parameter_files(sys.argv):
+        if idle := idle_sections(path, node.get_fully_qualified_name(), others):
+            node.get_logger().warning(idle)
 
 
 def declare(node: Node, config_class: type[ConfigT], changeable: Collection[str] = ()) -> ConfigT:

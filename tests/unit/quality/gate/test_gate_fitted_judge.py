@@ -339,3 +339,18 @@ def test_the_check_of_images_takes_a_judge_by_name(
     assert "expected loss" in images[1]["reason"]
     assert main([*arguments[:-1], "--judge", "learned"]) == 0
     assert capsys.readouterr().err.endswith(f" --calibration {file} --judge learned\n")
+
+
+def test_the_check_of_images_names_the_cameras_that_statistics_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = calibration()
+    file = write_gate(tmp_path, (usual, replace(usual, view=View.SIDE)))
+    (tmp_path / "side").mkdir()
+    write_image(tmp_path / "side" / "a.png", GOOD)
+    arguments = ["gate", "check", str(tmp_path / "side"), "--view", "side", "--calibration", str(file)]
+    main([*arguments, "--judge", "learned", "--json"])
+    shown = capsys.readouterr()
+    size = f"side {usual.width_px}x{usual.height_px}"
+    assert json.loads(shown.out)["by_statistics"] == [size]
+    assert f"note: no fit of the judge learned for {size}: judged by statistics" in shown.err

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InternalError
 from embodied_iqa.base.lazy import load
+from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
 from embodied_iqa.quality.metrics.training.image_networks import ImageLearner, planes_of
 from embodied_iqa.quality.metrics.training.recipes import ImageNetwork, RegionSource, TransformerSize
 from embodied_iqa.quality.metrics.training.transformer import (
@@ -149,7 +150,7 @@ class TorchvisionNetwork(_CroppedNetwork):
 
     def __init__(self, name: str, crop_px: int) -> None:
         super().__init__(crop_px)
-        make = load(f"torchvision.models:{name}", "pip install -r requirements/models.txt")
+        make = load(f"torchvision.models:{name}", INSTALL_MODELS)
         self.backbone: nn.Module = make(num_classes=1)
 
     def score(self, planes: Tensor) -> Tensor:
