@@ -25,12 +25,13 @@ from embodied_iqa.live.ros.environment import process_environment
 from embodied_iqa.runs.graph.launch_arguments import LaunchArgument, files_of
 from embodied_iqa.runs.graph.launching import (
     ends_launch,
-    graph_of_recording,
     namespace_of,
     overrides_of,
 )
 from embodied_iqa.runs.graph.namespaces import remappings_of
 from embodied_iqa.runs.graph.node_table import UNINTERRUPTED, Purpose, nodes_of, resolve, write_parameters
+from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.recorded_graph import graph_of_recording
 from embodied_iqa.runs.graph.session_plan import check_subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder, new_run_id
 
@@ -73,12 +74,7 @@ def _actions(
     arguments = [command, *words(values, folder)]
     _CHECKS[command](parse(arguments)[1])
     namespace, variables = values["namespace"], environment()
-    recording, files = values.get("recording"), files_of(values)
-    graph = check_subjects(
-        graph_of_recording(Path(recording), files, overrides, namespace=namespace)
-        if recording
-        else resolve(files, overrides, namespace=namespace)
-    )
+    graph = check_subjects(_graph(values, overrides))
     parameters = make_run_folder(folder) / "log" / "parameters.yaml"
     _DOMAIN.enter_context(session_on(os.environ.get("ROS_DOMAIN_ID") or "0"))
     parameters.parent.mkdir(exist_ok=True)
@@ -109,6 +105,18 @@ def _actions(
     )
     started.append(run)
     return [*started]
+
+
+def _graph(values: Mapping[str, str], overrides: Mapping[str, object]) -> GraphParameters:
+    """Return the parameters of a trial, or those that rescore a recording."""
+    files, namespace = files_of(values), values["namespace"]
+    if not values.get("recording"):
+        return resolve(files, overrides, namespace=namespace)
+    calibration = Path(values["calibration"]) if values["calibration"] else None
+    recording = Path(values["recording"])
+    return graph_of_recording(
+        recording, files, overrides, calibration=calibration, namespace=namespace
+    ).for_playback()
 
 
 def _ended(

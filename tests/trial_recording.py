@@ -108,6 +108,8 @@ class Recorder:
     poses: Mapping[tuple[int, int, View], float | None] = field(default_factory=dict)
     late: Mapping[tuple[int, int, View], int] = field(default_factory=dict)
     gate: dict[View, GateState] = field(default_factory=dict)
+    judge: StatisticsJudge = field(default_factory=lambda: StatisticsJudge(()))
+    rules: GateOptions = field(default_factory=GateOptions)
     sequence: int = 0
 
     def __post_init__(self) -> None:
@@ -170,9 +172,9 @@ class Recorder:
         return rgb
 
     def verdict(self, view: View, stamp: int, rgb: NDArray[np.uint8]) -> None:
-        frame = GateFrame(view, stamp, stamp, StatisticsJudge(()).judge(view, rgb))
+        frame = GateFrame(view, stamp, stamp, self.judge.judge(view, rgb))
         state = self.gate.get(view, GateState())
-        self.gate[view], quality, lease = step(state, frame, GateOptions())
+        self.gate[view], quality, lease = step(state, frame, self.rules)
         fields = {"view": str(view), "reason": quality.reason, "verdict": int(quality.verdict)}
         self.send("/gate/quality", f"{OURS}/ImageQuality", stamp, latency_ms=2.5, **NO_PREDICTION, **fields)
         lease_fields = fields | {"verdict": int(lease.verdict), "judged": int(lease.judged)}
@@ -254,6 +256,7 @@ def write_trial(
     specs: Sequence[DistortionSpec | None] = (None, NOISE),
     *,
     orphan: bool = False,
+    metadata: dict[str, str] | None = None,
     **options: Any,
 ) -> Path:
     """Write a trial with four frames a run, decisions on frame 0 and 2; every run succeeds.
@@ -261,6 +264,7 @@ def write_trial(
     Args:
         path: Of the file.
         specs: Distortion of each run.
+        metadata: Of the recording.
         orphan: Write an image without a camera pose before the first run.
         options: Of `Recorder`.
     """
@@ -280,4 +284,4 @@ def write_trial(
         recorder.send(
             "/arm/tool_pose", "geometry_msgs/msg/PoseStamped", stamp_ns(run, 1), pose=recorder.pose()
         )
-    return recorder.close()
+    return recorder.close(metadata)

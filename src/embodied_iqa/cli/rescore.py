@@ -25,12 +25,10 @@ from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
-from embodied_iqa.quality.gate.calibration_file import load_gate_file, shared_gate_file
-from embodied_iqa.quality.gate.judgement import ImageJudge, JudgeChoice
+from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.judges import make_judge
-from embodied_iqa.runs.graph.launching import graph_of_recording
 from embodied_iqa.runs.graph.namespaces import parse_namespace
-from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters
+from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recording
 from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
@@ -90,16 +88,20 @@ def run(arguments: argparse.Namespace) -> int:
         return perform("embodied_iqa.cli.rescoring_frames:rescore_frames", arguments)
     namespace = parse_namespace(arguments.namespace)
     files, overrides = tuple(arguments.config), overrides_of(arguments.set)
-    graph = graph_of_recording(arguments.recording, files, overrides, namespace=namespace)
+    graph = graph_of_recording(
+        arguments.recording, files, overrides, calibration=arguments.calibration, namespace=namespace
+    )
     if arguments.playback:
         return _play_back(arguments, graph)
     with ExitStack() as opened:
         return _rescore(arguments, graph, opened)
 
 
-def _rescore(arguments: argparse.Namespace, graph: GraphParameters, opened: ExitStack) -> int:
-    gate = graph.gate_node
-    judge, remarks = judge_of(gate, arguments.calibration)
+def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: ExitStack) -> int:
+    graph, gate = recorded.graph, recorded.graph.gate_node
+    judge = None
+    if recorded.can_judge:
+        judge = make_judge(gate.judge.kind, shared_gate_file(gate.calibration), gate.policy)
     hold = opened.enter_context
     subjects = Subjects(
         vlm=cache(lambda name: hold(closing_subject(make_vlm(parse_vlm(name), graph.vlm_node.options)))),
@@ -117,7 +119,7 @@ def _rescore(arguments: argparse.Namespace, graph: GraphParameters, opened: Exit
     if arguments.out is not None:
         make_run_folder(arguments.out)
         _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
-    _report(arguments, record, (*remarks, *rescorer.failures))
+    _report(arguments, record, (*recorded.remarks, *rescorer.failures))
     return int(rescorer.is_incomplete)
 
 
@@ -137,16 +139,6 @@ def names_frames(arguments: argparse.Namespace) -> bool:
     return frames
 
 
-def judge_of(gate: GateParameters, calibration: Path | None) -> tuple[ImageJudge, tuple[str, ...]]:
-    """Return the judge of the recorded trial, and a remark where the given calibration has no fit of it."""
-    file = load_gate_file(calibration) if calibration else shared_gate_file(gate.calibration)
-    choice = gate.judge.kind
-    if calibration is None or choice == JudgeChoice() or any(one.choice == choice for one in file.fitted):
-        return make_judge(choice, file, gate.policy), ()
-    remark = f"the gate judges by statistics: {calibration} holds no fit of the judge {choice}"
-    return make_judge(JudgeChoice(), file), (remark,)
-
-
 def check(arguments: argparse.Namespace) -> None:
     """Check a playback before anything starts.
 
@@ -159,9 +151,10 @@ def check(arguments: argparse.Namespace) -> None:
     read_trial(arguments.recording)
 
 
-def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
+def _play_back(arguments: argparse.Namespace, recorded: RecordedGraph) -> int:
     """Score what the nodes make of the recording."""
     check(arguments)
+    graph = recorded.for_playback()
     from embodied_iqa.live.ros import environment
 
     environment.prepare_environment()
@@ -171,7 +164,7 @@ def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
 
     namespace = parse_namespace(arguments.namespace)
     recording = play_back(graph, arguments.recording, folder, attach=arguments.attach, namespace=namespace)
-    _report(arguments, read_trial(recording), ())
+    _report(arguments, read_trial(recording), recorded.remarks)
     return 0
 
 

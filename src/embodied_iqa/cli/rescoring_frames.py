@@ -18,7 +18,6 @@ from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.report import FRAMES_FILE
-from embodied_iqa.cli.rescore import judge_of
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import sampling_of
 from embodied_iqa.data.frames.any_frames import open_frames
@@ -39,8 +38,11 @@ from embodied_iqa.imaging.images.stored_images import Frames
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
+from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.recorded_graph import judged_with
 from embodied_iqa.runs.graph.session_results import SessionScores, score_session
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions, actions_of, described
 from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
@@ -224,7 +226,8 @@ def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> 
     states = _states(arguments, frames)
     judge = None
     if arguments.calibration is not None:
-        judge, _ = judge_of(graph.gate_node, arguments.calibration)
+        gate, _ = judged_with(graph.gate_node, arguments.calibration)
+        judge = make_judge(gate.judge.kind, shared_gate_file(gate.calibration), gate.policy)
     actions = _actions(arguments, frames)
     subjects = _subjects(arguments, graph, opened)
     return Panel(*subjects, states, judge, graph.gate_node.judge, actions)

@@ -43,7 +43,7 @@ def _cells(run: RunScores) -> list[str]:
         _number(run.cognition, 3),
         _number(run.decision, 3),
         _number(execution, 1),
-        f"{gate.passed}/{gate.hold}/{gate.reject}",
+        "-" if gate.passed is None else f"{gate.passed}/{gate.hold}/{gate.reject}",
         str(run.frames.lost),
         (execution.outcome or "not executed").replace("_", " "),
     ]

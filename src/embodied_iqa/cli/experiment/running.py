@@ -42,6 +42,7 @@ from embodied_iqa.runs.experiment.scores import mean_rows, score_rows
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.recorded_graph import CALIBRATION_SHA256
 from embodied_iqa.runs.graph.session_plan import check_graph, check_task
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.world.worlds import CELL
@@ -49,7 +50,6 @@ from embodied_iqa.world.worlds import CELL
 if TYPE_CHECKING:
     from embodied_iqa.runs.peers.stored import ComparedDetectors
 
-_FITTED: Final = "gate_node.calibration.sha256"
 """A gate that was fitted anew must not go on with runs of the old one."""
 _GATE: Final = "gate_node.judge.mode"
 _RESULT_FREE: Final = ("recorder_node", "playback_node")
@@ -253,7 +253,7 @@ def _resolved(
     graph = resolve(
         tuple(arguments.config),
         overrides,
-        judge=str(JudgeKind.STATISTICS),
+        defaults={"gate_node.judge.kind": str(JudgeKind.STATISTICS)},
         policies=subjects,
         namespace=parse_namespace(arguments.namespace),
     )
@@ -286,7 +286,7 @@ def _parameters(arguments: argparse.Namespace, graph: GraphParameters) -> dict[s
         if (node, name) not in _NO_RESULT
     }
     engine = "ros" if arguments.ros else "headless"
-    parameters[_FITTED] = sha256_of(gate_file_path(graph.gate_node.calibration))
+    parameters[CALIBRATION_SHA256] = sha256_of(gate_file_path(graph.gate_node.calibration))
     return parameters | {"engine": engine, "vlm": arguments.vlm, "embodied_iqa": __version__}
 
 

@@ -14,6 +14,7 @@ from embodied_iqa.live.ros.conversion import spec_to_msg
 from embodied_iqa.live.ros.graph_processes import running_nodes
 from embodied_iqa.live.ros.trial_client import TrialClient, TrialProgress
 from embodied_iqa.runs.graph.node_table import nodes_of
+from embodied_iqa.runs.graph.recorded_graph import calibration_identity
 from embodied_iqa.runs.graph.running_graph import RunningValues, check_running
 from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.runs.trial.attendance import Person
@@ -92,6 +93,7 @@ def _goal(settings: SessionPlan, folder: TaskFolder, parameters: RunningValues) 
     metadata |= {"git_hash": git_hash(), "task": folder.task, "scene_seed": str(settings.scene_seed)}
     for node, values in parameters.items():
         metadata |= {f"{node}.{name}": str(value) for name, value in values.items()}
+    metadata |= calibration_identity(str(parameters["gate_node"]["calibration"]))
     return RunTrial.Goal(
         task=folder.task,
         scene_seed=settings.scene_seed,

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from embodied_iqa.base.config import Scalar, parameters_of
-from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.trial_reading import METADATA
-from embodied_iqa.quality.gate.judgement import JudgeKind
+from embodied_iqa.base.config import Scalar
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.launch_arguments import LaunchArgument, files_of, words_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace
-from embodied_iqa.runs.graph.node_table import nodes_with, resolve
-from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, VlmParameters
+from embodied_iqa.runs.graph.node_table import resolve
 
 _SHARED = (
     LaunchArgument("vlm", "", "vision-language model", "vlm_node.subject"),
@@ -45,15 +41,14 @@ TRIAL_ARGUMENTS = (
     LaunchArgument("seed", "0", "seed of the distortions"),
     LaunchArgument("schedule", "", "level over time, such as burst:start=2,length=1; empty: constant"),
 )
-RESCORE_ARGUMENTS = (*_SHARED, LaunchArgument("recording", "", "recorded trial (trial.mcap)"))
+RESCORE_ARGUMENTS = (
+    *_SHARED,
+    LaunchArgument("recording", "", "recorded trial (trial.mcap)"),
+    LaunchArgument("calibration", "", "calibration of the gate; empty: that of the trial"),
+)
 
 _WORDS = {"true": True, "false": False}
 _NO_DISTORTION = "none"
-_TAKEN_OVER = ("gate_node.judge.mode", "vlm_node.subject", "vla_node.subject")
-_DECODING = "decoding."
-_POLICY = "policy."
-_IS_PATH = "policy.statistics"
-"""Of the machine of the trial: a parameter file names it where the recording is rescored."""
 
 
 def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str]) -> dict[str, Scalar]:
@@ -91,50 +86,6 @@ def ends_launch(values: Mapping[str, str]) -> bool:
     return _WORDS[word]
 
 
-def graph_of_recording(
-    recording: Path,
-    files: tuple[Path, ...] = (),
-    overrides: Mapping[str, object] | None = None,
-    *,
-    namespace: str = "",
-) -> GraphParameters:
-    """Resolve the parameters of a playback.
-
-    The subjects, the decoding options of the VLM, the policy options of the VLA (without the path of its
-    statistics) and the mode of the gate are those of the recorded trial, never its consents, and so is the
-    judge of the gate, unless a file sets another. Every recorded image counts.
-
-    Args:
-        recording: Of a trial.
-        files: See `node_table.resolve`.
-        overrides: `node.parameter` to value; they replace what the recording says.
-        namespace: Of the nodes, see `node_table.resolve`.
-
-    Raises:
-        UserError: The recording cannot be read, or see `node_table.resolve`.
-    """
-    with TrialReader(recording) as reader:
-        metadata = reader.metadata().get(METADATA, {})
-    found = _recorded_overrides(recording, metadata)
-    judge = metadata.get("gate_node.judge.kind", str(JudgeKind.STATISTICS))
-    values = {**found, **(overrides or {})}
-    return resolve(files, values, judge=judge, namespace=namespace, only_reads=True)
-
-
-def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[str, Scalar]:
-    found: dict[str, Scalar] = {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
-    found |= {f"{node}.newest_only": False for node in nodes_with("newest_only")}
-    for node, kind, prefix in (("vlm_node", VlmParameters, _DECODING), ("vla_node", VlaParameters, _POLICY)):
-        for parameter in parameters_of(kind):
-            name = f"{node}.{parameter.name}"
-            if name in metadata and parameter.name.startswith(prefix) and parameter.name != _IS_PATH:
-                try:
-                    found[name] = parameter.kind(metadata[name])
-                except ValueError:
-                    raise InputError(f"{recording} has a wrong {name}", got=metadata[name]) from None
-    return found
-
-
 def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     """Return the arguments of `embodied-iqa trial` for a session on a running graph."""
     words = ["--attach", "--out", str(run_folder), "--namespace", namespace_of(values)]
@@ -165,6 +116,8 @@ def rescore_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     words += ["--namespace", namespace_of(values)]
     for path in files_of(values):
         words += ["--config", str(path)]
+    if values["calibration"]:
+        words += ["--calibration", values["calibration"]]
     return words
 
 

@@ -92,19 +92,19 @@ GRAPH: Final = (
 _HINTS: Final = typing.get_type_hints(GraphParameters)
 _CLASSES: Final[dict[str, type]] = {name: kind for name, kind in _HINTS.items() if name != "qos"}
 """Parameter class of each node."""
-_PARAMETERS: Final = {node: parameters_of(kind) for node, kind in _CLASSES.items()}
+PARAMETERS: Final = {node: parameters_of(kind) for node, kind in _CLASSES.items()}
 
 
 def resolve(
     files: tuple[Path, ...] = (),
     overrides: Mapping[str, object] | None = None,
     *,
-    judge: str = "",
+    defaults: Mapping[str, object] | None = None,
     policies: Sequence[SubjectReference] = (),
     namespace: str = "",
     only_reads: bool = False,
 ) -> GraphParameters:
-    """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
+    """Resolve the parameters: class defaults, installed file, `defaults`, the user's files, then overrides.
 
     If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad images, and
     ``shadow`` in simulation, which measures the effect of bad images. If none sets the cameras, simulated
@@ -113,7 +113,8 @@ def resolve(
     Args:
         files: YAML in the form of ROS parameter files; later ones win.
         overrides: ``node.parameter`` to value.
-        judge: Of the gate if no source sets one; empty for that of `default_judge`.
+        defaults: ``node.parameter`` to value, where no file and no override sets another. Without a judge of
+            the gate among them it is that of `default_judge`.
         policies: Further VLAs that these parameters are for, beside that of vla_node.
         namespace: Of the nodes, such as ``/cell1``, for sections that name one.
         only_reads: Nothing moves the arm, so that a policy for simulation only is not refused.
@@ -123,11 +124,12 @@ def resolve(
         InputError: A file cannot be read.
     """
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
-    for path in (shared_file(_DEFAULT_FILE), *files):
-        _merge(merged, values_by_node(path, _PARAMETERS, namespace))
-        _locate_calibration(merged["gate_node"], path.parent)
-    _merge(merged, _overrides_by_node(overrides or {}))
-    _locate_calibration(merged["gate_node"], Path())
+    paths = (shared_file(_DEFAULT_FILE), *files)
+    layers = [(values_by_node(path, PARAMETERS, namespace), path.parent) for path in paths]
+    layers.insert(1, (_overrides_by_node(defaults or {}), Path()))
+    for layer, folder in (*layers, (_overrides_by_node(overrides or {}), Path())):
+        _merge(merged, layer)
+        _locate_calibration(merged["gate_node"], folder)
     qos = {name: take_qos_overrides(name, values) for name, values in merged.items()}
     _link_robot(merged)
     _link_views(merged, policies)
@@ -138,8 +140,6 @@ def resolve(
     if _MODE not in merged["gate_node"]:
         simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
-    if judge:
-        merged["gate_node"].setdefault(_JUDGE, judge)
     nodes: dict[str, typing.Any] = {
         name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
     }
@@ -158,7 +158,7 @@ def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[
 
 def nodes_with(parameter: str) -> tuple[str, ...]:
     """Return the names of the nodes that have a parameter of this name."""
-    return tuple(node for node, known in _PARAMETERS.items() if named(known, parameter))
+    return tuple(node for node, known in PARAMETERS.items() if named(known, parameter))
 
 
 def write_parameters(graph: GraphParameters, path: Path, namespace: str = "") -> None:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import Buffer
 from embodied_iqa.data.recording.reader import TrialReader
@@ -40,6 +41,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.second_stage import GateDecision
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.offline.judged_frames import verdict_record
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.world.protocols import ChunkStatus, Vla, Vlm
@@ -60,13 +62,13 @@ class Subjects:
     Attributes:
         vlm: Subject name to the vision-language model.
         vla: Subject name to the vision-language-action model.
-        judge: Of the gate; the one that its rules name.
+        judge: Of the gate; the one that its rules name. None where it is not known: no verdicts.
         gate: Rules of the gate; the mode is that of the recorded run.
     """
 
     vlm: Callable[[str], Vlm]
     vla: Callable[[str], Vla]
-    judge: ImageJudge
+    judge: ImageJudge | None
     gate: GateOptions
 
 
@@ -103,7 +105,7 @@ class Rescorer:
         self.live = read_trial(path)
         self._redone = {run.index: _Redone() for run in self.live.runs}
         self._distorters = {run.index: run.distorter for run in self.live.runs}
-        self._gatekeeper = Gatekeeper(subjects.judge, subjects.gate)
+        self._gatekeeper = Gatekeeper(subjects.judge or StatisticsJudge(()), subjects.gate)
         self._frames = FrameAssembler(4 * self._KEPT)  # a view waits for the poses of another
         self._wanted = self._decision_stamps()
         self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
@@ -208,18 +210,25 @@ class Rescorer:
     def _image(self, run: RunRecord, view: View, image: StampedImage) -> None:
         rgb, stamp = image.rgb, image.stamp_ns
         distorted = self._distorters[run.index].apply(rgb, view, stamp)
-        quality = self._judge(run, view, stamp, distorted)
-        self._redone[run.index].verdicts.append(verdict_record(quality))
+        repaired = None
+        if self._judges(run):
+            quality = self._judge(run, view, stamp, distorted)
+            self._redone[run.index].verdicts.append(verdict_record(quality))
+            repaired = quality.repaired
         if view in self._wanted.get(stamp, ()):
             self._frames.add_image(view, Source.RAW, stamp, rgb)
             self._frames.add_image(view, Source.DISTORTED, stamp, distorted)
-            if quality.repaired is not None:
-                self._repaired[stamp, view] = quality.repaired
+            if repaired is not None:
+                self._repaired[stamp, view] = repaired
             self._wanted[stamp].discard(view)
             if not self._wanted[stamp]:
                 self._decide(run, stamp)
                 for seen in [key for key in self._repaired if key[0] == stamp]:
                     del self._repaired[seen]
+
+    def _judges(self, run: RunRecord) -> bool:
+        """Return whether the images of a run get verdicts: with a judge, or as an open gate gives them."""
+        return self._subjects.judge is not None or run.gate_mode is GateMode.OFF
 
     def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> ImageQuality:
         self._gatekeeper.options = replace(self._subjects.gate, mode=run.gate_mode)
@@ -257,15 +266,17 @@ class Rescorer:
 
     def _decide_again(self, run: RunRecord, live: ChunkRecord) -> None:
         """Repeat a decision, and the gate's verdict on it."""
-        redone, again = self._redone[run.index], self._redo(live)
+        redone, again = self._redone[run.index], self._redo(run, live)
         redone.chunks.append(again)
         if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
             decision = GateDecision(again.view, again.stamp_ns, again.sequence, again.seen)
             lease = self._gatekeeper.judge_decision(decision, again.stamp_ns)
             redone.motions += [] if lease is None else [MotionVerdict.of(lease)]
 
-    def _redo(self, live: ChunkRecord) -> ChunkRecord:
+    def _redo(self, run: RunRecord, live: ChunkRecord) -> ChunkRecord:
         vla = self._subjects.vla(live.subject)
+        if live.source is Source.DISTORTED and self._lacks_repairs(run):
+            raise _MissingPartError("the gate repaired images, and its calibration is not known")
         request = DecisionRequest(
             live.stamp_ns,
             live.source,
@@ -279,6 +290,10 @@ class Rescorer:
         frames = {view: self._policy_frame(view, live.source, live.stamp_ns) for view in vla.info.views}
         again = decide(vla, request, frames)
         return replace(again, view=live.view, subject=live.subject, latency_ms=live.latency_ms)
+
+    def _lacks_repairs(self, run: RunRecord) -> bool:
+        """Return whether the policy saw repaired images, which nobody can make again."""
+        return not self._judges(run) and replace(self._subjects.gate, mode=run.gate_mode).repairs
 
     def _policy_frame(self, view: View, source: Source, stamp: int) -> Frame:
         """Return what the policy sees: the repaired image where the gate repaired the distorted one."""
@@ -317,5 +332,5 @@ class Rescorer:
             motions=tuple(redone.motions),
             chunks=tuple(redone.chunks),
             verdicts=verdicts,
-            frames_received=len(verdicts),
+            frames_received=len(verdicts) if self._judges(run) else run.frames_received,
         )

@@ -32,6 +32,7 @@ from embodied_iqa.world.protocols import is_refusal
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
 """How the scores are computed; stated in every result file."""
 
+_NOT_JUDGED = (None,) * 7
 Constants = Callable[[str, str], SubjectConstants]
 """Name and version of a subject to the constants of its scores."""
 
@@ -107,7 +108,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Verdicts of a run.
+    """Verdicts of a run; all None where no image was judged.
 
     Attributes:
         mode: on, shadow or off.
@@ -121,13 +122,13 @@ class Gate:
     """
 
     mode: GateMode
-    passed: int
-    hold: int
-    reject: int
-    repaired: int = 0
-    held_s: float = 0.0
-    motions: int = 0
-    motions_held: int = 0
+    passed: int | None
+    hold: int | None
+    reject: int | None
+    repaired: int | None = 0
+    held_s: float | None = 0.0
+    motions: int | None = 0
+    motions_held: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +311,8 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
 
 
 def _gate(run: RunRecord) -> Gate:
+    if run.gate_mode is GateMode.OFF or not run.verdicts:
+        return Gate(run.gate_mode, *_NOT_JUDGED)
     count = Counter(verdict.verdict for verdict in run.verdicts)
     repaired = sum(
         verdict.verdict is Verdict.PASS and says_repaired(verdict.reason) for verdict in run.verdicts

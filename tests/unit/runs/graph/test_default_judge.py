@@ -22,7 +22,7 @@ def test_a_simulated_trial_has_the_learned_judge_that_is_shipped() -> None:
     gate = check_graph(resolve()).gate_node
     assert (str(gate.judge.kind), gate.judge_note) == ("learned", "")
     assert str(resolve((), {"gate_node.judge.kind": "statistics"}).gate_node.judge.kind) == "statistics"
-    assert str(resolve(judge="statistics").gate_node.judge.kind) == "statistics"
+    assert str(resolve(defaults={"gate_node.judge.kind": "statistics"}).gate_node.judge.kind) == "statistics"
 
 
 def test_a_gate_for_simulated_cameras_moves_no_real_arm() -> None:

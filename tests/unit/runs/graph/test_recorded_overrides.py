@@ -11,8 +11,7 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.trial_reading import METADATA
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
-from embodied_iqa.runs.graph import launching
-from embodied_iqa.runs.graph.launching import graph_of_recording
+from embodied_iqa.runs.graph import recorded_graph
 from embodied_iqa.runs.graph.parameters import VlmParameters
 
 
@@ -20,7 +19,7 @@ def record(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
     """Let every recording hold these values."""
     named = {name.replace("__", "."): value for name, value in values.items()}
     reader = SimpleNamespace(metadata=lambda: {METADATA: named})
-    monkeypatch.setattr(launching, "TrialReader", lambda _path: nullcontext(reader))
+    monkeypatch.setattr(recorded_graph, "TrialReader", lambda _path: nullcontext(reader))
 
 
 def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +32,7 @@ def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) ->
         vlm_node__loading__trust_remote_code="True",
         vlm_node__decoding__of_another_version="1",
     )
-    vlm = graph_of_recording(Path("trial.mcap")).vlm_node
+    vlm = recorded_graph.graph_of_recording(Path("trial.mcap")).graph.vlm_node
     assert isinstance(vlm, VlmParameters)
     assert (vlm.decoding.max_new_tokens, vlm.decoding.temperature) == (17, 0.5)
     assert not vlm.loading.allow_network
@@ -51,7 +50,7 @@ def test_what_a_policys_numbers_mean_is_as_it_was(monkeypatch: pytest.MonkeyPatc
         vla_node__policy__seed="3",
         vla_node__server__key_env="A_SECRET",
     )
-    vla = graph_of_recording(Path("trial.mcap")).vla_node
+    vla = recorded_graph.graph_of_recording(Path("trial.mcap")).graph.vla_node
     policy = vla.policy
     assert (policy.convention, policy.views, policy.seed) == ("pi0-base", "top,wrist", 3)
     assert policy.statistics_kind is StatisticsKind.MOMENTS
@@ -62,14 +61,14 @@ def test_what_a_policys_numbers_mean_is_as_it_was(monkeypatch: pytest.MonkeyPatc
 def test_a_value_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     record(monkeypatch, vlm_node__decoding__seed="many")
     with pytest.raises(InputError, match=r"trial\.mcap has a wrong vlm_node\.decoding\.seed; got 'many'"):
-        graph_of_recording(Path("trial.mcap"))
+        recorded_graph.graph_of_recording(Path("trial.mcap"))
 
 
 def test_the_judge_is_that_of_the_recording_unless_a_file_sets_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def judge(*files: Path) -> str:
-        return str(graph_of_recording(Path("trial.mcap"), files).gate_node.judge.kind)
+        return str(recorded_graph.graph_of_recording(Path("trial.mcap"), files).graph.gate_node.judge.kind)
 
     other = tmp_path / "other.yaml"
     other.write_text("gate_node: {ros__parameters: {judge: {kind: statistics}}}")
@@ -89,6 +88,6 @@ def test_a_playback_in_a_namespace_takes_the_sections_of_its_nodes(
     )
     record(monkeypatch, gate_node__judge__kind="learned", vla_node__subject="panel-vla-side")
     recording = Path("trial.mcap")
-    here = graph_of_recording(recording, (path,), namespace="/cell1")
-    other = graph_of_recording(recording, (path,), namespace="/cell2")
+    here = recorded_graph.graph_of_recording(recording, (path,), namespace="/cell1").graph
+    other = recorded_graph.graph_of_recording(recording, (path,), namespace="/cell2").graph
     assert [str(graph.gate_node.judge.kind) for graph in (here, other)] == ["statistics", "learned"]

@@ -196,11 +196,13 @@ def test_time_held_is_that_of_the_policys_camera_under_an_obeyed_gate() -> None:
         for n, (kind, words) in enumerate(zip(kinds, reasons, strict=True))
     ]
     other = [replace(verdict, view=View.WRIST, verdict=Verdict.HOLD, reason="") for verdict in own]
-    for mode, held_s in ((GateMode.ON, 3.5), (GateMode.SHADOW, 0.0), (GateMode.OFF, 0.0)):
+    for mode, held_s in ((GateMode.ON, 3.5), (GateMode.SHADOW, 0.0)):
         record = run(verdicts=(*own, *other), gate_mode=mode, start_ns=0, end_ns=5_500_000_000)
         gate = scores(record)[0].gate
         assert (gate.held_s, gate.repaired) == (held_s, 1)
         assert record.held_s == held_s
+    gate = scores(run(verdicts=(*own, *other), gate_mode=GateMode.OFF))[0].gate
+    assert (gate.passed, gate.held_s, gate.repaired) == (None, None, None), "mode off judges nothing"
 
 
 def test_nothing_measured_is_none_never_nan() -> None:

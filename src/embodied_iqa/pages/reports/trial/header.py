@@ -108,8 +108,8 @@ def _mean(title: str, values: Sequence[float | None], whole: int, digits: int) -
 
 
 def _gate(scores: Sequence[RunScores]) -> Tile:
-    passed = sum(own.gate.passed for own in scores)
-    total = passed + sum(own.gate.hold + own.gate.reject for own in scores)
+    passed = sum(own.gate.passed or 0 for own in scores)
+    total = passed + sum((own.gate.hold or 0) + (own.gate.reject or 0) for own in scores)
     if total == 0:
         return Tile("Gate", ABSENT, "no distorted frame was judged", None)
     part = 100 * passed / total

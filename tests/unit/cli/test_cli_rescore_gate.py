@@ -1,0 +1,152 @@
+"""`embodied-iqa rescore` judges with the gate of the trial, or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.config import values_of
+from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.files import sha256_of
+from embodied_iqa.cli import rescore
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
+from embodied_iqa.quality.gate.bounds import Bounds
+from embodied_iqa.quality.gate.calibration import GateCalibration
+from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
+from embodied_iqa.quality.gate.image_statistics import Statistic
+from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.repair import RepairOptions
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.runs.graph import session_results
+from embodied_iqa.runs.graph.recorded_graph import calibration_identity, graph_of_recording
+from embodied_iqa.runs.trial.scores import score_trial
+from trial_recording import VIEWS, PixelVla, PixelVlm, write_trial
+
+CALIBRATION = "gate_node.calibration"
+ANY = Bounds(-1e9, -1e9, 1e9, 1e9)
+NONE = Bounds(1e9, 1e9, 2e9, 2e9)
+RULES = GateOptions(trip_frames=1, window_frames=2, recover_frames=2)
+
+
+def uncalibrated(name: str, _version: str) -> SubjectConstants:
+    raise UncalibratedError(f"{name} has no constants")
+
+
+@pytest.fixture(autouse=True)
+def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind, subject in (("vlm", PixelVlm()), ("vla", PixelVla())):
+        monkeypatch.setattr(rescore, f"parse_{kind}", lambda name: name)
+        monkeypatch.setattr(rescore, f"make_{kind}", lambda _name, _options, made=subject: made)
+    monkeypatch.setattr(session_results, "constants_of", uncalibrated)
+
+
+def calibration(path: Path, bounds: Bounds = ANY) -> Path:
+    cameras = [
+        GateCalibration(view, 64, 48, dict.fromkeys(Statistic, bounds), 9, "by hand") for view in VIEWS
+    ]
+    save_calibrations(cameras, path)
+    return path
+
+
+def trial(folder: Path, gate: Path, *, rules: GateOptions = RULES, hashed: bool = True) -> Path:
+    """Write a trial that was judged with a calibration of its own."""
+    metadata = {f"gate_node.judge.{name}": str(value) for name, value in values_of(rules).items()}
+    metadata |= {CALIBRATION: str(gate)} | (calibration_identity(str(gate)) if hashed else {})
+    judge = StatisticsJudge(load_calibrations(gate))
+    return write_trial(folder / "trial.mcap", judge=judge, rules=rules, metadata=metadata)
+
+
+def rescored(path: Path, capsys: pytest.CaptureFixture[str], *options: str, code: int = 0) -> dict[str, Any]:
+    assert main(["rescore", str(path), "--json", *options]) == code
+    tree: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return tree
+
+
+def verdicts(tree: dict[str, Any]) -> list[tuple[object, ...]]:
+    return [tuple(run["gate"][name] for name in ("pass", "hold", "reject")) for run in tree["runs"]]
+
+
+def notes(tree: dict[str, Any]) -> list[str]:
+    return [remark for remark in tree["remarks"] if "the gate" in remark]
+
+
+@pytest.mark.parametrize("bounds", [ANY, NONE])
+def test_a_trial_is_judged_again_with_its_own_calibration_and_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bounds: Bounds
+) -> None:
+    path = trial(tmp_path, calibration(tmp_path / "my_gate.yaml", bounds))
+    live = [run.gate for run in score_trial(read_trial(path), uncalibrated)]
+    tree = rescored(path, capsys)
+    assert verdicts(tree) == [(gate.passed, gate.hold, gate.reject) for gate in live]
+    assert verdicts(tree)[0] == ((8, 0, 0) if bounds is ANY else (0, 0, 8))
+    assert not notes(tree)
+    rules = graph_of_recording(path).graph.gate_node.judge
+    assert rules == RULES
+
+
+@pytest.mark.parametrize("change", ["gone", "changed"])
+def test_without_its_calibration_nothing_is_judged_unless_one_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
+    gate = calibration(tmp_path / "my_gate.yaml")
+    path, other = trial(tmp_path, gate), calibration(tmp_path / "other.yaml", NONE)
+    gate.unlink() if change == "gone" else calibration(gate, NONE)
+    tree = rescored(path, capsys)
+    assert verdicts(tree) == 2 * [(None, None, None)]
+    assert [run["frames"]["lost"] for run in tree["runs"]] == [0, 0]
+    (note,) = notes(tree)
+    assert note.startswith("the gate judges nothing (--calibration FILE names one): ")
+    assert str(gate) in note
+    assert ("is not on this machine" in note) == (change == "gone")
+    assert verdicts(rescored(path, capsys, "--calibration", str(other))) == 2 * [(0, 0, 8)]
+    if change == "changed":
+        config = tmp_path / "cell.yaml"
+        config.write_text("gate_node: {ros__parameters: {calibration: my_gate.yaml}}")
+        assert verdicts(rescored(path, capsys, "--config", str(config))) == 2 * [(0, 0, 8)]
+    recorded = graph_of_recording(path)
+    assert recorded.for_playback().gate_node.judge.mode is GateMode.OFF
+    named = graph_of_recording(path, calibration=other).for_playback().gate_node
+    assert (named.calibration, named.judge.mode) == (str(other), GateMode.ON)
+
+
+def test_a_recording_without_a_hash_is_judged_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate = calibration(tmp_path / "my_gate.yaml")
+    tree = rescored(trial(tmp_path, gate, hashed=False), capsys)
+    assert verdicts(tree)[0] == (8, 0, 0)
+    assert notes(tree) == [f"the gate judges with {gate}: whether it is as in the trial was not recorded"]
+
+
+def test_a_recording_that_names_no_calibration_is_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = rescored(write_trial(tmp_path / "trial.mcap"), capsys)
+    assert verdicts(tree) == 2 * [(None, None, None)]
+    assert "the recording does not name a calibration" in notes(tree)[0]
+
+
+def test_decisions_on_repaired_images_are_left_out_where_they_cannot_be_repaired_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate = calibration(tmp_path / "my_gate.yaml")
+    path = trial(tmp_path, gate, rules=GateOptions(repair=RepairOptions(enabled=True)))
+    rescored(path, capsys)
+    gate.unlink()
+    tree = rescored(path, capsys, code=1)
+    assert any("the gate repaired images, and its calibration is not known" in one for one in notes(tree))
+    with pytest.raises(UsageError, match=r"repaired images, and the gate judges nothing .*my_gate\.yaml"):
+        graph_of_recording(path).for_playback()
+
+
+def test_the_identity_of_a_calibration_is_its_hash(tmp_path: Path) -> None:
+    gate = calibration(tmp_path / "my_gate.yaml")
+    assert calibration_identity(str(gate)) == {f"{CALIBRATION}.sha256": sha256_of(gate)}
+    assert calibration_identity(str(tmp_path / "none.yaml")) == {}
+    assert set(calibration_identity("config/gate/simulated.yaml")) == {f"{CALIBRATION}.sha256"}
