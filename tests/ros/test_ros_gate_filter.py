@@ -27,11 +27,7 @@ def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
     ros_domain: int, tmp_path: Path
 ) -> None:
     words = ["-p", "views:=[top]", "-p", "command:=trajectory", "-p", "joints:=[base, elbow]"]
-    settings = tmp_path / "settings.yaml"
-    settings.write_text("gate_node: {ros__parameters: {use_sim_time: false}}\n")
-    words += ["-p", "state_age_s:=5.0", "--params-file", str(settings)]
-    module = ["-m", "embodied_iqa.live.nodes.gate_filter_node", "--ros-args"]
-    spec = ProcessSpec("filter", (sys.executable, *module, *words))
+    spec = _filter_with([*words, "-p", "state_age_s:=5.0"], tmp_path / "settings.yaml")
     with RosGraph(ros_domain, tmp_path, [], extra=(spec,)) as graph:
         out = graph.subscribe(JointTrajectory, "/gate_filter/out", EVERY)
         reports = graph.subscribe(DiagnosticArray, "/diagnostics", EVENT)
@@ -95,3 +91,10 @@ def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
         assert (1.0, 1.0) not in pairwise(firsts()), "one stop holds the arm"
     logs = "".join(log.read_text() for log in tmp_path.rglob("*.log"))
     assert "sets nothing for the node gate_filter by the section gate_node" in logs
+
+
+def _filter_with(words: list[str], settings: Path) -> ProcessSpec:
+    """Return the process of a filter, with a parameter file that is for the gate of a trial."""
+    settings.write_text("gate_node: {ros__parameters: {use_sim_time: false}}\n")
+    module = ["-m", "embodied_iqa.live.nodes.gate_filter_node", "--ros-args"]
+    return ProcessSpec("filter", (sys.executable, *module, *words, "--params-file", str(settings)))

@@ -104,7 +104,7 @@ class Bounds:
             raise InputError(
                 "wrong bounds",
                 expected="hard_low <= soft_low <= soft_high <= hard_high",
-                got=(self.hard_low, self.soft_low, self.soft_high, self.hard_high),
+                got=f"{self.hard_low}, {self.soft_low}, {self.soft_high}, {self.hard_high}",
             )
 
     def judge(self, value: float) -> Verdict:

@@ -58,7 +58,9 @@ class BuildPlan:
     def __post_init__(self) -> None:
         if self.references < 1 or not 0 <= self.seed < 2**32:
             raise UsageError(
-                "wrong plan", expected="1 or more references, a seed from 0", got=(self.references, self.seed)
+                "wrong plan",
+                expected="1 or more references, a seed from 0",
+                got=f"{self.references} references, seed {self.seed}",
             )
 
     def tree(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class MiqaPlan:
             raise UsageError(
                 "wrong plan",
                 expected="1 or more references, a seed from 0, a share above 0 to 1",
-                got=(self.references, self.seed, self.share),
+                got=f"{self.references} references, seed {self.seed}, share {self.share}",
             )
         if not self.tasks or len(set(self.tasks)) != len(self.tasks):
             raise UsageError("wrong tasks", expected="each once", available=list(VisionTask))

@@ -39,7 +39,7 @@ class RenderedSource:
             raise UsageError(
                 "wrong references of the cell",
                 expected=f"a seed from 0 to 9999, 1 to {_MOST} references",
-                got=(self.seed, self.count),
+                got=f"seed {self.seed}, {self.count} references",
             )
 
     @cached_property

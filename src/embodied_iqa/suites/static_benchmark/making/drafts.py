@@ -60,7 +60,7 @@ def slots_of(items: int, seed: int) -> tuple[Slot, ...]:
     """
     if not 1 <= items <= _MOST_ITEMS or seed < 0:
         message = f"1 to {_MOST_ITEMS} items and a seed from 0"
-        raise UsageError("wrong number of items or seed", expected=message, got=(items, seed))
+        raise UsageError("wrong number of items or seed", expected=message, got=f"{items} items, seed {seed}")
     rng = np.random.default_rng(np.random.SeedSequence([seed, items, _TAG]))
     ends = [round(items * end / 1000) for end in np.cumsum([*SHARES.values()])]
     counts = dict(zip(SHARES, np.diff([0, *ends]).tolist(), strict=True))

@@ -182,7 +182,9 @@ def make_trajectories(
 
 def _plan(tasks: int, seed: int, images: ImageOptions) -> TrajectoryPlan:
     if tasks < 1 or not 0 <= seed < 2**32:
-        raise UsageError("wrong trajectories", expected="1 or more, a seed from 0", got=(tasks, seed))
+        raise UsageError(
+            "wrong trajectories", expected="1 or more, a seed from 0", got=f"{tasks} tasks, seed {seed}"
+        )
     check_image_size(images.width_px, images.height_px)
     size = f"{images.width_px}x{images.height_px}, camera model {images.camera_model}"
     source = f"expert in the simulated cell, world {WORLD_VERSION}, {size}"
