@@ -34,6 +34,7 @@ class Trial(Actor):
         self._deadline_ns = DEADLINE_NS
         self._T_base_tool = np.eye(4)
         self.finish: protocol.Finish | None = None
+        self.camera = ""
         self.marks: list[protocol.MarkRunStart | protocol.MarkRunEnd] = []
         self.asked: list[protocol.AskVlm] = []
         self.answers: list[tuple[int, int]] = []
@@ -69,6 +70,9 @@ class Trial(Actor):
     def take_deciding(self, busy: bool) -> None:
         self._happened(protocol.Deciding(busy))
 
+    def take_end(self) -> None:
+        self._happened(protocol.EndedByPerson())
+
     def _happened(self, event: protocol.Event) -> None:
         if self._is_busy:  # between trials nothing would consume it
             self._events.append(event)
@@ -83,7 +87,8 @@ class Trial(Actor):
             elif self._events or idle:
                 event = self._events.popleft() if self._events else None
                 idle = False
-                self._commands.extend(self.driver.handle(event, self.queue.now_ns / SECOND_NS))
+                now_s = self.queue.now_ns / SECOND_NS
+                self._commands.extend(self.driver.handle(event, now_s, camera=self.camera))
                 if self.driver.gave_up:
                     self._deadline_ns = HURRY_NS
             else:

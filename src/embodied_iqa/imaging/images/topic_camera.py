@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,6 @@ _DEPTHS: Final = 8
 _MILLIMETRE: Final = 1e-3
 _SILENCE_S: Final = 2.0
 """Time without an image after which that is reported."""
-_NONE_CAME: Final = "none came"
 
 COUNTED: Final = (
     "damaged",
@@ -125,7 +125,7 @@ class TopicCamera:
         self._depths: StateHistory[bytes] = StateHistory(_DEPTHS)
         self._last_ns = 0
         self._last_s = clock.now_s()
-        self._cause = _NONE_CAME
+        self._cause = ""
         self._is_silent = self._closed = False
 
     @property
@@ -142,10 +142,11 @@ class TopicCamera:
 
     @property
     def silence(self) -> str:
-        """Why no image came for 2 s, in words; empty where one did."""
+        """Why no image came for 2 s, with view and topic; empty where one did."""
         if self._clock.now_s() - self._last_s <= _SILENCE_S:
             return ""
-        return f"no image on {self._options.image} for {_SILENCE_S:g} s ({self._why_silent()})"
+        where = f"no image of {self._view} on {self._options.image}"
+        return f"{where} for {_SILENCE_S:g} s ({self._why_silent()})"
 
     def counts(self) -> Mapping[str, int]:
         """Return how many images were lost, overtaken by a newer one or refused, by reason."""
@@ -214,7 +215,7 @@ class TopicCamera:
         silence_s = self._clock.now_s() - self._last_s
         if silence_s > _SILENCE_S and not self._is_silent:
             self._is_silent = True
-            self._report(f"{self._view}: {self.silence}")
+            self._report(self.silence)
         if silence_s > self._options.give_up_s:
             raise InputError(
                 f"the {self._view} camera was silent for {silence_s:.0f} s ({self._why_silent()})",
@@ -222,7 +223,11 @@ class TopicCamera:
             )
 
     def _why_silent(self) -> str:
-        return self._why_none() or self._cause
+        why = self._why_none() or self._cause
+        if not self._last_ns:
+            return why or "none came"
+        since = f"none since {datetime.fromtimestamp(self._last_ns / SECOND_NS, UTC):%H:%M:%S} UTC"
+        return f"{why}; {since}" if why else since
 
     def _next(self, deadline_s: float) -> bytes | None:
         until_s = self._clock.now_s() + deadline_s
@@ -246,7 +251,7 @@ class TopicCamera:
             depth = None if depth is None else rectifier.depth(depth)
             T_base_camera = None if T_base_camera is None else rectifier.pose(T_base_camera)
         self._last_ns, self._last_s, self._is_silent = stamp_ns, self._clock.now_s(), False
-        self._cause = _NONE_CAME
+        self._cause = ""
         intrinsics = None if lens is None else lens.pinhole
         frame = Frame(self._view, stamp_ns, rgb, intrinsics, T_base_camera, lens)
         return RgbdFrame(frame, depth, None, _MILLIMETRE)

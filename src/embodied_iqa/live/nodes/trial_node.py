@@ -88,7 +88,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
         self._views_shown, self._views_seen = set[str](), set[str]()
-        self._recording_fault = self._camera_fault = ""
+        self._recording_fault = self._camera_fault = self._said = ""
         self._event_publisher = self.create_publisher(ours.TrialEvent, "trial/events", EVENT)
         self._subscribe()
         self._server = ActionServer(
@@ -167,7 +167,7 @@ class TrialNode(BaseNode[TrialParameters]):
             if self._busy and name and status.message.startswith(RECORDING_FAILED):
                 self._recording_fault = status.message.removeprefix(RECORDING_FAILED)
             if name == "camera_node":
-                self._camera_fault = status.message if status.level in _FAULTS else ""
+                self._camera_fault = f"{name}: {status.message}" if status.level in _FAULTS else ""
 
     # --- the action -----------------------------------------------------------------------------------------
 
@@ -276,16 +276,17 @@ class TrialNode(BaseNode[TrialParameters]):
             event = self._next_event()
             self._commands.check_deadline()
             problem = _why_unwanted(handle, client) or self._lifecycle.problem or self._recording_fault
-            commands = driver.handle(event, time.monotonic(), problem=problem)
+            commands = driver.handle(event, time.monotonic(), problem=problem, camera=self._camera_fault)
             if driver.gave_up:
                 self._commands.hurry()
 
     def _report_stage(self, handle: _GoalHandle, state: TrialState) -> None:
-        """Send a new stage as feedback; stages with a question are sent with it."""
-        if state.stage in {self._stage, Stage.PREPARE, Stage.JUDGE}:
+        """Send a new stage or fault of the camera as feedback; stages with a question are sent with it."""
+        words = state.camera if state.stage is Stage.EXECUTE else state.ending
+        if state.stage in {Stage.PREPARE, Stage.JUDGE} or (state.stage, words) == (self._stage, self._said):
             return
-        self._stage = state.stage
-        self._feedback(handle, state.stage, state.run_index, state.ending)
+        self._stage, self._said = state.stage, words
+        self._feedback(handle, state.stage, state.run_index, words)
 
     def _next_event(self) -> Event | None:
         if ENDING.is_set():

@@ -38,4 +38,4 @@ def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
     own = f"{node.get_fully_qualified_name()}/"
     others = sorted(n for n, kind in image_topics(node).items() if kind == wanted and not n.startswith(own))
     named = ", ".join(others[:_MOST_NAMED]) + (", ..." if others[_MOST_NAMED:] else "")
-    return f"nobody publishes it; images are on {named}" if named else "no publisher of it is known yet"
+    return f"nobody publishes it; images are on {named}" if named else "no publisher of it is known"

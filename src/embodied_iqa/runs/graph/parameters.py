@@ -278,7 +278,7 @@ class TrialParameters:
         hold_limit_s: The same while the gate holds the arm: the policy decides again on new frames until the
             image recovers, and after this time the run ends [s, ROS time].
         settle_s: Time for objects to come to rest at the end of a run [s, ROS time].
-        stall_limit_s: Longest time without a message from the world [s, real time].
+        stall_limit_s: Longest time without a message from the world or a real arm [s, real time].
         limits: Limits of the arm on its way back to the start. Follows from arm_node.
         person_limit_s: Longest wait for an answer of the person at a real arm [s, real time].
         drain_s: Time for messages to reach the recorder before it is closed [s, real time].

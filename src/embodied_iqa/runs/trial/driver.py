@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from embodied_iqa.arm.robot.messages import ArmMode
 from embodied_iqa.runs.trial import machine
-from embodied_iqa.runs.trial.protocol import ArmSeen, Command, Event, TrialPlan, WorldSeen
+from embodied_iqa.runs.trial.outcome import with_camera
+from embodied_iqa.runs.trial.protocol import ArmSeen, Command, Event, Stage, TrialPlan, WorldSeen
 
 if TYPE_CHECKING:
     from embodied_iqa.arm.robot.arm_runner import ArmReport  # plans with ruckig and SciPy
@@ -32,21 +34,27 @@ class TrialDriver:
         self.gave_up = False
         self.state, self.commands = machine.start(plan)
 
-    def handle(self, event: Event | None, now_s: float, *, problem: str = "") -> list[Command]:
+    def handle(
+        self, event: Event | None, now_s: float, *, problem: str = "", camera: str = ""
+    ) -> list[Command]:
         """Return what to do after an event, or after a time without one.
 
-        Only the world moves a run on: where it says nothing, reports of the arm are not a sign of life. A
-        command that waits for its reply has a deadline of its own, and a person may take their time.
+        Only what carries time moves a run on: in a simulation the world, where reports of the arm are not a
+        sign of life; beside a real arm its reports, too. A command that waits for its reply has a deadline of
+        its own, and a person may take their time.
 
         Args:
             event: The event; None for none.
             now_s: Time.
             problem: Why the trial cannot go on, seen from outside; empty where it can. It ends the trial
             before the next command.
+            camera: What the camera's node reports of itself now; empty for nothing.
         """
         commands: list[Command] = []
-        if isinstance(event, WorldSeen) or self.state.pending:
+        if self._carries_time(event) or self.state.pending:
             self._heard_s = now_s
+        if self.state.stage is not Stage.JUDGE:
+            self.state = replace(self.state, camera=camera)
         if event is not None:
             self.state, commands = machine.step(self.state, event)
         reason = ("" if commands else problem) or self._stalled(now_s)
@@ -56,10 +64,13 @@ class TrialDriver:
         self.state, commands = machine.cancel(self.state, reason)
         return commands
 
+    def _carries_time(self, event: Event | None) -> bool:
+        return isinstance(event, WorldSeen) or (isinstance(event, ArmSeen) and not self.state.plan.stops_time)
+
     def _stalled(self, now_s: float) -> str:
         if now_s - self._heard_s <= self._stall_limit_s:
             return ""
-        return f"no state of the world for {self._stall_limit_s} s"
+        return with_camera(self.state, f"no state of the world for {self._stall_limit_s:g} s")
 
 
 def arm_seen(report: ArmReport) -> ArmSeen:

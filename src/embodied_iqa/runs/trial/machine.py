@@ -2,7 +2,8 @@
 
 A command that expects a reply is the last one of its step; the next one waits for the reply. A refused or
 overdue command ends the trial, with the arm stopped and the recording closed. Time comes only with events, as
-ROS time in nanoseconds.
+ROS time in nanoseconds. Where a simulator stops time, only the world's events carry it; beside a real arm the
+arm's do, too, so that a run ends while no image comes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion
+from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion, with_camera
 from embodied_iqa.runs.trial.protocol import (
     Answered,
     ArmSeen,
@@ -205,8 +206,9 @@ def _begin_run(state: TrialState, problem: str = "") -> Step:
 
 
 def _settled(state: TrialState) -> Step:
-    if state.plan.attended:
-        return _enter(state, Stage.JUDGE, AskPerson(Stage.JUDGE, state.run_index, state.ending))
+    if state.plan.attended and state.world is not None:
+        why = with_camera(state, state.ending)
+        return _enter(state, Stage.JUDGE, AskPerson(Stage.JUDGE, state.run_index, why))
     return _finish_run(state)
 
 
@@ -256,12 +258,17 @@ def _world_seen(state: TrialState, event: WorldSeen) -> Step:
     if event.stamp_ns < state.start_ns or state.stage is Stage.JUDGE:
         return state, []
     state = _at(replace(state, world=event), event.stamp_ns)
+    if event.contact_violation and _executing(state):
+        return _end_run(replace(state, emergency=True), event.contact_violation)
+    return _time_passed(state)
+
+
+def _time_passed(state: TrialState) -> Step:
+    """Let things come to rest, or end a run that has taken too long."""
     if state.stage is Stage.SETTLE:
         return _settle(state)
     if not _executing(state):
         return state, []
-    if event.contact_violation:
-        return _end_run(replace(state, emergency=True), event.contact_violation)
     if state.now_ns - state.start_ns > state.plan.run_limit_ns:
         return _end_run(state, "the run took too long")
     if not state.plan.has_arm and state.decided and state.answered >= _QUESTIONS:
@@ -283,15 +290,21 @@ def _at(state: TrialState, stamp_ns: int) -> TrialState:
 
 
 def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
-    if not _executing(state) or event.stamp_ns < state.start_ns:
+    if event.stamp_ns < state.start_ns:
         return state, []
-    if event.emergency_stop:
-        return _end_run(replace(state, emergency=True), event.reason)
-    if event.broken_down:
-        return cancel(state, f"the robot broke down: {event.reason}")
-    if event.moving:
-        return replace(state, moved_ns=event.stamp_ns, held="", at_rest=""), []
-    return replace(state, held=event.reason if event.held_by_gate else "", at_rest=event.reason), []
+    carries_time = not state.plan.stops_time
+    if carries_time:
+        state = _at(state, event.stamp_ns)
+    if _executing(state):
+        if event.emergency_stop:
+            return _end_run(replace(state, emergency=True), event.reason)
+        if event.broken_down:
+            return cancel(state, f"the robot broke down: {event.reason}")
+        if event.moving:
+            state = replace(state, moved_ns=event.stamp_ns, held="", at_rest="")
+        else:
+            state = replace(state, held=event.reason if event.held_by_gate else "", at_rest=event.reason)
+    return _time_passed(state) if carries_time else (state, [])
 
 
 def _end_run(state: TrialState, reason: str) -> Step:
@@ -307,7 +320,7 @@ def _settle(state: TrialState) -> Step:
 
 def _finish_run(state: TrialState) -> Step:
     if state.world is None:
-        return cancel(state, "no state of the world in this run")
+        return cancel(state, with_camera(state, "no state of the world in this run"))
     world = state.world
     outcome, reason = outcome_of(state, world)
     result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)

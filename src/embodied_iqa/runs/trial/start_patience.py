@@ -61,20 +61,21 @@ class StartPatience:
             views: Those that the trial needs.
             shown: Those of which the camera has published an image.
             judged: Those of which the gate has judged one.
-            fault: What the camera's node reports of itself; empty for nothing.
+            fault: What the camera's node reports of itself, with its name; empty for nothing.
         """
         names = set(map(str, views))
-        for seen, stage, text in (
-            (shown, "shown", "camera_node: no image of {}"),
-            (judged, "judged", "distortion_node, gate_node: no judged image of {} on /gate/lease"),
-        ):
-            present = {view for view in names if view in seen}  # other threads add views meanwhile
-            for view in present:
-                self.note(f"view {view}", stage)
-            if missing := names - present:
-                named = text.format(", ".join(sorted(missing)))
-                return f"{named}: {fault}" if fault else named
+        if missing := self._missing(names, shown, "shown"):
+            return fault or f"camera_node: no image of {missing}"
+        if missing := self._missing(names, judged, "judged"):
+            problem = f"distortion_node, gate_node: no judged image of {missing} on /gate/lease"
+            return f"{problem}; {fault}" if fault else problem
         return ""
+
+    def _missing(self, names: set[str], seen: Collection[str], stage: str) -> str:
+        present = {view for view in names if view in seen}  # other threads add views meanwhile
+        for view in present:
+            self.note(f"view {view}", stage)
+        return ", ".join(sorted(names - present))
 
     def check(self, problem: str = "") -> None:
         """Give up where nothing has become ready for too long.

@@ -33,6 +33,8 @@ class TrialState:
         ended_ns: When the run was ended, before things come to rest.
         ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
         judged: What a person said of the run, in words; empty where nobody was asked.
+        camera: What the camera's node reports of itself, such as a topic without images; empty for nothing.
+            It stays as it is while a person is asked how the run went.
         emergency: Whether the run ends as an emergency stop.
         settle_until_ns: End of the time for things to come to rest.
         results: Of the runs that ended.
@@ -60,6 +62,7 @@ class TrialState:
     ended_ns: int = 0
     ending: str = ""
     judged: str = ""
+    camera: str = ""
     emergency: bool = False
     settle_until_ns: int = 0
     results: tuple[RunResult, ...] = ()

@@ -255,13 +255,17 @@ def test_an_image_passes_without_a_depth_that_does_not_fit(cdr: bytes, reason: s
 
 def test_a_silent_topic_is_a_dead_camera() -> None:
     bench = Bench(TopicOptions("/lens", give_up_s=30.0))
-    bench.clock.advance(1.9)
-    assert bench.shown(image()) is not None
     bench.clock.advance(2.1)
     assert bench.camera.read_rgbd(0.0) is None
-    assert bench.said == ["top: no image on /lens for 2 s (none came)"]
+    assert bench.said == ["no image of top on /lens for 2 s (none came)"]
+    assert bench.shown(image()) is not None
+    assert bench.camera.silence == ""
+    bench.clock.advance(2.1)
+    assert bench.camera.read_rgbd(0.0) is None
+    assert bench.said[1:] == ["no image of top on /lens for 2 s (none since 00:00:05 UTC)"]
     bench.why_none = "nobody publishes it"
-    assert bench.camera.silence == "no image on /lens for 2 s (nobody publishes it)"
+    why = "nobody publishes it; none since 00:00:05 UTC"
+    assert bench.camera.silence == f"no image of top on /lens for 2 s ({why})"
     bench.why_none = ""
     bench.clock.advance(27.8)
     assert bench.shown(image()) is None, "a repeated image is no sign of life"
@@ -277,7 +281,7 @@ def test_what_was_refused_before_the_last_image_is_not_why_none_comes() -> None:
     assert "(stamp_zero: " in bench.camera.silence
     assert bench.shown(image()) is not None
     bench.clock.advance(3.0)
-    assert "(none came)" in bench.camera.silence
+    assert "(none since 00:00:05 UTC)" in bench.camera.silence
 
 
 def test_a_topic_that_comes_back_is_a_camera_again() -> None:

@@ -32,10 +32,10 @@ def graph(published: dict[str, str]) -> Any:
         ({"/eye": IMAGE}, ""),
         ({"/eye": TEXT}, f"published as {TEXT}, expected {IMAGE}"),
         ({"/eye": COMPRESSED}, f"published as {COMPRESSED}, expected {IMAGE}"),
-        ({}, "no publisher of it is known yet"),
+        ({}, "no publisher of it is known"),
         (
             {"/gate/overlay/image_raw": IMAGE, "/other": COMPRESSED, "/text": TEXT},
-            "no publisher of it is known yet",
+            "no publisher of it is known",
         ),
         ({"/b": IMAGE, "/a": IMAGE}, "nobody publishes it; images are on /a, /b"),
         ({f"/{n}": IMAGE for n in range(6)}, "nobody publishes it; images are on /0, /1, /2, /3, /4, ..."),

@@ -58,11 +58,12 @@ def test_views_are_progress_and_the_node_that_is_to_bring_them_is_named(
 ) -> None:
     both = {"top", "wrist"}
     assert patience.missing_views(both, {"top"}, set()) == "camera_node: no image of wrist"
-    silent = patience.missing_views(both, {"top"}, set(), "nobody publishes it")
-    assert silent == "camera_node: no image of wrist: nobody publishes it"
+    fault = "camera_node: no image of wrist on /lab/wrist for 2 s (nobody publishes it)"
+    assert patience.missing_views(both, {"top"}, set(), fault) == fault
     clock.advance(STAGE_S - 1.0)
     problem = patience.missing_views(both, both, {"wrist"})
     assert problem == "distortion_node, gate_node: no judged image of top on /gate/lease"
+    assert patience.missing_views(both, both, {"wrist"}, fault) == f"{problem}; {fault}"
     clock.advance(STAGE_S - 1.0)
     patience.check(problem)
     assert patience.missing_views(both, both, both) == ""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from trial_world import PLAN, FakeWorld, done_after, moves
+from trial_world import PLAN, SECOND_NS, TICK_NS, FakeWorld, done_after, moves
 
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial.attendance import Question, question_text
@@ -17,6 +17,7 @@ from embodied_iqa.runs.trial.protocol import (
     CheckStart,
     ChunkSeen,
     Command,
+    EndedByPerson,
     MarkRunEnd,
     MarkRunStart,
     Reply,
@@ -28,6 +29,7 @@ from embodied_iqa.world.protocols import ChunkStatus
 
 ATTENDED = replace(PLAN, attended=True, stops_time=False)
 RUNS = ATTENDED.run_count
+SILENT = "camera_node: no image of top on /lab/image_raw for 2 s (none since 10:00:00 UTC)"
 
 
 @dataclass
@@ -114,6 +116,57 @@ def test_what_the_person_said_is_kept_where_the_policy_saw_no_target() -> None:
     assert outcomes(world) == RUNS * [Outcome.NO_TARGET]
     reasons = [result.reason for result in world.state.results]
     assert reasons == [f"the policy saw no target; judged: not done; run {run}" for run in range(RUNS)]
+
+
+@dataclass
+class BlindWorld(AttendedWorld):
+    """A camera that dies a second after the start of a run: only the arm reports from then on."""
+
+    plan: object = field(default_factory=lambda: replace(ATTENDED, distortions=()))
+    held: str = "lease expired"
+
+    def tick(self) -> None:
+        if self.state.stage is Stage.RESET or self.since_start_ns < SECOND_NS:
+            super().tick()
+            return
+        self.now_ns += TICK_NS
+        if self.state.stage is not Stage.JUDGE:
+            self.state = replace(self.state, camera=SILENT)
+        is_held = bool(self.held)
+        self.step(
+            ArmSeen(self.now_ns, moving=False, emergency_stop=False, reason=self.held, held_by_gate=is_held)
+        )
+        for event in self.on_tick(self):
+            self.step(event)
+
+
+def ended_by_a_person(world: FakeWorld) -> list[object]:
+    return [EndedByPerson()] if world.since_start_ns >= 2 * SECOND_NS else []
+
+
+@pytest.mark.parametrize(
+    ("held", "on_tick", "words", "asked"),
+    [
+        ("lease expired", lambda _world: [], "held by the gate: lease expired", "the gate held the arm for"),
+        ("", lambda _world: [], "the arm did not move", "the arm did not move"),
+        ("", ended_by_a_person, "ended by a person", "ended by a person"),
+    ],
+    ids=["held", "no goal", "a person"],
+)
+def test_a_run_whose_camera_dies_ends_by_its_limits_and_is_judged(
+    held: str, on_tick: Callable[[FakeWorld], list[object]], words: str, asked: str
+) -> None:
+    def answer(question: AskPerson) -> Reply:
+        return Reply(question, ok=True, yes=question.stage is Stage.PREPARE)
+
+    world = BlindWorld(on_tick=on_tick, answer=answer, success=False, held=held).play()
+    assert world.finish is not None
+    assert world.finish.ok, world.finish.message
+    (result,) = world.state.results
+    assert result.reason == f"{words}; {SILENT}; judged: not done"
+    assert world.asked[-1].problem.startswith(asked)
+    assert world.asked[-1].problem.endswith(f"; {SILENT}")
+    assert world.now_ns - result.start_ns < 6 * SECOND_NS
 
 
 def test_an_emergency_stop_stays_one_whatever_the_person_says() -> None:

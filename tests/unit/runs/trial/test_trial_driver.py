@@ -23,6 +23,7 @@ from embodied_iqa.runs.trial.protocol import (
 )
 
 STALL_S = 20.0
+SILENT = "camera_node: no image of top on /lab/image_raw for 2 s (none since 10:00:00 UTC)"
 
 
 class Node:
@@ -57,7 +58,27 @@ def test_a_silent_world_ends_a_trial_whatever_else_is_heard(event: Event | None)
     assert not driver.gave_up
     assert kinds(driver.handle(event, STALL_S + 0.1)) == [StopArm]
     assert driver.gave_up
-    assert driver.state.problem == "no state of the world for 20.0 s"
+    assert driver.state.problem == "no state of the world for 20 s"
+
+
+def test_a_real_arm_is_a_sign_of_life_and_its_silence_names_the_camera() -> None:
+    driver = Node(replace(PLAN, stops_time=False)).until(Stage.EXECUTE)
+    still = ArmSeen(EPOCH_NS, moving=True, emergency_stop=False, reason="")
+    assert driver.handle(still, STALL_S) == []
+    assert driver.handle(None, STALL_S + 19.0, camera=SILENT) == []
+    assert kinds(driver.handle(None, 2 * STALL_S + 0.1, camera=SILENT)) == [StopArm]
+    assert driver.state.problem == f"no state of the world for 20 s; {SILENT}"
+
+
+def test_what_a_camera_reports_while_a_person_judges_is_not_of_the_run() -> None:
+    driver = Node(replace(PLAN, attended=True, stops_time=False)).driver
+    driver.handle(None, 0.0, camera=SILENT)
+    driver.state = replace(driver.state, stage=Stage.JUDGE)
+    driver.handle(None, 0.0)
+    assert driver.state.camera == SILENT
+    driver.state = replace(driver.state, stage=Stage.PREPARE)
+    driver.handle(None, 0.0)
+    assert driver.state.camera == ""
 
 
 def test_a_world_that_reports_does_not_end_it() -> None:
