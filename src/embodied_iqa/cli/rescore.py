@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, print_note
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import add_stored_options
@@ -178,9 +178,10 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
         for remark in scores.remarks:
             print(f"note: {remark}")
         results_table(scores.runs, has_scenes=record.scene is not None)
-        next_command("report", arguments.out or arguments.recording.parent)
         if arguments.out is not None:
-            print(f"report: embodied-iqa report {arguments.out}")
+            next_command("report", arguments.out)
+        else:  # nothing was written: the report beside the recording stays that of its trial
+            print_note("the scores are only printed: --out DIR keeps them, for `report DIR`")
 
 
 def _link(recording: Path, place: Path) -> None:

@@ -124,7 +124,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"note: {remark}")
     results_table(scores.runs, has_scenes=plan.graph.arm_node.robot.is_simulated)
     print(f"report: {os.path.relpath(page)}")
-    next_command("rescore", os.path.relpath(folders[0].recording))
+    again = f"{os.path.relpath(run_folder)}-again"
+    next_command("rescore", os.path.relpath(folders[0].recording), "--out", again)
     return 0
 
 

@@ -41,6 +41,18 @@ def test_an_invalid_pose_fails_only_what_needed_it(
     assert (f"the decision at {bad_ns} ns is left out" in said) == bool(code)
 
 
+def test_only_what_is_written_has_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording, out = write_trial(tmp_path / "trial.mcap"), tmp_path / "out"
+    assert main(["rescore", str(recording)]) == 0
+    said = capsys.readouterr()
+    assert "embodied-iqa report" not in said.out + said.err
+    assert "--out DIR keeps them" in said.err
+    assert main(["rescore", str(recording), "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert f"embodied-iqa report {out}" in (said.out + said.err).replace("\n", " ")
+    assert "--out DIR" not in said.err
+
+
 def test_subjects_are_closed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[str] = []
 
