@@ -18,7 +18,7 @@ from embodied_iqa.imaging.images.hand_eye import PoseHistory
 from embodied_iqa.imaging.images.image_cdr import compressed_from_cdr, image_from_cdr, stamp_from_cdr
 from embodied_iqa.imaging.images.message_geometry import lens_from_info
 from embodied_iqa.live.cameras.camera_rig import CameraFeed, CameraRig
-from embodied_iqa.live.ros.image_topics import why_no_images
+from embodied_iqa.live.ros.image_topics import could_resend, why_no_images
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.qos import SENSOR, adjustable
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
@@ -87,7 +87,8 @@ class _Ear:
         kind = CompressedImage if self._compressed else Image
         self._late = LateCount()
         take = self._late.counting(self._take)
-        node.create_subscription(kind, names.image, take, raw=True, **adjustable(SENSOR))
+        self._qos = adjustable(SENSOR)
+        node.create_subscription(kind, names.image, take, raw=True, **self._qos)
         if names.info:
             node.create_subscription(CameraInfo, names.info, self._take_info, **adjustable(SENSOR))
 
@@ -107,6 +108,7 @@ class _Ear:
             stamps_ns=tuple(self._stamps),
             arrivals_ns=tuple(self._arrivals),
             lost=self._late.total,
+            could_resend=could_resend(self._node, self._names.image, self._qos["qos_profile"]),
             encoding="" if image is None else image.encoding,
             rgb=None if image is None else image.rgb,
             problem=problem,

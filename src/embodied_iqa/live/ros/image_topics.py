@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 IMAGE_TYPES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _MOST_NAMED: Final = 5
@@ -19,6 +20,19 @@ def image_topics(node: Node) -> dict[str, str]:
         for kind in kinds
         if kind in IMAGE_TYPES and node.count_publishers(name)
     }
+
+
+def could_resend(node: Node, topic: str, qos: QoSProfile) -> bool:
+    """Return whether lost images would be sent again if the subscription were reliable, which it is not.
+
+    Args:
+        node: The node that subscribes.
+        topic: As the node subscribes to it, before it is remapped.
+        qos: Of its subscription.
+    """
+    publishers = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
+    offered = {publisher.qos_profile.reliability for publisher in publishers}
+    return offered == {ReliabilityPolicy.RELIABLE} and qos.reliability != ReliabilityPolicy.RELIABLE
 
 
 def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:

@@ -173,7 +173,10 @@ def _lost_check(seen: SeenCamera, lost: int) -> CellCheck:
     published = lost + len(seen.stamps_ns)
     is_ok = lost <= _LOST_SHARE * published
     found = f"{lost} of {published} images lost on the way"
-    if not is_ok:
+    if not is_ok and seen.could_resend:
+        override = f"camera_node.qos_overrides.{seen.source}.subscription.reliability"
+        found += f"; its publisher is reliable: set {override} to reliable, and lost images are sent again"
+    elif not is_ok:
         profile = shared_file(_PROFILE)
         found += f"; on this machine, start the camera's node with FASTRTPS_DEFAULT_PROFILES_FILE={profile}"
     return CellCheck(f"{seen.view}: transport", found, f"at most {_LOST_SHARE:.0%} lost", is_ok)
@@ -257,7 +260,7 @@ def _lease_check(seen: SeenCamera, graph: GraphParameters, clock: Clock) -> Cell
     needed_ms = gap_ms + age_ms + judged_ms
     return CellCheck(
         f"{seen.view}: lease",
-        f"{needed_ms:.0f} ms: {gap_ms:.0f} to the second next image, its age {age_ms:.0f}, the gate "
+        f"{needed_ms:.0f} ms: {gap_ms:.0f} to the next image but one, its age {age_ms:.0f}, the gate "
         f"{judged_ms:.0f}; more on a busy machine",
         f"at most {ttl_ms:.0f} ms (lease.ttl_s): else a late image slows the arm down",
         needed_ms <= ttl_ms,

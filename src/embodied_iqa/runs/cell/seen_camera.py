@@ -23,6 +23,7 @@ class SeenCamera:
         stamps_ns: Stamp of each image, ROS time.
         arrivals_ns: When each arrived, ROS time; as many.
         lost: Images that were published between two that arrived; None where their driver was read.
+        could_resend: Whether its publisher would send lost images again to a reliable subscription.
         encoding: Of the last image, such as bgr8; empty where none came.
         rgb: The last image, ``(H, W, 3)`` uint8; None where none came or none could be decoded.
         problem: Why the last image could not be decoded, or the camera not opened; empty where it could.
@@ -35,6 +36,7 @@ class SeenCamera:
     stamps_ns: tuple[int, ...] = ()
     arrivals_ns: tuple[int, ...] = ()
     lost: int | None = None
+    could_resend: bool = False
     encoding: str = ""
     rgb: NDArray[np.uint8] | None = None
     problem: str = ""

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from embodied_iqa.live.ros.image_topics import why_no_images
+from embodied_iqa.live.ros.image_topics import could_resend, why_no_images
 
 IMAGE, COMPRESSED, TEXT = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "std_msgs/msg/String"
 
@@ -43,3 +44,25 @@ def graph(published: dict[str, str]) -> Any:
 )
 def test_the_graph_says_why_no_image_comes(published: dict[str, str], said: str) -> None:
     assert why_no_images(graph(published), "eye", compressed=False) == said
+
+
+BEST_EFFORT, RELIABLE = ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE
+
+
+@pytest.mark.parametrize(
+    ("offered", "own", "expected"),
+    [
+        ([RELIABLE], BEST_EFFORT, True),
+        ([RELIABLE], RELIABLE, False),
+        ([RELIABLE, BEST_EFFORT], BEST_EFFORT, False),
+        ([], BEST_EFFORT, False),
+    ],
+)
+def test_only_reliable_publishers_send_again_to_a_subscription_that_is_not(
+    offered: list[ReliabilityPolicy], own: ReliabilityPolicy, expected: bool
+) -> None:
+    node = graph({})
+    node.get_publishers_info_by_topic = lambda _topic: [
+        SimpleNamespace(qos_profile=QoSProfile(depth=1, reliability=one)) for one in offered
+    ]
+    assert could_resend(node, "eye", QoSProfile(depth=1, reliability=own)) is expected
