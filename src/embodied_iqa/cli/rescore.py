@@ -25,8 +25,7 @@ from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
-from embodied_iqa.quality.gate.calibration_file import shared_gate_file
-from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recording
 from embodied_iqa.runs.graph.session_results import score_session
@@ -101,7 +100,7 @@ def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: Exi
     graph, gate = recorded.graph, recorded.graph.gate_node
     judge = None
     if recorded.can_judge:
-        judge = make_judge(gate.judge.kind, shared_gate_file(gate.calibration), gate.policy)
+        judge = shared_judge(gate.judge.kind, gate.calibration, gate.policy)
     hold = opened.enter_context
     subjects = Subjects(
         vlm=cache(lambda name: hold(closing_subject(make_vlm(parse_vlm(name), graph.vlm_node.options)))),

@@ -38,8 +38,7 @@ from embodied_iqa.imaging.images.stored_images import Frames
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
-from embodied_iqa.quality.gate.calibration_file import shared_gate_file
-from embodied_iqa.quality.gate.judges import make_judge
+from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.recorded_graph import judged_with
@@ -227,7 +226,7 @@ def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> 
     judge = None
     if arguments.calibration is not None:
         gate, _ = judged_with(graph.gate_node, arguments.calibration)
-        judge = make_judge(gate.judge.kind, shared_gate_file(gate.calibration), gate.policy)
+        judge = shared_judge(gate.judge.kind, gate.calibration, gate.policy)
     actions = _actions(arguments, frames)
     subjects = _subjects(arguments, graph, opened)
     return Panel(*subjects, states, judge, graph.gate_node.judge, actions)

@@ -10,14 +10,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.cli.record import check_cell
 from embodied_iqa.imaging.images.codecs import write_image
-from embodied_iqa.models.subjects.readiness import check_readiness
+from embodied_iqa.models.subjects.readiness import check_readiness, declared_views
 from embodied_iqa.runs.cell.cell_check import (
     CellCheck,
     CheckResult,
@@ -137,12 +137,15 @@ def _policy_check(graph: GraphParameters) -> CellCheck:
         found = f"{subject.text} is for simulation only"
         return CellCheck("policy", found, "vla_node.subject for this arm, which answers", is_ok=False)
     ready = check_readiness(subject.text)
-    lacks = list(ready.lacks)
+    lacks, views = list(ready.lacks), cameras_of(subject)
     try:
-        check_cameras(subject.text, cameras_of(subject), graph.camera_node.views)
-    except UsageError as error:
+        if ready.is_ready:
+            views = declared_views(subject, graph.vla_node.options)
+        check_cameras(subject.text, views, graph.camera_node.views)
+    except UserError as error:
         lacks.append(str(error))
-    found = "; ".join(lacks) or f"{subject.text} is ready"
+    unknown = "" if views else "; its cameras are not known until it is asked"
+    found = "; ".join(lacks) or f"{subject.text} is ready{unknown}"
     return CellCheck("policy", found, "it is ready, and its cameras are there", not lacks)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
 from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.base.user_code import load_factory
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Backend, Role, find_entry
 from embodied_iqa.models.subjects.checkpoints import open_checkpoint
 from embodied_iqa.models.subjects.device import (
@@ -46,6 +47,7 @@ _FETCH: Final = "NAME@COMMIT with loading.allow_network, or NAME=transformers:FO
 _CONNECT_S: Final = 2.0
 _ANSWER_S: Final = 5.0
 _SLOW_ON_PROCESSOR_M: Final = 1000
+_MADE: Final = {Backend.PYTHON, Backend.OPENPI, Backend.OPENVLA_HTTP}
 _LIBRARIES: Final = ("torch", "torchvision", "transformers")
 
 
@@ -99,6 +101,31 @@ def check_readiness(text: str) -> Readiness:
     if reference.backend is Backend.TRANSFORMERS:
         return _checkpoint(reference)
     return Readiness(text, role, tuple(_server_lacks(reference)))
+
+
+def declared_views(policy: SubjectReference, options: VlaOptions) -> tuple[View, ...]:
+    """Return the cameras of a policy; empty where they are not known before it is loaded.
+
+    A policy of the user's own is made, and one behind a server is reached, as in a trial; no image is sent.
+
+    Args:
+        policy: Which one; it is ready, see `check_readiness`.
+        options: Of a trial.
+
+    Raises:
+        UserError: It cannot be made or reached with these options.
+    """
+    if policy.parts:
+        found = [declared_views(part, options) for part in policy.parts]
+        return tuple(dict.fromkeys(view for views in found for view in views)) if all(found) else ()
+    if policy.backend in _MADE:
+        server = replace(options.server, connect_s=_CONNECT_S, deadline_s=_ANSWER_S, retries=0)
+        vla = make_vla(policy, replace(options, server=server))
+        close_subject(vla)
+        return vla.info.views
+    if policy.backend is Backend.TRANSFORMERS:
+        return options.policy.named_views or (policy.entry.views if policy.entry is not None else ())
+    return policy.entry.views if policy.entry is not None else ()
 
 
 def _checkpoint(reference: SubjectReference) -> Readiness:

@@ -10,6 +10,7 @@ from typing import Final
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.alternative_names import OR
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
 from embodied_iqa.models.subjects.reference import SubjectReference
@@ -173,6 +174,15 @@ class PolicyOptions:
     seed: int = ranged(0, 0, 2**31 - 1)
     denoising_steps: int = ranged(0, 0, 1000)
     acts: Acts = Acts.WHEN_SEEN
+
+    @property
+    def named_views(self) -> tuple[View, ...]:
+        """The cameras that `views` names; empty for those of the policy.
+
+        Raises:
+            UsageError: A name is not that of a view.
+        """
+        return tuple(parse_view(word.strip()) for word in self.views.split(",") if word.strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.actions.action_statistics import Statistics, load_statistics
 from embodied_iqa.models.subjects.actions.adapter import checked_rows, joint_targets, to_increments
 from embodied_iqa.models.subjects.actions.convention import ActionConvention
@@ -50,10 +50,8 @@ def views_for(
     request: VlaRequest, default: tuple[View, ...], declared: tuple[View, ...] = ()
 ) -> tuple[View, ...]:
     """Return the policy's cameras: of the options, else of the server, of the catalogue, or the default."""
-    words = request.options.policy.views.split(",")
     entry = request.reference.entry
-    named = tuple(parse_view(word.strip()) for word in words if word.strip())
-    return named or declared or (entry.views if entry is not None else default)
+    return request.options.policy.named_views or declared or (entry.views if entry is not None else default)
 
 
 def statistics_for(

@@ -1,0 +1,87 @@
+"""The row of `cell check` about the policy: its own cameras are compared with those of the cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from embodied_iqa.cli.cell import check
+from embodied_iqa.cli.cell.check import checks_of
+from embodied_iqa.models.subjects.catalogue import Backend, Role
+from embodied_iqa.models.subjects.readiness import Readiness, declared_views
+from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
+from embodied_iqa.models.subjects.serving.served import serve_vla
+from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaOptions
+from embodied_iqa.runs.cell.cell_check import CellCheck
+from embodied_iqa.runs.graph.node_table import resolve
+from wire_servers import serving
+
+SOURCE = """
+from embodied_iqa import SubjectInfo, View, Vla
+
+class Mine:
+    info = SubjectInfo("mine", "1", "Does nothing.", (View("front"),))
+    def act(self, observation):
+        raise RuntimeError
+
+def make() -> Vla:
+    return Mine()
+
+def broken() -> Vla:
+    raise RuntimeError("no weights")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "cell_policy_of_mine.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "python:cell_policy_of_mine"
+
+
+def row(policy: str, *views: str, **options: object) -> CellCheck:
+    """Return the row of a cell with these cameras."""
+    values: dict[str, object] = {
+        "vla_node.subject": policy,
+        "arm_node.robot": "none",
+        "camera_node.source": "topic",
+        "camera_node.views": list(views),
+    }
+    graph = resolve((), values | {f"vla_node.policy.{name}": value for name, value in options.items()})
+    cell: Any = SimpleNamespace(arm=None, cameras=())
+    (found,) = checks_of(graph, cell)
+    return found
+
+
+def test_a_policy_of_ones_own_names_its_cameras(module: str) -> None:
+    assert row(f"{module}:make", "front", "wrist").is_ok
+    lacking = row(f"{module}:make", "top")
+    assert not lacking.is_ok
+    assert "sees the front view, which no camera takes" in lacking.measured
+    assert "no weights" in row(f"{module}:broken", "front").measured
+
+
+def test_a_policy_behind_a_server_names_its_cameras() -> None:
+    with serving(serve_vla(parse_vla("panel-vla-side"))) as port:
+        policy = f"openpi://127.0.0.1:{port}"
+        assert "sees the side view, which no camera takes" in row(policy, "top").measured
+        assert row(policy, "side", "top").is_ok
+        assert "sees the wrist view" in row(policy, "side", "top", views="wrist").measured
+    assert "no server on 127.0.0.1" in row(policy, "side").measured
+
+
+def test_cameras_of_a_checkpoint_are_those_of_the_options_or_not_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = f"transformers:{tmp_path}"
+    reference = SubjectReference(text, Role.VLA, Backend.TRANSFORMERS, str(tmp_path))
+    assert declared_views(reference, VlaOptions(policy=PolicyOptions(views="top,wrist"))) == ("top", "wrist")
+    monkeypatch.setattr(check, "check_readiness", lambda _text: Readiness(text, Role.VLA, ()))
+    monkeypatch.setattr(check, "declared_views", lambda _policy, options: declared_views(reference, options))
+    unknown = row("panel-vla-side", "side")
+    assert unknown.is_ok
+    assert unknown.measured == "panel-vla-side is ready; its cameras are not known until it is asked"
+    assert "sees the wrist view" in row("panel-vla-side", "side", views="wrist").measured
