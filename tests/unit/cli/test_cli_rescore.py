@@ -15,7 +15,7 @@ from embodied_iqa.runs.graph import session_results
 from trial_recording import PERIOD_NS, PixelVla, PixelVlm, start_ns, write_trial
 
 
-def uncalibrated(name: str, _version: str) -> None:
+def uncalibrated(name: str, *_others: object) -> None:
     raise UncalibratedError(f"{name} has no constants")
 
 

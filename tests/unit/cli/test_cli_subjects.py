@@ -14,6 +14,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.models.scoring.constants import UncalibratedError
 from embodied_iqa.models.subjects import readiness
 from embodied_iqa.models.subjects.backends.classical.vlm import ClassicalVlm
+from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.constants_files import (
     constants_of,
     own_constants_file,
@@ -157,6 +158,8 @@ def test_a_subject_of_the_user_is_calibrated_into_the_users_folder(
     subject = f"transformers:{save_tiny('llava', tmp_path / 'model')}"
     with pytest.raises(UncalibratedError, match="embodied-iqa subjects calibrate transformers:"):
         constants_of(subject, "1")
+    with pytest.raises(UncalibratedError, match=r"subjects calibrate transformers:.* --role vla`"):
+        constants_of(subject, "1", Role.VLA)
     told = json.loads(answer(capsys, "calibrate", subject, "--scenes", "1", "--json"))
     assert Path(told["file"]) == own_constants_file(subject)
     assert Path(told["file"]).is_relative_to(tmp_path / "data")

@@ -134,7 +134,10 @@ def position_scale_m(chunks: Sequence[Array], *, seed: int = 0, n_pairs: int = 1
     distances_m = np.linalg.norm(points_m[first] - points_m[second], axis=1)
     scale_m = float(np.percentile(distances_m, _SCALE_PERCENTILE))
     if scale_m <= 0.0:
-        raise InputError("the reference actions all reach the same point", expected="different actions")
+        raise InputError(
+            "the reference actions all reach the same point: such a policy has no decision score",
+            expected="different actions",
+        )
     return scale_m
 
 

@@ -12,7 +12,7 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.user_code import PREFIX
 from embodied_iqa.base.user_folders import data_folder
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError, load_constants
-from embodied_iqa.models.subjects.catalogue import find_entry
+from embodied_iqa.models.subjects.catalogue import Role, find_entry
 from embodied_iqa.models.subjects.known_tasks import PANEL_FACTORY
 from embodied_iqa.models.subjects.reference import parse_reference, role_of
 from embodied_iqa.models.subjects.registry import info_of
@@ -39,12 +39,19 @@ def own_constants_file(name: str) -> Path:
     return data_folder() / "constants" / f"{file_stem(name)}.json"
 
 
-def constants_of(name: str, version: str | None = None) -> SubjectConstants:
+def calibration_command(name: str, role: Role | None = None) -> str:
+    """Return the command that measures a subject's constants, with a role that its name may leave open."""
+    words = f"embodied-iqa subjects calibrate {shlex.quote(name)}"
+    return words if role is None or find_entry(name) is not None else f"{words} --role {role}"
+
+
+def constants_of(name: str, version: str | None = None, role: Role | None = None) -> SubjectConstants:
     """Return the scoring constants of a subject: the user's own, else the shipped ones.
 
     Args:
         name: Name of the subject in its answers.
         version: Version in its answers; None for the present version of an embedded subject.
+        role: What it was in the run, for the command in the error; None where that is not known.
 
     Raises:
         UsageError: Not a subject.
@@ -53,7 +60,7 @@ def constants_of(name: str, version: str | None = None) -> SubjectConstants:
     """
     if not name.startswith(PREFIX):  # which is imported for its role, and need not be here to report a run
         role_of(name)
-    way_out = f"run `embodied-iqa subjects calibrate {shlex.quote(name)}` with the same parameters"
+    way_out = f"run `{calibration_command(name, role)}` with the same parameters"
     found = [path for path in (own_constants_file(name), shipped_constants_file(name)) if path.is_file()]
     if not found:
         raise UncalibratedError(f"{name} has no constants: {way_out}")

@@ -26,6 +26,7 @@ from embodied_iqa.models.scoring.execution_score import (
     Outcome,
     score_execution,
 )
+from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.quality.gate.repair import says_repaired
 from embodied_iqa.world.protocols import is_refusal
 
@@ -191,14 +192,16 @@ def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, .
     )
 
 
-def unscored_subjects(record: TrialRecord, constants: Constants) -> tuple[str, ...]:
-    """Return for each subject that cannot be scored the reason, once."""
-    said = [(item.subject, item.subject_version) for run in record.runs for item in run.answers]
-    did = [(item.subject, item.subject_version) for run in record.runs for item in run.chunks]
+def unscored_subjects(
+    record: TrialRecord, constants: Callable[[str, str, Role], SubjectConstants]
+) -> tuple[str, ...]:
+    """Return for each subject that cannot be scored the reason, once; `constants` also takes its role."""
+    said = [(item.subject, item.subject_version, Role.VLM) for run in record.runs for item in run.answers]
+    did = [(item.subject, item.subject_version, Role.VLA) for run in record.runs for item in run.chunks]
     reasons = []
-    for subject, version in dict.fromkeys(said + did):
+    for subject, version, role in dict.fromkeys(said + did):
         try:
-            constants(subject, version)
+            constants(subject, version, role)
         except (UncalibratedError, UsageError) as error:  # a name of another installation
             reasons.append(f"not scored: {error}")
     return tuple(reasons)
@@ -228,13 +231,20 @@ def _cognition(run: RunRecord, constants: Constants) -> Cognition | None:
     return Cognition(score.bleu, score.rouge, score.cider, score.score, distorted.answer, raw.answer)
 
 
-def _decision(run: RunRecord, constants: Constants) -> Decision | None:
+def comparable_decisions(run: RunRecord) -> list[tuple[ChunkRecord, ChunkRecord]]:
+    """Return the decisions on raw and distorted images that can be scored; none without the run's first."""
     pairs = run.decisions()
     first = next((chunk for chunk in run.chunks if chunk.source is Source.DISTORTED), None)
     # the first one may lack its reference, which a receding horizon skips: a later one is no substitute
     if not pairs or pairs[0][1] is not first or not pairs[0][0].is_decision:
+        return []
+    return [(raw, distorted) for raw, distorted in pairs if raw.is_decision]
+
+
+def _decision(run: RunRecord, constants: Constants) -> Decision | None:
+    pairs = comparable_decisions(run)
+    if not pairs:
         return None
-    pairs = [(raw, distorted) for raw, distorted in pairs if raw.is_decision]
     scale = _scale(constants, pairs[0][0].subject, pairs[0][0].subject_version)
     d_max_m = None if scale is None else scale.d_max_m
     if d_max_m is None:

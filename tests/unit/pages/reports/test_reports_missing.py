@@ -92,6 +92,20 @@ def test_one_kind_of_message_is_missing(
         assert (sentence in text) == (name == gone)
 
 
+def test_what_was_said_and_has_no_constants_names_the_command_that_measures_them(
+    recording: Path, record: TrialRecord, tmp_path: Path
+) -> None:
+    task = reported(recording, record)
+    scores = tuple(dataclasses.replace(run, cognition=None, decision=None) for run in task.scores)
+    page = page_of([dataclasses.replace(task, scores=scores)], tmp_path)
+    text = words(article(page, 1))
+    run = record.runs[1]
+    for what, name in (("answers", run.answers[0].subject), ("decisions", run.chunks[0].subject)):
+        assert f"There are {what} to compare, and no constants of their model and version:" in text
+        assert f"subjects calibrate {name}" in text
+    assert "There is no pair" not in text
+
+
 @pytest.mark.parametrize("source", list(Source))
 def test_one_of_the_two_images_got_no_answer(
     recording: Path, record: TrialRecord, tmp_path: Path, source: Source

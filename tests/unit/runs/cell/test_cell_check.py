@@ -105,7 +105,7 @@ def test_a_good_cell_fails_nothing(tmp_path: Path) -> None:
         (
             replace(GOOD, lost=30, could_resend=True),
             "transport",
-            "reliable: set camera_node.qos_overrides./top/image_raw.subscription.reliability to ",
+            "is reliable: set camera_node.qos_overrides./top/image_raw.subscription.reliability to ",
         ),
         (replace(GOOD, lens=None), "camera_info", "none"),
         (

@@ -25,6 +25,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.scoring.frequencies import document_frequencies
+from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.runs.trial.scores import RunScores, as_json, score_trial, unscored_subjects
 from embodied_iqa.world.protocols import ChunkStatus
 
@@ -235,19 +236,19 @@ def test_the_entry_of_scores_json_has_the_documented_form() -> None:
 
 
 def test_subjects_without_constants_are_named_once_with_the_reason() -> None:
-    def none(subject: str, version: str) -> SubjectConstants:
-        raise UncalibratedError(f"no constants of {subject} {version}")
+    def none(subject: str, version: str, role: Role) -> SubjectConstants:
+        raise UncalibratedError(f"no constants of {subject} {version} as a {role}")
 
     record = TrialRecord("pick", 7, (run(), run(1)), {})
     assert unscored_subjects(record, none) == (
-        "not scored: no constants of vlm 1",
-        "not scored: no constants of vla 1",
+        "not scored: no constants of vlm 1 as a vlm",
+        "not scored: no constants of vla 1 as a vla",
     )
-    assert unscored_subjects(record, constants) == ()
+    assert unscored_subjects(record, lambda name, version, _role: constants(name, version)) == ()
 
 
 def test_subjects_that_this_installation_does_not_know_are_not_scored() -> None:
-    def unknown(subject: str, _version: str) -> SubjectConstants:
+    def unknown(subject: str, _version: str, _role: Role | None = None) -> SubjectConstants:
         raise UsageError("unknown subject", got=subject)
 
     record = TrialRecord("pick", 7, (run(), run(1)), {})

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.data.recording.trial_record import RunRecord
+from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View, ordered_views
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.constants_files import calibration_command
 from embodied_iqa.pages.reports.kit.line_plot import Axis, LinePlot, line_plot
 from embodied_iqa.pages.reports.trial.frame_spans import LevelSpan, level_spans
 from embodied_iqa.pages.reports.trial.gate_timeline import (
@@ -22,7 +25,7 @@ from embodied_iqa.pages.reports.trial.gate_timeline import (
 from embodied_iqa.pages.reports.trial.recorded_frames import RecordedFrame
 from embodied_iqa.pages.reports.trial.run_images import Moment, ViewRow, moment_of, view_rows
 from embodied_iqa.pages.reports.trial.run_subjects import Answer, Fact, answers_of, decision_facts
-from embodied_iqa.runs.trial.scores import RunScores
+from embodied_iqa.runs.trial.scores import RunScores, comparable_decisions
 
 _X_MM: Final = Axis("x, away from the robot is negative [mm]", 100.0)
 _Y_MM: Final = Axis("y [mm]", 100.0)
@@ -49,6 +52,8 @@ class RunPage:
         map_plot: Tool path from above, or None.
         height_plot: Tool height over time, or None.
         remarks: What is missing.
+        vlm_command: Measures the constants without which the answers have no score; empty without answers.
+        vla_command: The same of the decisions.
     """
 
     anchor: str
@@ -65,6 +70,8 @@ class RunPage:
     map_plot: LinePlot | None
     height_plot: LinePlot | None
     remarks: tuple[str, ...]
+    vlm_command: str
+    vla_command: str
 
 
 def run_page(
@@ -102,7 +109,19 @@ def run_page(
         map_plot=plots[0],
         height_plot=plots[1],
         remarks=_remarks(run, moment, frames),
+        vlm_command=_vlm_command(run),
+        vla_command=_vla_command(run),
     )
+
+
+def _vlm_command(run: RunRecord) -> str:
+    raw, distorted = run.answer(Source.RAW), run.answer(Source.DISTORTED)
+    return "" if raw is None or distorted is None else calibration_command(raw.subject, Role.VLM)
+
+
+def _vla_command(run: RunRecord) -> str:
+    pairs = comparable_decisions(run)
+    return calibration_command(pairs[0][0].subject, Role.VLA) if pairs else ""
 
 
 def _remarks(run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame]) -> tuple[str, ...]:
