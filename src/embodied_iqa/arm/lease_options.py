@@ -90,6 +90,11 @@ class LeaseOptions:
         """See `window_s`."""
         return round(self.window_s * SECOND_NS)
 
+    @property
+    def least_rate_hz(self) -> float:
+        """Lowest rate of a camera at which a lease lasts until the next frame [Hz]."""
+        return 1.0 / self.ttl_s
+
     def end_ns(self, stamp_ns: int, now_ns: int) -> int:
         """Return the end of a frame's lease, ROS time; a stamp ahead of the clock does not lengthen it."""
         return min(stamp_ns, now_ns) + self.ttl_ns

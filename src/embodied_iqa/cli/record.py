@@ -129,7 +129,7 @@ def _record(arguments: argparse.Namespace, plan: CleanRecordingPlan) -> int:
 
 
 def _report(arguments: argparse.Namespace, plan: CleanRecordingPlan, done: CleanRecordingProgress) -> None:
-    path, ttl_s = os.path.relpath(plan.path), plan.graph.gate_node.judge.lease.ttl_s
+    path, lease = os.path.relpath(plan.path), plan.graph.gate_node.judge.lease
     if arguments.json:
         tree = {"recording": path, "seconds": round(done.seconds, 3), "images": dict(done.images)}
         print(json.dumps(tree | {"arm_states": done.arm_states, "lost": done.lost}, indent=2))
@@ -138,8 +138,8 @@ def _report(arguments: argparse.Namespace, plan: CleanRecordingPlan, done: Clean
         for view, count in done.images.items():
             rate_hz = done.rate_hz(view)
             rate = "" if rate_hz is None else f", {rate_hz:.1f} per second"
-            if rate_hz is not None and rate_hz < 1.0 / ttl_s:
-                rate += f": too slow for a trial, whose lease (lease.ttl_s) lasts {ttl_s:g} s"
+            if rate_hz is not None and rate_hz < lease.least_rate_hz:
+                rate += f": too slow for a trial, whose lease (lease.ttl_s) lasts {lease.ttl_s:g} s"
             print(f"  {view}: {count} images{rate}")
         print(f"  {done.arm_states} states of the arm; {done.lost} messages lost to a slow disk")
     if all(done.images.values()):

@@ -88,3 +88,7 @@ def test_a_lease_counts_from_its_frame_and_a_frame_from_the_future_gains_nothing
     times = LeaseOptions(ttl_s=0.2)
     assert times.end_ns(1000, 5000) == 1000 + 200_000_000
     assert times.end_ns(5000, 1000) == 1000 + 200_000_000
+
+
+def test_a_lease_lasts_until_the_next_frame_from_a_rate_on() -> None:
+    assert LeaseOptions(ttl_s=0.125).least_rate_hz == 8.0

@@ -14,12 +14,12 @@ from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedMessage
 from embodied_iqa.data.recording.robot_states import check_type
+from embodied_iqa.data.recording.trial_reading import METADATA, was_simulated
 from embodied_iqa.imaging.images.frame import View, topic_of_view, view_of_topic
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
 from embodied_iqa.world.tasks.sentence import check_sentence
 
 _COMPRESSED: Final = "/compressed"
-_SIMULATED: Final = "simulated"
 _TASK_TYPE: Final = "std_msgs/msg/String"
 
 
@@ -59,8 +59,7 @@ class RecordingFrames:
             self.depth_topics = tuple(reader.depth_topics())
             raw = {topic.removesuffix(_COMPRESSED) for topic in self.topics if self.view_of(topic)}
             self._read = {topic: reader.camera_topic(topic) for topic in raw}
-            source = reader.metadata().get("embodied_iqa", {}).get("camera_node.source", _SIMULATED)
-            self.is_real = source != _SIMULATED
+            self.is_real = was_simulated(reader.metadata().get(METADATA, {})) is False
             what = reader.compression()
         self.note = what and f"the {what} of {path} were compressed by ros2 bag, and read all the same"
 

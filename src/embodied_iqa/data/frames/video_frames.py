@@ -14,6 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.base.files import refuse_pipe
 from embodied_iqa.base.lazy import INSTALL_ALL, load
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.data.lerobot.video import decode_strictly
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 
@@ -148,10 +149,7 @@ class VideoFrames:
         stream = container.streams.video[0]
         if stream.codec_context is None:
             raise InputError(f"{self.path} is of a codec that cannot be decoded")
-        # a stream may claim another size later; what is concealed by default is an error here, which threads
-        # that share a frame would drop, and threads of frames answer with a deadlock
-        stream.thread_type = "NONE"
-        stream.codec_context.options = {"max_pixels": str(_MOST_PX), "err_detect": "explode"}
+        decode_strictly(stream.codec_context, _MOST_PX)
         return stream
 
     def _unreadable(self, error: BaseException) -> InputError:

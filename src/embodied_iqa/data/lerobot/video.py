@@ -23,6 +23,20 @@ _MARGIN_PX: Final = 256
 """Codecs fill images up to whole blocks."""
 
 
+def decode_strictly(context: Any, most_px: int) -> None:
+    """Let a decoder of PyAV report every damage, and refuse images of more pixels.
+
+    A stream may claim another size later. What is concealed by default is an error here, which threads that
+    share a frame would drop, and threads of frames answer with a deadlock.
+
+    Args:
+        context: Codec context, before the first image.
+        most_px: Pixels of an image at most.
+    """
+    context.thread_type = "NONE"
+    context.options = {"max_pixels": str(most_px), "err_detect": "explode"}
+
+
 class Video:
     """A video that is decoded while its frames are asked for; times that increase cost one pass.
 
@@ -109,13 +123,7 @@ class Video:
             raise InputError(f"{self._path} is of a codec that cannot be decoded")
         self._check_size(context.width, context.height)
         width_px, height_px = self._size
-        # a stream may claim another size later; what is concealed by default is an error here, which threads
-        # that share a frame would drop, and threads of frames answer with a deadlock
-        context.thread_type = "NONE"
-        context.options = {
-            "max_pixels": str((width_px + _MARGIN_PX) * (height_px + _MARGIN_PX)),
-            "err_detect": "explode",
-        }
+        decode_strictly(context, (width_px + _MARGIN_PX) * (height_px + _MARGIN_PX))
         return streams[0]
 
     def _check_size(self, width_px: int, height_px: int) -> None:

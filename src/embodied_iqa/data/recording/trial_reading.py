@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from embodied_iqa.world.protocols import ChunkStatus
 
 METADATA = "embodied_iqa"
 """Name of our metadata record in a recording."""
+_SOURCE, _SIMULATED = "camera_node.source", "simulated"
 
 TOPICS = (
     "/trial/events",
@@ -121,6 +122,15 @@ def read_trial(path: Path) -> TrialRecord:
     if not streams.starts:
         raise NoRunError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")
     return streams.trial([streams.run(place) for place in range(len(streams.starts))], metadata)
+
+
+def was_simulated(metadata: Mapping[str, str]) -> bool | None:
+    """Return whether the images are those of the simulated cell; None where the recording does not say.
+
+    Args:
+        metadata: Record `METADATA` of a recording.
+    """
+    return metadata[_SOURCE] == _SIMULATED if _SOURCE in metadata else None
 
 
 def is_trial_topic(topic: str) -> bool:

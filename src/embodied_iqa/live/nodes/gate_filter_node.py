@@ -15,7 +15,8 @@ from embodied_iqa.arm.robot.lease_filter import LeaseFilter
 from embodied_iqa.arm.robot.lease_watch import Moment
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.live.ros.conversion import lease_of
-from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops, type_name_of
+from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops
+from embodied_iqa.live.ros.names import type_name_of
 from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.live.ros.node_parameters import warn_of_idle_sections
 from embodied_iqa.live.ros.qos import COMMAND, NEWEST_STATE, STATE, adjustable
@@ -50,7 +51,7 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._commands = self.create_subscription(
             kind, "~/in", self._take_command, **adjustable(COMMAND)
         ).topic_name
-        self._type = type_name_of(self.config.command)
+        self._type = type_name_of(KINDS[self.config.command])
         if self.config.command.holds:
             self.create_subscription(
                 JointState, "joint_states", self._take_joints, **adjustable(NEWEST_STATE)

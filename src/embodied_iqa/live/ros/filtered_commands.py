@@ -25,12 +25,6 @@ KINDS: Final = {
 """Message of each kind of command."""
 
 
-def type_name_of(command: FilteredCommand) -> str:
-    """Return the type of a kind of command as the graph names it, such as geometry_msgs/msg/TwistStamped."""
-    kind = KINDS[command]
-    return f"{kind.__module__.partition('.')[0]}/msg/{kind.__name__}"
-
-
 class Stops:
     """Knows how to stop; what it could not stop must not begin.
 

@@ -19,6 +19,11 @@ CLOCK_TOPIC: Final = "/clock"
 TRIAL_ACTION: Final = "trial/run"
 
 
+def type_name_of(kind: type) -> str:
+    """Return the name of a message class in the graph and in recordings, such as sensor_msgs/msg/Image."""
+    return f"{kind.__module__.partition('.')[0]}/msg/{kind.__name__}"
+
+
 def diagnosed_name(node: Node) -> str:
     """Return the name of a node on /diagnostics: ``gate_node``, or in a namespace ``cell1/gate_node``."""
     return node.get_fully_qualified_name().removeprefix("/")

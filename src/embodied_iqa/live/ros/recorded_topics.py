@@ -13,7 +13,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, JointState
 
 from embodied_iqa.data.recording.writer import qos_text
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.live.ros.names import DIAGNOSTICS
+from embodied_iqa.live.ros.names import DIAGNOSTICS, type_name_of
 from embodied_iqa.live.ros.qos import CHANGES, EVENT, IMAGE, STATE
 
 
@@ -34,8 +34,7 @@ class RecordedTopic:
     @property
     def type_name(self) -> str:
         """Return the name of the type in a recording."""
-        package = self.kind.__module__.partition(".")[0]
-        return f"{package}/msg/{self.kind.__name__}"
+        return type_name_of(self.kind)
 
     @property
     def live_name(self) -> str:

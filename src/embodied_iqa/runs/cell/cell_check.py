@@ -155,8 +155,8 @@ def camera_checks(seen: SeenCamera, graph: GraphParameters, clock: Clock = MONOT
     yield CellCheck(
         f"{name}: rate",
         f"{seen.rate_hz:.1f} Hz, {len(seen.stamps_ns)} images",
-        f"at least {1.0 / lease.ttl_s:.1f} Hz (lease.ttl_s)",
-        seen.rate_hz >= 1.0 / lease.ttl_s,
+        f"at least {lease.least_rate_hz:.1f} Hz (lease.ttl_s)",
+        seen.rate_hz >= lease.least_rate_hz,
     )
     if seen.lost is not None:
         yield _lost_check(seen, seen.lost)

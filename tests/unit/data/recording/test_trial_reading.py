@@ -12,16 +12,18 @@ import pytest
 import trial_recording
 from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.data.database.sources.recorded import RecordingSource
+from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.definitions import MessageDefinitions
 from embodied_iqa.data.recording.messages import TypeStore
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.trial_reading import TOPICS, NoRunError, read_trial
+from embodied_iqa.data.recording.trial_reading import METADATA, TOPICS, NoRunError, read_trial, was_simulated
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
-from trial_recording import NOISE, OURS, TASK, Recorder, type_store
+from trial_recording import NOISE, OURS, TASK, Recorder, type_store, write_trial
 
 START, OTHER, END = 1, 2, 3
 ADDED = (["schedule"], ["origin"], ["level_now"])
@@ -213,3 +215,17 @@ def test_a_topic_of_somebody_else_is_named(tmp_path: Path, topic: str) -> None:
         writer.write(topic, types.serialise(types.new("std_msgs/msg/String", data="x")), 5)
     with pytest.raises(InputError, match=rf"bag\.mcap: topic {topic} is of another type or version; got 'st"):
         read_trial(path)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "simulated"),
+    [({"camera_node.source": "simulated"}, True), ({"camera_node.source": "realsense"}, False), ({}, None)],
+)
+def test_whether_images_are_simulated_is_known_where_a_recording_says_so(
+    tmp_path: Path, metadata: dict[str, str], simulated: bool | None
+) -> None:
+    path = write_trial(tmp_path / "trial.mcap", metadata=metadata or {"version": "1"})
+    with TrialReader(path) as reader:
+        assert was_simulated(reader.metadata()[METADATA]) is simulated
+    assert RecordingFrames(path).is_real is (simulated is False)
+    assert RecordingSource(path).real is (simulated is not True)

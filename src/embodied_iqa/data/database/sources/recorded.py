@@ -25,7 +25,7 @@ from embodied_iqa.data.recording.errors import OneImageError, RecordingReadError
 from embodied_iqa.data.recording.opening import recording_files
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.robot_states import RobotStates, StateTopics
-from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_reading import METADATA, read_trial, was_simulated
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
@@ -101,7 +101,8 @@ class RecordingSource:
         tasks_file: See docs/tasks.md.
         sampling: Topics, states, and one task for all.
         moments: By stamp.
-        real: Whether a real camera took the images, where the task file does not say otherwise.
+        real: Whether a real camera took the images, where the task file does not say otherwise: a recording
+            that does not say that they are simulated is of a real one.
         fingerprint: Of the task file's entries; empty without one.
     """
 
@@ -114,7 +115,7 @@ class RecordingSource:
 
     def __post_init__(self) -> None:
         with TrialReader(self.path) as reader:
-            metadata = reader.metadata().get("embodied_iqa", {})
+            metadata = reader.metadata().get(METADATA, {})
         listed = () if self.tasks_file is None else _listed(self.path, self.tasks_file)
         if self.tasks_file is not None:
             moments = _moments(listed)
@@ -131,7 +132,7 @@ class RecordingSource:
             raise InputError(f"{self.path} gives no references", expected="decisions, or frames with tasks")
         object.__setattr__(self, "moments", moments)
         object.__setattr__(self, "fingerprint", fingerprint_of(listed) if listed else "")
-        object.__setattr__(self, "real", metadata.get("camera_node.source") != "simulated")
+        object.__setattr__(self, "real", was_simulated(metadata) is not True)
 
     @property
     def count(self) -> int | None:
