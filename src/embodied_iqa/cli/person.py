@@ -76,7 +76,7 @@ def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
                     return Answer(False, give_up=True, remark="nobody answers any more")
                 if answer := parse_answer(line, question.stage):
                     return answer
-                print(f"{line!r} is no answer to this question", end="", file=sys.stderr)
+                print(f"{line!r} is not an answer to this question", end="", file=sys.stderr)
 
     return ask
 

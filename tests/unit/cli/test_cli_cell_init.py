@@ -13,7 +13,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import check, init
-from embodied_iqa.cli.cell.questions import Questions, ask_cameras, model_name, read_answer
+from embodied_iqa.cli.cell.questions import Questions, ask_cameras, ask_corners, model_name, read_answer
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult
@@ -310,3 +310,15 @@ def test_the_folder_of_an_earlier_check_is_taken_again_and_no_other(tmp_path: Pa
         with pytest.raises(UserError, match="not empty"), check._new_folder(tmp_path):
             pass
         (tmp_path / mine).unlink()
+
+
+def test_corners_in_the_other_order_offer_the_box_between_them() -> None:
+    answers = iter(["1 0 1", "0 -1 0", "", ""])
+    questions = Questions(lambda _question: next(answers))
+    assert ask_corners(questions, None, None) == ([0.0, -1.0, 0.0], [1.0, 0.0, 1.0])
+
+
+def test_a_camera_without_a_name_is_asked_for_again() -> None:
+    answers = iter(["", "", "top"])
+    questions = Questions(lambda _question: next(answers))
+    assert ask_cameras(questions, ["/first", "/last"]) == {"top": "/last"}

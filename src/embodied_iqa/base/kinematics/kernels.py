@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.kinematics.inverse import Reach
 from embodied_iqa.base.lazy import without
 
-with without("coverage"):  # a quarter of the time that numba takes to load, and of no use here
+with without("coverage"):  # a quarter of the time that numba takes to load, and not needed here
     import numba
     from numba.core.runtime import rtsys
 

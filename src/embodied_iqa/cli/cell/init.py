@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def arm_at(address: str) -> tuple[str, RtdeSnapshot | None]:
-    """Return an address with the state of the arm there; without a state where there is no arm.
+    """Return an address with the state of the arm there; without a state where no arm answers.
 
     Raises:
         InputError: No arm answers there.

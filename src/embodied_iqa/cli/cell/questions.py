@@ -105,11 +105,12 @@ def check_corners(lower: Sequence[float] | None, upper: Sequence[float] | None) 
 
 
 def ask_cameras(questions: Questions, present: Iterable[str]) -> dict[View, str]:
-    """Return the topics that get the name of a camera.
+    """Return the topics that get the name of a camera; without any name, a person is asked again.
 
     Raises:
-        UsageError: None does.
+        UsageError: There is no camera, or nobody is asked.
     """
+    present = tuple(present)
     chosen: dict[View, str] = {}
 
     def new_view(word: str) -> View:
@@ -118,7 +119,8 @@ def ask_cameras(questions: Questions, present: Iterable[str]) -> dict[View, str]
         return view
 
     for topic in present:
-        view = questions.ask(f"Name of the camera {topic}, such as top", new_view)
+        is_last = not chosen and topic == present[-1]
+        view = questions.ask(f"Name of the camera {topic}, such as top", new_view, needed=is_last)
         if view is not None:
             chosen[view] = topic
     if not chosen:
@@ -131,17 +133,22 @@ def ask_corners(
 ) -> tuple[list[float] | None, list[float] | None]:
     """Return both corners of the workspace [m], or neither; what is missing is asked until there is a box."""
     question = "Lower corner of the workspace, x y z in the base [m]"
+    above = "Upper corner of the workspace, x y z in the base [m]"
+    opposite: list[float] | None = None
     if lower is None:
         lower = questions.ask(question, three, needed=upper is not None)
     while lower is not None and upper is None:
-        upper = questions.ask("Upper corner of the workspace, x y z in the base [m]", three, needed=True)
+        upper = questions.ask(above, three, opposite, needed=True)
         if upper is None:  # nobody is asked
             break
         try:
             check_corners(lower, upper)
         except UsageError as error:
             print(error, file=sys.stderr)
-            lower, upper = questions.ask(question, three, lower), None  # either may be the wrong one
+            # either may be the wrong one; of corners in the other order, the box between them is offered
+            both = tuple(zip(lower, upper, strict=True))
+            opposite = [max(pair) for pair in both]
+            lower, upper = questions.ask(question, three, [min(pair) for pair in both]), None
     return lower, upper
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +40,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         for topic in self._topics:
             take = partial(self._take, topic)
             has_one_publisher = topic.kind is not DiagnosticArray
-            callback = self._late.counting(take) if has_one_publisher else take
+            callback = self._late.counting(take, topic.name) if has_one_publisher else take
             qos = RECORDED_IMAGE if topic.qos is IMAGE else topic.qos
             self.create_subscription(topic.kind, topic.live_name, callback, raw=True, **adjustable(qos))
         self.create_service(RecordTrial, "recorder/record", self._record)
@@ -120,6 +122,8 @@ class RecorderNode(BaseNode[RecorderParameters]):
             raise UserError("no recording is open")
         status = queue.close(_CLOSE_DEADLINE_S)
         response.messages, response.dropped = status.written, status.total_lost + self._late.total
+        lost = lost_in_words(response.dropped, self._late.by_topic + Counter(status.dropped))
+        response.message = lost
         counts = f"{response.messages} messages recorded, {response.dropped} lost"
         self.get_logger().info(f"closed {self._path}: {counts}")
         if status.error:
@@ -134,6 +138,14 @@ class RecorderNode(BaseNode[RecorderParameters]):
         except UserError as error:
             self.get_logger().error(str(error))
         super().destroy_node()
+
+
+def lost_in_words(total: int, by_topic: Mapping[str, int]) -> str:
+    """Return how many messages are not in a recording, and of which topics; empty where it is whole."""
+    if not total:
+        return ""
+    topics = ", ".join(f"{topic} {number}" for topic, number in sorted(by_topic.items()))
+    return f"{total} messages are not in the recording{f': {topics}' if topics else ''}"
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ _READ_ONLY = "read-only"
 
 
 def _refuse_unset(overrides: Mapping[str, Parameter]) -> None:
-    """Refuse the overrides that rclpy cannot declare: for ROS, an empty list has no type and is no value.
+    """Refuse the overrides that rclpy cannot declare: for ROS, an empty list has no type and is not a value.
 
     Raises:
         UsageError: There are some.

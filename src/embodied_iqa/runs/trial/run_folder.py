@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +80,19 @@ def make_run_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(_is_result(entry) for entry in path.iterdir()):
-            raise InputError(f"the run folder {path} is not empty", expected="a new or empty folder")
+            expected = f"a new or empty folder, such as {_unused(path)}"
+            raise InputError(f"the run folder {path} is not empty", expected=expected)
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
         raise InputError(f"cannot write to the run folder {path}: {error.strerror}") from None
     return path.resolve()
+
+
+def _unused(path: Path) -> Path:
+    """Return the first of ``NAME-2``, ``NAME-3`` and so on that does not exist."""
+    names = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(name for name in names if not name.exists())
 
 
 def _is_result(entry: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from embodied_iqa.live.nodes.recorder_node import lost_in_words
 from embodied_iqa.live.ros.late_count import LateCount
 
 
@@ -28,3 +29,17 @@ def test_what_was_missed_before_a_restart_does_not_count() -> None:
     for number in (9, 11):
         top(number, {"publication_sequence_number": number})
     assert late.total == 1
+
+
+def test_what_is_missing_is_counted_for_each_topic_and_named() -> None:
+    count = LateCount()
+    for topic, numbers in (("/gate/lease", (1, 4)), ("/vla/actions", (1, 2)), ("/arm/status", (1, 3))):
+        handle = count.counting(lambda _message: None, topic)
+        for number in numbers:
+            handle("", {"publication_sequence_number": number})
+    assert (count.total, count.by_topic) == (3, {"/gate/lease": 2, "/arm/status": 1})
+    words = "3 messages are not in the recording: /arm/status 1, /gate/lease 2"
+    assert lost_in_words(count.total, count.by_topic) == words
+    assert (lost_in_words(2, {}), lost_in_words(0, {})) == ("2 messages are not in the recording", "")
+    count.restart()
+    assert not count.by_topic

@@ -125,3 +125,12 @@ def test_versions_name_what_the_numbers_depend_on() -> None:
     found = versions()
     assert {"embodied_iqa", "python", "numpy", "mujoco"} <= set(found)
     assert all(found.values())
+
+
+def test_a_folder_in_use_is_refused_with_a_free_name(tmp_path: Path) -> None:
+    used = tmp_path / "day"
+    used.mkdir()
+    (used / "scores.json").touch()
+    (tmp_path / "day-2").mkdir()
+    with pytest.raises(InputError, match=r"is not empty; expected a new or empty folder, such as .*/day-3$"):
+        make_run_folder(used)
