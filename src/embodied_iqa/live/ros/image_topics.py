@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 IMAGE_TYPES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+_POLICIES: Final = ("reliability", "durability")
 _MOST_NAMED: Final = 5
 """Topics in a message for the user."""
 
@@ -35,6 +38,27 @@ def could_resend(node: Node, topic: str, qos: QoSProfile) -> bool:
     return offered == {ReliabilityPolicy.RELIABLE} and qos.reliability != ReliabilityPolicy.RELIABLE
 
 
+def _why_not_matched(node: Node, name: str, publishers: Sequence[TopicEndpointInfo]) -> str:
+    """Return why the node's subscription matches none of the publishers; empty where it matches one."""
+    own = (node.get_name(), node.get_namespace())
+    subscriptions = [
+        one
+        for one in node.get_subscriptions_info_by_topic(name)
+        if (one.node_name, one.node_namespace) == own
+    ]
+    pairs = [(one.qos_profile, ours.qos_profile) for one in publishers for ours in subscriptions]
+    checked = [(qos_check_compatible(offered, asked), offered, asked) for offered, asked in pairs]
+    if not checked or any(int(found) != QoSCompatibility.ERROR for (found, _), _, _ in checked):
+        return ""
+    _, offered, asked = checked[0]
+    differing = [
+        f"{word} {getattr(offered, word).name.lower()}, asked for is {getattr(asked, word).name.lower()}"
+        for word in _POLICIES
+        if getattr(offered, word) != getattr(asked, word)
+    ]
+    return f"its quality of service does not match: its publisher offers {'; '.join(differing)}"
+
+
 def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
     """Return why no image can come on a topic, as the graph shows it; empty where one can.
 
@@ -44,9 +68,10 @@ def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
         compressed: Whether it waits for CompressedImage.
     """
     name, wanted = node.resolve_topic_name(topic), IMAGE_TYPES[compressed]
-    kinds = {publisher.topic_type for publisher in node.get_publishers_info_by_topic(name)}
+    publishers = node.get_publishers_info_by_topic(name)
+    kinds = {publisher.topic_type for publisher in publishers}
     if wanted in kinds:
-        return ""
+        return _why_not_matched(node, name, [one for one in publishers if one.topic_type == wanted])
     if kinds:
         return f"published as {', '.join(sorted(kinds))}, expected {wanted}"
     own = f"{node.get_fully_qualified_name()}/"

@@ -12,16 +12,27 @@ from embodied_iqa.live.ros.image_topics import could_resend, why_no_images
 
 IMAGE, COMPRESSED, TEXT = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "std_msgs/msg/String"
 
+ASKED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+OFFERED = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
-def graph(published: dict[str, str]) -> Any:
+
+def graph(published: dict[str, str], offered: QoSProfile = ASKED) -> Any:
     """Return a node called /gate that hears /eye and finds these publishers."""
     node = SimpleNamespace(
         resolve_topic_name=lambda topic: f"/{topic.removeprefix('/')}",
         get_fully_qualified_name=lambda: "/gate",
+        get_name=lambda: "gate",
+        get_namespace=lambda: "/",
+        get_subscriptions_info_by_topic=lambda _topic: [
+            SimpleNamespace(node_name="gate", node_namespace="/", qos_profile=ASKED),
+            SimpleNamespace(node_name="other", node_namespace="/", qos_profile=OFFERED),
+        ],
         get_topic_names_and_types=lambda: [("/eye", [IMAGE]), *((t, [k]) for t, k in published.items())],
         count_publishers=lambda topic: int(topic in published),
         get_publishers_info_by_topic=lambda topic: [
-            SimpleNamespace(topic_type=kind) for name, kind in published.items() if name == topic
+            SimpleNamespace(topic_type=kind, qos_profile=offered)
+            for name, kind in published.items()
+            if name == topic
         ],
     )
     return cast("Any", node)
@@ -66,3 +77,11 @@ def test_only_reliable_publishers_send_again_to_a_subscription_that_is_not(
         SimpleNamespace(qos_profile=QoSProfile(depth=1, reliability=one)) for one in offered
     ]
     assert could_resend(node, "eye", QoSProfile(depth=1, reliability=own)) is expected
+
+
+def test_a_publisher_that_offers_less_than_is_asked_for_is_named() -> None:
+    said = why_no_images(graph({"/eye": IMAGE}, OFFERED), "eye", compressed=False)
+    assert said == (
+        "its quality of service does not match: "
+        "its publisher offers reliability best_effort, asked for is reliable"
+    )
