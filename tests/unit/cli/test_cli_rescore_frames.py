@@ -47,7 +47,7 @@ TASK = "open the drawer"
 
 @pytest.fixture(autouse=True)
 def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
-    def uncalibrated(name: str, _version: str) -> SubjectConstants:
+    def uncalibrated(name: str, _version: str, _role: object = None) -> SubjectConstants:
         raise UncalibratedError(f"{name} has no constants")
 
     for module in (rescoring_frames, session_results):

@@ -34,7 +34,7 @@ NONE = Bounds(1e9, 1e9, 2e9, 2e9)
 RULES = GateOptions(trip_frames=1, window_frames=2, recover_frames=2)
 
 
-def uncalibrated(name: str, _version: str) -> SubjectConstants:
+def uncalibrated(name: str, _version: str, _role: object = None) -> SubjectConstants:
     raise UncalibratedError(f"{name} has no constants")
 
 

@@ -147,7 +147,7 @@ def test_what_is_far_before_an_image_is_left_out(tmp_path: Path, monkeypatch: py
 def test_rescoring_keeps_it_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def uncalibrated(name: str, _version: str) -> SubjectConstants:
+    def uncalibrated(name: str, _version: str, _role: object = None) -> SubjectConstants:
         raise UncalibratedError(f"{name} has no constants")
 
     for module in (rescoring_frames, session_results):
