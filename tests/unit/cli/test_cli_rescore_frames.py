@@ -136,7 +136,7 @@ def test_every_sampled_image_is_asked_about_as_recorded_and_distorted(tmp_path: 
 def test_scores_are_those_of_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     constants = SubjectConstants("pixel-vla", "1", "for this test", 1, d_max_m=0.5)
     for module in (rescoring_frames, session_results):
-        monkeypatch.setattr(module, "constants_of", lambda _name, _version: constants)
+        monkeypatch.setattr(module, "constants_of", lambda *_of: constants)
     bag, out = write_bag(tmp_path / "bag.mcap", states=True), tmp_path / "out"
     states = ("--state", "tool=/tcp", "--state", "gripper=/grip")
     words = ("--task", TASK, "--vla", "pixel", "--distortion", "19:5", "--every", "0.3", *states)
