@@ -78,7 +78,7 @@ def rescore(folder: Path, out: Path, *words: str) -> int:
 def _policy(monkeypatch: pytest.MonkeyPatch) -> None:
     constants = SubjectConstants("pixel-vla", "1", "for this test", 1, d_max_m=SCALE_M)
     for module in (rescoring_frames, session_results):
-        monkeypatch.setattr(module, "constants_of", lambda _name, _version: constants)
+        monkeypatch.setattr(module, "constants_of", lambda *_of: constants)
     monkeypatch.setattr(rescoring_frames, "parse_vla", str)
     monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Follows(CLEAN))
 
