@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 Array = NDArray[np.float64]
 _LEAST: Final = 3
@@ -58,6 +57,8 @@ class Agreement:
 
 def srcc(first: Array, second: Array) -> Correlation:
     """Correlate two columns over the rows with finite values in both."""
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and not for --help
+
     both = np.isfinite(first) & np.isfinite(second)
     count = int(both.sum())
     if count < _LEAST:
@@ -100,6 +101,8 @@ def area_under_curve(values: Array, positive: NDArray[np.bool_]) -> float:
     Returns:
         In [0, 1]; NaN where one class is empty.
     """
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and not for --help
+
     return float(areas_of_ranks(rankdata(values)[:, None], positive)[0])
 
 

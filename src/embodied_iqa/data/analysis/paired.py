@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from embodied_iqa.data.analysis.means import cell_means
 from embodied_iqa.data.analysis.resampling import References, interval_of
@@ -118,5 +117,7 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
 
     Source: McNemar, Psychometrika 12 (1947), 153-157.
     """
+    from scipy.stats import binomtest  # noqa: PLC0415 - slow to import, and not for --help
+
     gained, lost = int((second & ~first).sum()), int((first & ~second).sum())
     return float(binomtest(gained, gained + lost, 0.5).pvalue) if gained + lost else 1.0

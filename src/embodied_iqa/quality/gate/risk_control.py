@@ -18,7 +18,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from embodied_iqa.base.errors import InputError, UsageError
 
@@ -154,6 +153,8 @@ def p_value(means: Array, count: int, risk: float) -> Array:
         count: Number of values.
         risk: In (0, 1).
     """
+    from scipy.stats import binom  # noqa: PLC0415 - slow to import, and not for --help
+
     below = np.minimum(means, risk)
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(below > 0, below * np.log(below / risk), 0.0)

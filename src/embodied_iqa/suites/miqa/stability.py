@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.vision.labels import composite, model_weights, weighted
@@ -135,6 +134,8 @@ def _labels(measures: ModelMeasures, models: NDArray[np.int64]) -> Mapping[str, 
 
 def _agreement(first: Array, second: Array) -> tuple[float, float, float]:
     """Return SRCC, PLCC (NaN where labels are constant) and RMSE."""
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and not for --help
+
     rmse = float(np.sqrt(np.mean((first - second) ** 2)))
     return _correlation(rankdata(first), rankdata(second)), _correlation(first, second), rmse
 

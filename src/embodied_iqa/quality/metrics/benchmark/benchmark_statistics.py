@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau, rankdata
 
 from embodied_iqa.data.analysis.correlation import areas_of_ranks
 
@@ -64,6 +63,8 @@ def statistics(values: Array, mapped: Array, scores: Array, harmed_below: float 
 
 def _of_complete(values: Array, mapped: Array, scores: Array, harmed_below: float) -> Array:
     """Return ``(M, 6)``; every number is finite, except columns of `mapped` without a fit."""
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and not for --help
+
     if len(scores) < FEWEST_PAIRS or not values.shape[1]:
         return np.full((values.shape[1], len(Statistic)), np.nan)
     ranks = rankdata(values, axis=0)
@@ -90,6 +91,8 @@ def pearson(columns: Array, scores: Array) -> Array:
 
 def _tau_b(values: Array, scores: Array) -> Array:
     """Return ``(M,)``; few pairs are compared all with all, of all metrics at once."""
+    from scipy.stats import kendalltau  # noqa: PLC0415 - slow to import, and not for --help
+
     if len(scores) > _FEW:
         found = [kendalltau(column, scores, method="asymptotic").statistic for column in values.T]
         return np.array(found, np.float64)

@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from embodied_iqa.data.analysis.intervals import weighted_srcc
 from embodied_iqa.data.analysis.means import finite_mean, finite_means
@@ -122,6 +121,8 @@ class _Resampled:
 
 
 def _of_metric(by_split: Sequence[Array], scores: Array, references: References) -> _Resampled:
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and not for --help
+
     found, draws, used = list[float](), list[Array](), np.zeros(len(scores), np.bool_)
     for values in by_split:
         rows = np.isfinite(values) & np.isfinite(scores)
