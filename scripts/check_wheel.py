@@ -92,14 +92,14 @@ def main() -> int:
 
 def _wheel(scratch: Path) -> Path:
     source = scratch / "source"  # setuptools leaves its folders where it builds
-    shutil.copytree(ROOT, source, symlinks=True, ignore=_others)
+    shutil.copytree(ROOT, source, symlinks=True, ignore=_not_packaged)
     words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*words, "--wheel-dir", str(scratch), str(source)], check=True)
     (wheel,) = scratch.glob("*.whl")
     return wheel
 
 
-def _others(folder: str, names: list[str]) -> set[str]:
+def _not_packaged(folder: str, names: list[str]) -> set[str]:
     """Return what a wheel is not built of, at the top of the working copy."""
     return set(names).difference(_NEEDED) if Path(folder) == ROOT else set()
 

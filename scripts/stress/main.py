@@ -54,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
                     file, of_file, version=version, repeat=repeat, busy=load.busy, freezes=freezes, logs=logs
                 )
                 append(found, arguments.results)
-                print(f"stress: {number}/{len(left)} repeat {repeat} {file}: {_said(found)}", flush=True)
+                print(f"stress: {number}/{len(left)} repeat {repeat} {file}: {_summary(found)}", flush=True)
     except KeyboardInterrupt:
         print("stress: interrupted; run it again to go on")
     results = [result for result in read(arguments.results, version) if load.is_of(result)]
@@ -62,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return 1 if any(result.outcome in {"failed", CRASHED} for result in results) else 0
 
 
-def _said(found: Sequence[Result]) -> str:
+def _summary(found: Sequence[Result]) -> str:
     failed = [result for result in found if result.outcome in {"failed", CRASHED}]
     if not failed:
         return f"{len(found)} tests, none failed"

@@ -208,7 +208,7 @@ def _digest(image: CleanImage) -> str:
         return "unreadable"  # the worker reports the reason
 
 
-def _made(arguments: argparse.Namespace, batch: _Batch) -> Path:
+def _output_folder(arguments: argparse.Namespace, batch: _Batch) -> Path:
     """Return the folder of what was made; of an image beside its outputs that of one distortion."""
     out: Path = arguments.out
     if Path(arguments.input).resolve().parent != out.resolve():
@@ -224,7 +224,9 @@ def _report(arguments: argparse.Namespace, batch: _Batch, notes: Sequence[str]) 
     else:
         print(f"{batch.written} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
         if batch.written or batch.kept:
-            next_command("metrics", "score", "psnr", _made(arguments, batch), "--reference", arguments.input)
+            next_command(
+                "metrics", "score", "psnr", _output_folder(arguments, batch), "--reference", arguments.input
+            )
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     for failure in failed:

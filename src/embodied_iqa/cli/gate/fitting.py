@@ -82,7 +82,7 @@ def fit(arguments: argparse.Namespace) -> int:
     """Fit, print threshold, promise and check; return the exit code."""
     from embodied_iqa.quality.gate.fitting.fit import fit_gate
 
-    asked = None if _is_database(arguments) else _asked(arguments)
+    asked = None if _is_database(arguments) else _options_of_policy(arguments)
     plan = _plan(arguments, asked)
     require_writable(arguments.out)
     known = _known(arguments, plan)
@@ -128,7 +128,7 @@ def _is_database(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def _asked(arguments: argparse.Namespace) -> VlaOptions:
+def _options_of_policy(arguments: argparse.Namespace) -> VlaOptions:
     """Return how the policy is asked about recordings."""
     return resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True).vla_node.options
 

@@ -60,7 +60,7 @@ def make(target: str) -> Metric:
     Raises:
         UserError: It cannot be imported, or makes something else.
     """
-    return _made(load_factory(target), f"{PREFIX}{target}", f"{PREFIX}{target}")
+    return _checked_metric(load_factory(target), f"{PREFIX}{target}", f"{PREFIX}{target}")
 
 
 def make_plugin(plugin: Plugin) -> Metric:
@@ -69,10 +69,10 @@ def make_plugin(plugin: Plugin) -> Metric:
     Raises:
         UserError: It cannot be imported, or makes something else.
     """
-    return _made(plugin.load(), plugin.name, f"the {plugin}")
+    return _checked_metric(plugin.load(), plugin.name, f"the {plugin}")
 
 
-def _made(factory: Callable[[], Any], name: str, words: str) -> Metric:
+def _checked_metric(factory: Callable[[], Any], name: str, words: str) -> Metric:
     with own_code(f"{words} cannot be made"):
         metric = factory()
     return OwnMetric(metric, name)
