@@ -21,6 +21,14 @@ HERE: Final = "measured here"
 PUBLISHED: Final = "published"
 _ALL: Final = "all"
 _PERCENT: Final = (0.0, 100.0)
+_OF_A_SUBJECT: Final = (
+    Column("Model"),
+    Column("Source"),
+    Column("Score", 2, _PERCENT),
+    Column("Low", 2),
+    Column("High", 2),
+)
+"""First columns of every leaderboard."""
 _TICKS: Final = tuple(Tick(float(at), str(at)) for at in range(0, 101, 25))
 _CAUTION: Final = (
     "Rows marked as published are numbers of the paper, on its own items: they show the order of magnitude, "
@@ -97,11 +105,7 @@ def _hits(row: SubjectScore, dimension: str, person: str) -> Share | None:
 
 def _vlm_table(scores: VlmScores) -> Table:
     columns = (
-        Column("Model"),
-        Column("Source"),
-        Column("Score", 2, _PERCENT),
-        Column("Low", 2),
-        Column("High", 2),
+        *_OF_A_SUBJECT,
         *(Column(str(item).capitalize(), 2, _PERCENT, name=item.name.lower()) for item in Dimension),
         *(Column(str(item).capitalize(), 2, _PERCENT, name=item.name.lower()) for item in Person),
         Column("Items"),
@@ -228,11 +232,7 @@ def _figure(head: str, rows: Sequence[tuple[str, str, float, float | None, float
 
 def _vla_table(results: VlaResults) -> Table:
     columns = (
-        Column("Model"),
-        Column("Source"),
-        Column("Score", 2, _PERCENT),
-        Column("Low", 2),
-        Column("High", 2),
+        *_OF_A_SUBJECT,
         Column("Steps", 0),
         Column("Position", 2, _PERCENT),
         Column("Orientation", 2, _PERCENT),
