@@ -12,6 +12,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import read_image, write_image
 from embodied_iqa.quality.metrics import BUILT_IN, psnr
 from embodied_iqa.quality.metrics.catalogue import metric_names
+from embodied_iqa.quality.metrics.learned.shipped import SHIPPED
 
 RNG = np.random.default_rng(2)
 CLEAN = RNG.integers(0, 256, (32, 40, 3), dtype=np.uint8)
@@ -46,7 +47,7 @@ def result(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0):
 
 def test_the_list_has_every_built_in_metric_and_every_kind(capsys: pytest.CaptureFixture[str]):
     tree = result(capsys, "list")
-    assert [metric["name"] for metric in tree["metrics"]] == list(BUILT_IN)
+    assert [metric["name"] for metric in tree["metrics"]] == [*BUILT_IN, *SHIPPED]
     assert all(metric["ms_720p"] > 0 for metric in tree["metrics"])
     assert "python:MODULE:FACTORY" in [kind["form"] for kind in tree["kinds"]]
     files = {row["name"]: row["files"] for row in tree["need_files"]}

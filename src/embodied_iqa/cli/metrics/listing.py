@@ -15,9 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from embodied_iqa.base.plugins import PluginGroup, plugins
+from embodied_iqa.cli.miqa.training import held_out_words
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.quality.metrics import BUILT_IN, Metric, MetricInfo, Needs
 from embodied_iqa.quality.metrics.catalogue import KINDS, close_metric, metric_by_name
+from embodied_iqa.quality.metrics.learned.shipped import SHIPPED
+from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_FILES
 
 _HEIGHT_PX: Final = 720
@@ -27,10 +30,11 @@ _ROUNDS: Final = 5
 
 def list_metrics(arguments: argparse.Namespace) -> int:
     """Print the metrics of this package, the kinds of others, and how long each of ours takes here."""
-    times_ms = {name: milliseconds(metric, rounds=1) for name, metric in BUILT_IN.items()}
+    ours: dict[str, Metric] = {**BUILT_IN, **{name: metric_by_name(name) for name in SHIPPED}}
+    times_ms = {name: milliseconds(metric, rounds=1) for name, metric in ours.items()}
     if arguments.json:
         metrics = [
-            _record(metric.info) | {"ms_720p": round(times_ms[name], 1)} for name, metric in BUILT_IN.items()
+            _record(metric.info) | {"ms_720p": round(times_ms[name], 1)} for name, metric in ours.items()
         ]
         files = [{"name": f"pyiqa:{one.name}", "needs": one.needs, "files": one.text} for one in PYIQA_FILES]
         others = [asdict(plugin) for plugin in plugins(PluginGroup.METRICS)]
@@ -38,7 +42,7 @@ def list_metrics(arguments: argparse.Namespace) -> int:
         tree = {"metrics": metrics, "plugins": others, "kinds": kinds, "need_files": files}
         print_json(tree)
         return 0
-    _print_list([metric.info for metric in BUILT_IN.values()], times_ms)
+    _print_list([metric.info for metric in ours.values()], times_ms)
     next_command("metrics", "score", "NAME", "IMAGES")
     return 0
 
@@ -48,10 +52,11 @@ def show_metric(arguments: argparse.Namespace) -> int:
     metric = metric_by_name(arguments.name)
     try:
         info, time_ms = metric.info, milliseconds(metric, rounds=_ROUNDS)
+        card = metric.card if isinstance(metric, TrainedMetric) else None
     finally:
         close_metric(metric)
     if arguments.json:
-        print_json(_record(info) | {"ms_720p": round(time_ms, 1)})
+        print_json(_record(info) | {"ms_720p": round(time_ms, 1)} | ({"card": card} if card else {}))
         return 0
     facts = {
         "name": info.name,
@@ -63,6 +68,9 @@ def show_metric(arguments: argparse.Namespace) -> int:
         "time": f"{time_ms:.1f} ms for an image of {_WIDTH_PX} x {_HEIGHT_PX}, here",
         "source": info.source,
     }
+    if card is not None and card.results:
+        facts["reached"] = held_out_words(card)
+        facts["cameras"] = f"{', '.join(card.views)} of the images of the training; others count as unknown"
     table = Table.grid(padding=(0, 2))
     for heading, value in facts.items():
         table.add_row(Text(heading, style="bold"), Text(value))

@@ -104,11 +104,16 @@ def print_card(card: MetricCard, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(card)
         return
+    print(held_out_words(card))
+    print(f"metric: trained:{out}")
+
+
+def held_out_words(card: MetricCard) -> str:
+    """Return what a trained metric reached on references that it was not trained on."""
     found = card.results
     ends = interval_words(found.get("srcc_low"), found.get("srcc_high"), int(found["references"]))
-    print(
+    return (
         f"{card.name} on {card.target}, {found['references']:.0f} held-out references: "
         f"SRCC {found.get('srcc', float('nan')):.3f} ({ends}), "
         f"PLCC of the predicted label {found.get('label_plcc', float('nan')):.3f}"
     )
-    print(f"metric: trained:{out}")

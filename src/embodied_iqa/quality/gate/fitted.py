@@ -106,7 +106,7 @@ class FittedGate:
         seen: Lowest and highest value of each statistic in training, with a margin: what is outside is unlike
             everything that the judge learned from, and is rejected.
         networks: Of the learned judge; None for a metric.
-        model: Of a judge ``metric:trained:DIR``, the copy of its model; None for other judges.
+        model: Of a judge that is a trained metric, the copy of its model; None for other judges.
         ordinary: Limits what is predicted of ordinary images; None: no limit.
         second: Judges decisions of the policy, where it reports whether it sees its target; else None.
         calibration: Risk, confidence, numbers of scenes and frames, risk and share of passed frames seen.

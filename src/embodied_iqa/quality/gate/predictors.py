@@ -16,7 +16,8 @@ from embodied_iqa.quality.gate.fitted import NetworkFile, Networks
 from embodied_iqa.quality.gate.second_stage import Prediction
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE
 from embodied_iqa.quality.metrics.learned.inputs import NetworkInput
-from embodied_iqa.quality.metrics.learned.trained import CALIBRATED, KIND, TrainedMetric
+from embodied_iqa.quality.metrics.learned.shipped import CALIBRATED
+from embodied_iqa.quality.metrics.learned.trained import TrainedMetric, model_folder
 from embodied_iqa.quality.metrics.metric import Metric, MetricContext, Needs
 
 _DIGITS: Final = 6
@@ -77,7 +78,7 @@ class MetricPredictor:
 
     Args:
         name: Of the metric.
-        model: Of a metric ``trained:DIR``, its copy beside the gate's file: the threshold is for this one.
+        model: Of a trained metric, its copy beside the gate's file: the threshold is for this one.
         base: Folder to which the copy is relative.
 
     Raises:
@@ -86,7 +87,7 @@ class MetricPredictor:
     """
 
     def __init__(self, name: str, model: NetworkFile | None, base: Path) -> None:
-        if model is None and name.startswith(f"{KIND}:"):
+        if model is None and model_folder(name) is not None:
             raise InputError(f"the fit of {name} has no copy of its model", expected=_AGAIN)
         self._name = name
         self._metric: Metric = (

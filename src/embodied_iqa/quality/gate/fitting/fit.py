@@ -44,7 +44,7 @@ from embodied_iqa.quality.gate.risk_control import Threshold, control_risk
 from embodied_iqa.quality.gate.second_stage import SecondStage
 from embodied_iqa.quality.gate.statistics_judge import unusual
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE, NETWORK_FILE
-from embodied_iqa.quality.metrics.learned.trained import KIND, folder_of
+from embodied_iqa.quality.metrics.learned.trained import model_folder
 from embodied_iqa.quality.metrics.learned.training_range import RANGE_FILE
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
@@ -307,7 +307,7 @@ def _record_of(threshold: Threshold, frames: int) -> dict[str, float | None]:
 
 
 def copy_model(metric: str, view: View, out: Path) -> NetworkFile | None:
-    """Copy the model of a metric ``trained:DIR``; every model has a folder of its own.
+    """Copy the model of a trained metric: the threshold is for this one. Every model has a folder of its own.
 
     Args:
         metric: Name of a metric; empty for a judge that is none.
@@ -320,11 +320,10 @@ def copy_model(metric: str, view: View, out: Path) -> NetworkFile | None:
     Raises:
         UserError: The model is missing or damaged, compares with a reference, or cannot be copied.
     """
-    word, _, target = metric.partition(":")
-    if word != KIND:
+    source = model_folder(metric)
+    if source is None:
         return None
     judging_metric(metric)  # reports a missing or damaged file
-    source = folder_of(target)
     digest = sha256_of(source / CARD_FILE)
     folder = out.with_suffix("") / f"{view}-metric-{digest[:8]}"
     for name in (NETWORK_FILE, RANGE_FILE, CARD_FILE):

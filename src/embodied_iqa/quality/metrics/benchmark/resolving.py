@@ -14,6 +14,7 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_code import PREFIX, load_factory
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.learned.shipped import shipped_folder
 from embodied_iqa.quality.metrics.metric import MetricInfo
 from embodied_iqa.quality.metrics.trainable import Trainable
 
@@ -23,8 +24,8 @@ _MOST_FILES: Final = 1000
 def described(name: str) -> tuple[MetricInfo, str]:
     """Return a metric's description, and a hash of what its values depend on: files and this package.
 
-    Files are those of a folder or file in the name (`trained:DIR`, `trained:DIR#calibrated`), or the user's
-    module. Where they are does not matter.
+    Files are those of a folder or file in the name (`trained:DIR`, `trained:DIR#calibrated`), of a trained
+    metric of this package, or the user's module. Where they are does not matter.
 
     Raises:
         UsageError: Unknown metric.
@@ -44,6 +45,8 @@ def _files(name: str) -> list[tuple[str, str]]:
     if name.startswith(PREFIX):
         module = load(name.removeprefix(PREFIX).partition(":")[0])
         path = Path(getattr(module, "__file__", None) or "")
+    elif (folder := shipped_folder(name)) is not None:
+        path = folder
     else:
         path = Path(name.partition(":")[2].partition("#")[0])
     if path == Path() or not path.exists():

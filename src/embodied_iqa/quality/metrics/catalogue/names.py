@@ -10,6 +10,7 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.plugins import PluginGroup, find_plugin, plugin_names
 from embodied_iqa.quality.metrics.built_in import BUILT_IN, built_in, built_in_name
 from embodied_iqa.quality.metrics.catalogue.own import make_plugin
+from embodied_iqa.quality.metrics.learned.shipped import SHIPPED, shipped_name
 from embodied_iqa.quality.metrics.metric import Metric, Needs
 from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_NAMES
 
@@ -78,10 +79,10 @@ def metric_names(text: str) -> tuple[str, ...]:
 
 
 def known_metrics(needs: Needs | str | None = None) -> tuple[str, ...]:
-    """Return the names of the metrics that need no files: built-in ones, then plug-ins.
+    """Return the names of the metrics that need no files: of this package, trained ones last, then plug-ins.
 
     Args:
-        needs: Only the built-in ones of this kind; None for all.
+        needs: Only those of this package of this kind; None for all.
 
     Raises:
         UsageError: No such kind.
@@ -89,27 +90,33 @@ def known_metrics(needs: Needs | str | None = None) -> tuple[str, ...]:
     if needs is not None and needs not in set(Needs):
         raise UsageError("not what a metric needs", got=str(needs), available=list(Needs))
     if needs is not None:
-        return tuple(name for name, metric in BUILT_IN.items() if needs == metric.info.needs)
-    return (*BUILT_IN, *(name for name in plugin_names(PluginGroup.METRICS) if built_in_name(name) is None))
+        kinds = {name: metric.info.needs for name, metric in BUILT_IN.items()} | SHIPPED
+        return tuple(name for name, kind in kinds.items() if kind == needs)
+    return (*BUILT_IN, *SHIPPED, *(name for name in plugin_names(PluginGroup.METRICS) if not _is_ours(name)))
+
+
+def _is_ours(word: str) -> bool:
+    return built_in_name(word) is not None or shipped_name(word) is not None
 
 
 def _has_path(name: str) -> bool:
     word, colon, _ = name.partition(":")
-    return bool(colon) and built_in_name(word) is None
+    return bool(colon) and not _is_ours(word)
 
 
 def _begins_a_name(piece: str) -> bool:
     word = piece.strip().partition(":")[0]
     known = (*(kind.word for kind in KINDS), *PYIQA_NAMES)
-    return built_in_name(word) is not None or word in known or word in plugin_names(PluginGroup.METRICS)
+    return _is_ours(word) or word in known or word in plugin_names(PluginGroup.METRICS)
 
 
 def metric_by_name(name: str) -> Metric:
     """Return a metric, ready to measure; close it with `close_metric`.
 
     Args:
-        name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``; a form of `KINDS`; a plug-in; or a
-            metric that only pyiqa has, such as ``"lpips"`` for ``"pyiqa:lpips"``.
+        name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``; a trained one of this package such
+            as ``"embodied-nr"``; a form of `KINDS`; a plug-in; or a metric that only pyiqa has, such as
+            ``"lpips"`` for ``"pyiqa:lpips"``.
 
     Raises:
         UsageError: No such metric.
@@ -118,11 +125,18 @@ def metric_by_name(name: str) -> Metric:
     word, colon, rest = name.partition(":")
     if built_in_name(word) is not None:
         return built_in(name)
+    shipped = shipped_name(name)
+    if shipped is not None:
+        return _loaded("embodied_iqa.quality.metrics.learned.trained:make_shipped", shipped, name)
     kind = next((kind for kind in KINDS if kind.word == word), None) if colon else None
     if kind is None:
         return _without_kind(name)
+    return _loaded(kind.factory, rest, name)
+
+
+def _loaded(factory: str, target: str, name: str) -> Metric:
     try:
-        metric: Metric = load(kind.factory)(rest)
+        metric: Metric = load(factory)(target)
     except EmbodiedIqaError:
         raise
     except Exception as error:  # weights and the user's code bring any library's errors

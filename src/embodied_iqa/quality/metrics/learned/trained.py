@@ -1,4 +1,4 @@
-"""A trained metric: ``trained:DIR``. Needs NumPy and ONNX Runtime only."""
+"""A trained metric: ``trained:DIR``, or one of this package. Needs NumPy and ONNX Runtime only."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.onnx_session import open_session
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.learned.card import NETWORK_FILE, MetricCard, load_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import SMALLEST_PX, NetworkInput
+from embodied_iqa.quality.metrics.learned.shipped import CALIBRATED, SHIPPED, shipped_folder
 from embodied_iqa.quality.metrics.learned.training_range import load_training_range
 from embodied_iqa.quality.metrics.metric import Image, MetricContext, MetricInfo
 
 KIND: Final = "trained"
-CALIBRATED: Final = "#calibrated"
-"""Behind the folder: the predicted label instead of the rank."""
 _BEND: Final = 0.05
 """Share of the range of ranks, at each end, in which they approach the end."""
 
@@ -50,13 +49,14 @@ class TrainedMetric:
     Args:
         folder: With ``network.onnx`` and ``card.json``.
         calibrated: Which head is the value.
+        name: Under which it is known; empty for ``trained:FOLDER``.
 
     Raises:
         InputError: A file is missing or damaged, the network is not the card's, or a subject has changed.
         UserError: A subject whose features count cannot be loaded.
     """
 
-    def __init__(self, folder: Path, *, calibrated: bool = False) -> None:
+    def __init__(self, folder: Path, *, calibrated: bool = False, name: str = "") -> None:
         self.card: MetricCard = load_metric_card(folder)
         self._session = _session(folder, self.card)
         self._range = load_training_range(folder)
@@ -74,7 +74,7 @@ class TrainedMetric:
         if calibrated:
             low, high = card.label_low, card.label_high
         self.info = MetricInfo(
-            f"{KIND}:{folder}{CALIBRATED if calibrated else ''}",
+            f"{name or f'{KIND}:{folder}'}{CALIBRATED if calibrated else ''}",
             self.input.needs,
             higher_is_better=True,
             lowest=low,
@@ -163,6 +163,25 @@ def make(target: str) -> TrainedMetric:
     return TrainedMetric(folder_of(target), calibrated=target.endswith(CALIBRATED))
 
 
+def make_shipped(name: str) -> TrainedMetric:
+    """Make a metric of `SHIPPED` under its plain name; ``#calibrated`` behind it chooses the other head.
+
+    Raises:
+        UsageError: None of that name.
+        UserError: See `TrainedMetric`.
+    """
+    folder = shipped_folder(name)
+    if folder is None:
+        raise UsageError("not a metric that comes with this package", got=name, available=SHIPPED)
+    return TrainedMetric(folder, calibrated=name.endswith(CALIBRATED), name=folder.name)
+
+
 def folder_of(target: str) -> Path:
     """Return the folder of a metric: ``DIR`` or ``DIR#calibrated``."""
     return Path(target.removesuffix(CALIBRATED)).expanduser()
+
+
+def model_folder(name: str) -> Path | None:
+    """Return where network and card of a metric are: ``trained:DIR`` or one of `SHIPPED`; None for others."""
+    word, _, target = name.partition(":")
+    return folder_of(target) if word == KIND else shipped_folder(name)

@@ -23,7 +23,7 @@ from embodied_iqa.quality.metrics.benchmark.values import (
     finite_values,
 )
 from embodied_iqa.quality.metrics.learned.card import CARD_FILE, load_metric_card
-from embodied_iqa.quality.metrics.learned.trained import CALIBRATED, KIND
+from embodied_iqa.quality.metrics.learned.trained import model_folder
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.comparing import (
     MeasuredMetric,
@@ -139,9 +139,8 @@ def trained_on(metric: str) -> str:
 
 
 def _folder(metric: str) -> Path | None:
-    kind, _, folder = metric.partition(":")
-    path = Path(folder.removesuffix(CALIBRATED)).expanduser()
-    return path if kind == KIND and (path / CARD_FILE).is_file() else None
+    path = model_folder(metric)
+    return path if path is not None and (path / CARD_FILE).is_file() else None
 
 
 def _remarks(database: MiqaDatabase, plan: EvaluationPlan) -> list[str]:
