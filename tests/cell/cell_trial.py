@@ -34,7 +34,7 @@ class Trial(Actor):
         self._deadline_ns = DEADLINE_NS
         self._T_base_tool = np.eye(4)
         self.finish: protocol.Finish | None = None
-        self.camera = ""
+        self.fault = ""
         self.marks: list[protocol.MarkRunStart | protocol.MarkRunEnd] = []
         self.asked: list[protocol.AskVlm] = []
         self.answers: list[tuple[int, int]] = []
@@ -65,7 +65,7 @@ class Trial(Actor):
         self._happened(arm_seen(report))
 
     def take_decision(self, record: ChunkRecord) -> None:
-        self._happened(protocol.ChunkSeen(record.stamp_ns, record.status))
+        self._happened(protocol.ChunkSeen(record.stamp_ns, record.status, record.failure))
 
     def take_deciding(self, busy: bool) -> None:
         self._happened(protocol.Deciding(busy))
@@ -88,7 +88,7 @@ class Trial(Actor):
                 event = self._events.popleft() if self._events else None
                 idle = False
                 now_s = self.queue.now_ns / SECOND_NS
-                self._commands.extend(self.driver.handle(event, now_s, camera=self.camera))
+                self._commands.extend(self.driver.handle(event, now_s, fault=self.fault))
                 if self.driver.gave_up:
                     self._deadline_ns = HURRY_NS
             else:

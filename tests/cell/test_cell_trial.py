@@ -127,7 +127,7 @@ def test_a_real_arm_whose_images_or_verdicts_end(seeds: range) -> None:
             some_actor(cell, "camera_node", "distortion_node", "gate_node").kill()
             state = cell.trial.driver.state
             under_way.append(state.stage is Stage.EXECUTE and state.world is not None)
-            cell.trial.camera = SILENT
+            cell.trial.fault = SILENT
 
         cell = play(seed, dies, options, running=True)
         results = cell.trial.driver.state.results

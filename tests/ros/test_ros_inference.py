@@ -73,6 +73,9 @@ def test_outcomes_come_in_the_thread_that_spins(spinner: Spinner) -> None:
     health = inference.health("a subject")
     assert (health.level, health.values["answers"], health.values["late"]) == (DiagnosticStatus.OK, 1, 0)
     assert {"latency_ms", "median_ms", "p95_ms"} <= health.values.keys()
+    assert inference.ask(lambda: str(1 // 0), deadline_s=PATIENCE_S).result is None
+    health = inference.health("a subject")
+    assert (health.level, health.message.split(": ")[0]) == (DiagnosticStatus.WARN, "a subject failed")
     inference.destroy()
 
 

@@ -90,6 +90,11 @@ class ChunkRecord:
         """Whether the subject decided: it did not fail, and its increments are finite."""
         return self.status is not None and bool(np.isfinite(self.increments).all())
 
+    @property
+    def failure(self) -> str:
+        """Who failed and how, in a line; empty where a decision came."""
+        return failure_in_words(self.subject, self.reason) if self.status is None else ""
+
 
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:
@@ -136,6 +141,11 @@ class MotionVerdict:
     def of(cls, lease: GateLease) -> MotionVerdict:
         """Return the verdict that a lease of a decision holds."""
         return cls(lease.frame_stamp_ns, lease.view, lease.decision or 0, lease.judged, lease.reason)
+
+
+def failure_in_words(subject: str, reason: str) -> str:
+    """Return that a subject failed, and the first line of what it raised."""
+    return f"{subject} failed: {next(iter(reason.splitlines()), '')}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +201,12 @@ class RunRecord:
             view: The camera; empty for those that are distorted at all.
         """
         return 0 if self.distortion is None else self.distortion.level_at(stamp_ns - self.start_ns, view)
+
+    @property
+    def failure(self) -> str:
+        """How the VLA failed where it failed at every decision for the arm; empty where one came."""
+        own = [chunk for chunk in self.chunks if chunk.source is Source.DISTORTED]
+        return own[-1].failure if own and all(chunk.status is None for chunk in own) else ""
 
     @property
     def verdicts_in_turn(self) -> tuple[VerdictRecord, ...]:

@@ -25,7 +25,7 @@ from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.live.ros.actions import RESULT_KEPT_S, ClientWatch
 from embodied_iqa.live.ros.calls import ENDING
-from embodied_iqa.live.ros.conversion import chunk_status, ns_of, pose_of, spec_of, trial_event
+from embodied_iqa.live.ros.conversion import chunk_failure, chunk_status, ns_of, pose_of, spec_of, trial_event
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
@@ -88,7 +88,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
         self._views_shown, self._views_seen = set[str](), set[str]()
-        self._recording_fault = self._camera_fault = self._said = ""
+        self._recording_fault = self._fault = self._said = ""
         self._event_publisher = self.create_publisher(ours.TrialEvent, "trial/events", EVENT)
         self._subscribe()
         self._server = ActionServer(
@@ -150,7 +150,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._happened(ArmSeen(stamp_ns, moving, arm.emergency_stop, arm.reason, broken_down, held))
 
     def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
-        self._happened(ChunkSeen(ns_of(chunk.header.stamp), chunk_status(chunk)))
+        self._happened(ChunkSeen(ns_of(chunk.header.stamp), chunk_status(chunk), chunk_failure(chunk)))
 
     def _pose_seen(self, pose: PoseStamped) -> None:
         T_base_tool = tool_pose_of(self, pose)
@@ -167,7 +167,7 @@ class TrialNode(BaseNode[TrialParameters]):
             if self._busy and name and status.message.startswith(RECORDING_FAILED):
                 self._recording_fault = status.message.removeprefix(RECORDING_FAILED)
             if name == "camera_node":
-                self._camera_fault = f"{name}: {status.message}" if status.level in _FAULTS else ""
+                self._fault = f"{name}: {status.message}" if status.level in _FAULTS else ""
 
     # --- the action -----------------------------------------------------------------------------------------
 
@@ -249,10 +249,10 @@ class TrialNode(BaseNode[TrialParameters]):
         self._commands.carry_out(RunWorld(running=True))
         told = ""
         while problem := (
-            patience.missing_views(self.config.views, self._views_shown, self._views_seen, self._camera_fault)
+            patience.missing_views(self.config.views, self._views_shown, self._views_seen, self._fault)
             or patience.noted("subject", self._commands.subjects_problem(self._goal.task))
         ):
-            if self._camera_fault and told != problem:
+            if self._fault and told != problem:
                 told = problem
                 self._feedback(handle, Stage.OPEN, 0, told)
             check(problem)
@@ -276,13 +276,13 @@ class TrialNode(BaseNode[TrialParameters]):
             event = self._next_event()
             self._commands.check_deadline()
             problem = _why_unwanted(handle, client) or self._lifecycle.problem or self._recording_fault
-            commands = driver.handle(event, time.monotonic(), problem=problem, camera=self._camera_fault)
+            commands = driver.handle(event, time.monotonic(), problem=problem, fault=self._fault)
             if driver.gave_up:
                 self._commands.hurry()
 
     def _report_stage(self, handle: _GoalHandle, state: TrialState) -> None:
-        """Send a new stage or fault of the camera as feedback; stages with a question are sent with it."""
-        words = state.camera if state.stage is Stage.EXECUTE else state.ending
+        """Send a new stage or fault of the graph as feedback; stages with a question are sent with it."""
+        words = state.fault if state.stage is Stage.EXECUTE else state.ending
         if state.stage in {Stage.PREPARE, Stage.JUDGE} or (state.stage, words) == (self._stage, self._said):
             return
         self._stage, self._said = state.stage, words

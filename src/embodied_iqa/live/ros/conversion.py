@@ -18,7 +18,7 @@ from embodied_iqa.arm.robot.foreign.options import JOINTS
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.data.recording.trial_record import ChunkRecord
+from embodied_iqa.data.recording.trial_record import ChunkRecord, failure_in_words
 from embodied_iqa.imaging.distortions import DistortionSpec, entry
 from embodied_iqa.imaging.images.frame import (
     Frame,
@@ -60,6 +60,13 @@ _STATUS_OF_NUMBER = {number: status for status, number in _STATUSES.items()}
 def chunk_status(message: ours.ActionChunk) -> ChunkStatus | None:
     """Return the status of a chunk; None where the policy failed."""
     return _STATUS_OF_NUMBER.get(message.status)
+
+
+def chunk_failure(message: ours.ActionChunk) -> str:
+    """Return which node's subject failed and how, in a line; empty where a decision came."""
+    if message.status != ours.ActionChunk.STATUS_FAILED:
+        return ""
+    return f"vla_node: {failure_in_words(message.subject, message.reason)}"
 
 
 def ns_of(stamp: Time) -> int:

@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from embodied_iqa.base.clock import MONOTONIC, Clock
+from embodied_iqa.data.recording.trial_record import failure_in_words
 from embodied_iqa.live.ros.node import Health
 from embodied_iqa.models.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 
@@ -69,7 +70,7 @@ class NodeInference(Generic[AnswerT]):
         return self._queue.ask(call, deadline_s=deadline_s, key=key)
 
     def health(self, message: str) -> Health:
-        """Return counts and latencies for /diagnostics."""
+        """Return counts and latencies for /diagnostics; a warning while the subject fails or is stuck."""
         state = self._queue.health()
         values: dict[str, object] = {name: state.counts[kind] for kind, name in _COUNTS.items()}
         values["waiting"] = state.waiting
@@ -77,6 +78,8 @@ class NodeInference(Generic[AnswerT]):
         values |= {name: round(value, 2) for name, value in latencies.items() if math.isfinite(value)}
         if state.busy_s > _STUCK_S:
             return Health(DiagnosticStatus.WARN, f"{message}: busy for {state.busy_s:.0f} s", values)
+        if state.failure:
+            return Health(DiagnosticStatus.WARN, failure_in_words(message, state.failure), values)
         return Health(message=message, values=values)
 
     def destroy(self) -> None:

@@ -103,6 +103,8 @@ class QueueHealth:
         last_ms: Latency of the last answer [ms]; NaN before the first.
         median_ms: Of the last 200 answers [ms].
         p95_ms: 95th percentile of the last 200 answers [ms].
+        failure: Why the subject gave no answer to the newest question: it raised, or took too long; empty
+            where it gave one.
     """
 
     counts: dict[OutcomeKind, int]
@@ -111,6 +113,7 @@ class QueueHealth:
     last_ms: float
     median_ms: float
     p95_ms: float
+    failure: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -155,6 +158,7 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
         self._closed = False
         self._counts: Counter[OutcomeKind] = Counter()
         self._latencies_ms: deque[float] = deque(maxlen=_KEPT_LATENCIES)
+        self._failure = ""
         self._threads = [
             threading.Thread(target=target, name=f"{name} {what}", daemon=True)
             for target, what in ((self._work, "inference"), (self._watch, "deadlines"))
@@ -213,6 +217,7 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
                 last_ms=self._latencies_ms[-1] if kept else float("nan"),
                 median_ms=statistics.median(kept) if kept else float("nan"),
                 p95_ms=kept[min(len(kept) - 1, round(0.95 * len(kept)))] if kept else float("nan"),
+                failure=self._failure,
             )
 
     def close(self, join_s: float = _JOIN_S) -> None:
@@ -298,6 +303,8 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
                 return
             job.is_settled = True
             self._counts[outcome.kind] += 1
+            if outcome.kind in {OutcomeKind.DONE, OutcomeKind.FAILED, OutcomeKind.LATE}:
+                self._failure = outcome.reason
             if outcome.kind is OutcomeKind.DONE:
                 self._latencies_ms.append(outcome.latency_ms)
         with contextlib.suppress(InvalidStateError):  # cancelled in this moment

@@ -86,9 +86,20 @@ class SessionScores:
 
 
 def score_session(run_id: str, record: TrialRecord, remarks: Sequence[str] = ()) -> SessionScores:
-    """Score a trial; a subject without constants adds a remark."""
-    every = (*remarks, *unscored_subjects(record, constants_of))
+    """Score a trial; runs without a decision and a subject without constants add a remark."""
+    every = (*remarks, *undecided_runs(record), *unscored_subjects(record, constants_of))
     return SessionScores(run_id, score_trial(record, constants_of), every)
+
+
+def undecided_runs(record: TrialRecord) -> tuple[str, ...]:
+    """Return in which runs the VLA failed at every decision, and how: their outcome is not its choice."""
+    runs: dict[str, list[str]] = {}
+    for run in record.runs:
+        if run.failure:
+            runs.setdefault(run.failure, []).append(str(run.index))
+    return tuple(
+        f"run {', '.join(numbers)}: no decision came: {failure}" for failure, numbers in runs.items()
+    )
 
 
 def finish_session(info: SessionInfo, folders: Sequence[TaskFolder], remarks: Sequence[str]) -> SessionScores:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from embodied_iqa.arm.robot.messages import ArmMode
 from embodied_iqa.runs.trial import machine
-from embodied_iqa.runs.trial.outcome import with_camera
+from embodied_iqa.runs.trial.outcome import with_fault
 from embodied_iqa.runs.trial.protocol import ArmSeen, Command, Event, Stage, TrialPlan, WorldSeen
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class TrialDriver:
         self.state, self.commands = machine.start(plan)
 
     def handle(
-        self, event: Event | None, now_s: float, *, problem: str = "", camera: str = ""
+        self, event: Event | None, now_s: float, *, problem: str = "", fault: str = ""
     ) -> list[Command]:
         """Return what to do after an event, or after a time without one.
 
@@ -48,13 +48,13 @@ class TrialDriver:
             now_s: Time.
             problem: Why the trial cannot go on, seen from outside; empty where it can. It ends the trial
             before the next command.
-            camera: What the camera's node reports of itself now; empty for nothing.
+            fault: What a node reports of itself now, such as a silent camera; empty for nothing.
         """
         commands: list[Command] = []
         if self._carries_time(event) or self.state.pending:
             self._heard_s = now_s
         if self.state.stage is not Stage.JUDGE:
-            self.state = replace(self.state, camera=camera)
+            self.state = replace(self.state, reported=fault)
         if event is not None:
             self.state, commands = machine.step(self.state, event)
         reason = ("" if commands else problem) or self._stalled(now_s)
@@ -70,7 +70,7 @@ class TrialDriver:
     def _stalled(self, now_s: float) -> str:
         if now_s - self._heard_s <= self._stall_limit_s:
             return ""
-        return with_camera(self.state, f"no state of the world for {self._stall_limit_s:g} s")
+        return with_fault(self.state, f"no state of the world for {self._stall_limit_s:g} s")
 
 
 def arm_seen(report: ArmReport) -> ArmSeen:

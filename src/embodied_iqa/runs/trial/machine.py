@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion, with_camera
+from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion, with_fault
 from embodied_iqa.runs.trial.protocol import (
     Answered,
     ArmSeen,
@@ -107,7 +107,7 @@ def _answered(state: TrialState, event: Answered) -> Step:
 
 def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
     held = state.held if event.status is ChunkStatus.ACT else ""
-    state = replace(state, held=held, decided=state.decided | {event.status})
+    state = replace(state, held=held, decided=state.decided | {event.status}, failure=event.failure)
     if event.status is ChunkStatus.DONE and _executing(state):
         return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
     return state, []
@@ -145,7 +145,7 @@ def _replied(state: TrialState, reply: Reply) -> Step:
         start_ns = max(reply.stamp_ns, state.start_ns)
         state = replace(state, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns)
         # what came since the last run ended is of neither run
-        state = replace(state, answered=0, decided=frozenset(), world=None)
+        state = replace(state, answered=0, decided=frozenset(), failure="", world=None)
     if isinstance(done, Rearm) and not state.plan.stops_time:
         # the arm refuses what a policy decides on images from before the arming
         rest = [_not_before(command, reply.stamp_ns) for command in rest]
@@ -207,7 +207,7 @@ def _begin_run(state: TrialState, problem: str = "") -> Step:
 
 def _settled(state: TrialState) -> Step:
     if state.plan.attended and state.world is not None:
-        why = with_camera(state, state.ending)
+        why = with_fault(state, state.ending)
         return _enter(state, Stage.JUDGE, AskPerson(Stage.JUDGE, state.run_index, why))
     return _finish_run(state)
 
@@ -320,12 +320,12 @@ def _settle(state: TrialState) -> Step:
 
 def _finish_run(state: TrialState) -> Step:
     if state.world is None:
-        return cancel(state, with_camera(state, "no state of the world in this run"))
+        return cancel(state, with_fault(state, "no state of the world in this run"))
     world = state.world
     outcome, reason = outcome_of(state, world)
     result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
     state = replace(state, results=(*state.results, result), run_index=state.run_index + 1)
-    state = replace(state, asked=False, held="", rejection="", ending="", judged="")
+    state = replace(state, asked=False, held="", rejection="", ending="", judged="", failure="")
     state = replace(state, emergency=False, settle_until_ns=0)
     plan = state.plan
     if plan.attended:

@@ -19,17 +19,17 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
 
     A run without success is held by the gate if at its end the arm could not execute a goal because of the
     gate, or the gate had passed no frame for a second; else it has no target if the policy never decided
-    anything else. None without an arm. A fault of the camera, then what a person said of the run stand at the
+    anything else. None without an arm. A fault of the graph, then what a person said of the run stand at the
     end of any reason.
     """
     outcome, reason = _unjudged(state, world)
-    reason = with_camera(state, reason)
+    reason = with_fault(state, reason)
     return outcome, f"{reason}; {state.judged}" if state.judged else reason
 
 
-def with_camera(state: TrialState, reason: str) -> str:
-    """Return a reason, and what the camera's node reports of itself."""
-    return f"{reason}; {state.camera}" if state.camera else reason
+def with_fault(state: TrialState, reason: str) -> str:
+    """Return a reason, and what is wrong with the graph."""
+    return f"{reason}; {state.fault}" if state.fault else reason
 
 
 def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:

@@ -176,6 +176,8 @@ class ChunkSeen:
     frame_stamp_ns: int
     status: ChunkStatus | None
     """None where the policy failed."""
+    failure: str = ""
+    """Who failed and how, in a line; empty where a decision came."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,9 @@ class TrialState:
         ended_ns: When the run was ended, before things come to rest.
         ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
         judged: What a person said of the run, in words; empty where nobody was asked.
-        camera: What the camera's node reports of itself, such as a topic without images; empty for nothing.
-            It stays as it is while a person is asked how the run went.
+        reported: What a node reports of itself, such as a topic without images; empty for nothing. It stays
+            as it is while a person is asked how the run went.
+        failure: How the VLA failed at its newest decision of this run; empty where it did not.
         emergency: Whether the run ends as an emergency stop.
         settle_until_ns: End of the time for things to come to rest.
         results: Of the runs that ended.
@@ -62,9 +63,16 @@ class TrialState:
     ended_ns: int = 0
     ending: str = ""
     judged: str = ""
-    camera: str = ""
+    reported: str = ""
+    failure: str = ""
     emergency: bool = False
     settle_until_ns: int = 0
     results: tuple[RunResult, ...] = ()
     problem: str = ""
     remarks: tuple[str, ...] = ()
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the graph in this run: the fault that a node reports, and a VLA that fails."""
+        never = "no decision came: " if self.failure and self.decided == {None} else ""
+        return "; ".join(filter(None, (self.reported, f"{never}{self.failure}")))

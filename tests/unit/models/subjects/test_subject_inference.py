@@ -77,7 +77,9 @@ def test_what_the_subject_raises_is_reported(queue: Calls) -> None:
     outcome = queue.ask(lambda: 1 // 0, deadline_s=PATIENCE_S)
     assert (outcome.kind, outcome.result) == (OutcomeKind.FAILED, None)
     assert outcome.reason.startswith("ZeroDivisionError: ")
+    assert queue.health().failure == outcome.reason
     assert queue.ask(lambda: 2, deadline_s=PATIENCE_S).result == 2
+    assert queue.health().failure == ""
 
 
 def test_a_stuck_subject_gives_an_outcome_at_the_deadline() -> None:

@@ -131,7 +131,7 @@ class BlindWorld(AttendedWorld):
             return
         self.now_ns += TICK_NS
         if self.state.stage is not Stage.JUDGE:
-            self.state = replace(self.state, camera=SILENT)
+            self.state = replace(self.state, reported=SILENT)
         is_held = bool(self.held)
         self.step(
             ArmSeen(self.now_ns, moving=False, emergency_stop=False, reason=self.held, held_by_gate=is_held)

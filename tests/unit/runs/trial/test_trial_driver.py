@@ -65,20 +65,20 @@ def test_a_real_arm_is_a_sign_of_life_and_its_silence_names_the_camera() -> None
     driver = Node(replace(PLAN, stops_time=False)).until(Stage.EXECUTE)
     still = ArmSeen(EPOCH_NS, moving=True, emergency_stop=False, reason="")
     assert driver.handle(still, STALL_S) == []
-    assert driver.handle(None, STALL_S + 19.0, camera=SILENT) == []
-    assert kinds(driver.handle(None, 2 * STALL_S + 0.1, camera=SILENT)) == [StopArm]
+    assert driver.handle(None, STALL_S + 19.0, fault=SILENT) == []
+    assert kinds(driver.handle(None, 2 * STALL_S + 0.1, fault=SILENT)) == [StopArm]
     assert driver.state.problem == f"no state of the world for 20 s; {SILENT}"
 
 
 def test_what_a_camera_reports_while_a_person_judges_is_not_of_the_run() -> None:
     driver = Node(replace(PLAN, attended=True, stops_time=False)).driver
-    driver.handle(None, 0.0, camera=SILENT)
+    driver.handle(None, 0.0, fault=SILENT)
     driver.state = replace(driver.state, stage=Stage.JUDGE)
     driver.handle(None, 0.0)
-    assert driver.state.camera == SILENT
+    assert driver.state.reported == SILENT
     driver.state = replace(driver.state, stage=Stage.PREPARE)
     driver.handle(None, 0.0)
-    assert driver.state.camera == ""
+    assert driver.state.reported == ""
 
 
 def test_a_world_that_reports_does_not_end_it() -> None:

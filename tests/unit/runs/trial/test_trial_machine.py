@@ -353,6 +353,36 @@ def test_a_policy_that_never_acts_for_want_of_a_target_is_an_outcome_of_its_own(
     assert lucky.outcome is Outcome.SUCCESS
 
 
+BUG = "vla_node: mine failed: TypeError: act() takes 1 argument"
+
+
+def fails(last: int) -> Callable[[FakeWorld], list[Event]]:
+    """The policy raises at all of its decisions up to one, from which on it acts."""
+
+    def report(world: FakeWorld) -> list[Event]:
+        if world.since_start_ns // TICK_NS <= last:
+            return [ChunkSeen(world.now_ns, None, BUG)]
+        return [ChunkSeen(world.now_ns, ChunkStatus.ACT)]
+
+    return report
+
+
+def test_a_run_in_which_the_policy_fails_at_every_decision_says_so_from_the_first_on() -> None:
+    world = FakeWorld(plan=PLAN, on_tick=fails(10**6), success=False)
+    while world.state.stage is not Stage.EXECUTE or not world.state.decided:
+        world.tick()
+    assert world.state.fault == f"no decision came: {BUG}"
+    results = world.play().state.results
+    assert {result.reason for result in results} == {f"the arm did not move; no decision came: {BUG}"}
+
+
+def test_a_policy_that_recovers_leaves_no_fault_and_one_that_acted_before_did_decide() -> None:
+    recovered = FakeWorld(plan=ONE_RUN, on_tick=fails(10), success=False).play().state.results[0]
+    assert recovered.reason == "the arm did not move"
+    broke = FakeWorld(plan=ONE_RUN, on_tick=lambda world: [*fails(-1)(world), *fails(10**6)(world)])
+    assert broke.play().state.results[0].reason == f"the arm did not move; {BUG}"
+
+
 def test_a_run_that_always_moves_ends_at_its_limit() -> None:
     result = FakeWorld(plan=ONE_RUN, on_tick=moves).play().state.results[0]
     assert result.reason == "the run took too long"

@@ -26,6 +26,7 @@ from embodied_iqa.models.scoring.constants import SubjectConstants, Uncalibrated
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.runs.graph.session_results import undecided_runs
 from embodied_iqa.runs.trial.scores import RunScores, as_json, score_trial, unscored_subjects
 from embodied_iqa.world.protocols import ChunkStatus
 
@@ -262,3 +263,14 @@ def test_a_failure_after_a_failed_reference_run_has_a_distance_and_no_score() ->
     assert (reference.execution.score, reference.execution.distance_cm) == (None, 0.0)
     assert (distorted.execution.score, distorted.execution.distance_cm) == (None, pytest.approx(10.0))
     assert distorted.execution.reason == "done (no score: the reference run failed)"
+
+
+def test_runs_in_which_the_policy_failed_at_every_decision_are_named_with_the_first_line_of_its_error() -> (
+    None
+):
+    broken = {"status": None, "increments": np.empty((0, 7)), "reason": "TypeError: no frames\nhint: none"}
+    failed = (chunk(Source.RAW), chunk(Source.DISTORTED, **broken), chunk(Source.DISTORTED, **broken))
+    partly = (chunk(Source.DISTORTED, **broken), chunk(Source.DISTORTED))
+    runs = [replace(run(index), chunks=chunks) for index, chunks in enumerate((failed, partly, failed, ()))]
+    remarks = undecided_runs(TrialRecord("pick the red cube", 7, tuple(runs), {}))
+    assert remarks == ("run 0, 2: no decision came: vla failed: TypeError: no frames",)

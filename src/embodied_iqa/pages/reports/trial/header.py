@@ -44,6 +44,8 @@ def _tally(runs: Sequence[RunRecord], noun: str) -> str:
         remarks.append(f"{held} {'was' if held == 1 else 'were'} held by the gate")
     if refused := count[Outcome.NO_TARGET]:
         remarks.append(f"in {refused} the policy saw no target")
+    if failed := sum(bool(run.failure) for run in runs):
+        remarks.append(f"in {failed} the policy failed at every decision")
     if unknown := count[None]:
         remarks.append(f"{unknown} {'has' if unknown == 1 else 'have'} no recorded end")
     return f"{text}, and {', '.join(remarks)}" if remarks else text

@@ -241,7 +241,7 @@ class HeadlessRun:
                 self._motions.append(MotionVerdict.of(lease))
                 self._arm.take_lease(lease)
             self._arm.take_goal(goal)
-        self._happened(ChunkSeen(chunk.stamp_ns, chunk.status))
+        self._happened(ChunkSeen(chunk.stamp_ns, chunk.status, chunk.failure))
         self._happened(Deciding(busy=bool(self._undelivered)))
 
     # --- the trial ------------------------------------------------------------------------------------------
