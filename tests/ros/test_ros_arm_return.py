@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from geometry_msgs.msg import PoseStamped
 
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.live.nodes.arm_node import goal_of
+from embodied_iqa.live.ros import arm_return
 from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
@@ -63,6 +65,7 @@ class Bench:
         leaves: Whether the client has gone, asked while the return waits.
         fails: Command that nobody answers.
         at_m: Where the arm is; None where that is not known.
+        fault: What a node reports of itself, asked while the return waits for a lease.
     """
 
     def __init__(
@@ -72,12 +75,22 @@ class Bench:
         leaves: Callable[[Wires], bool],
         fails: type[Command] | None = None,
         at_m: float | None = -0.45,
+        fault: Callable[[], str] = str,
     ) -> None:
         self.done: list[type[Command]] = []
         self._fails = fails
         self.wires, self._passes, self._leaves = Wires(), passes, leaves
         self.asked = 0
-        self.arm = ArmReturn(self.wires, ArmLimits(), LIMIT_S, self._do, self._unwanted)  # type: ignore[arg-type]
+        self.said: list[str] = []
+        self.arm = ArmReturn(
+            self.wires,  # type: ignore[arg-type]
+            ArmLimits(),
+            LIMIT_S,
+            self._do,
+            self._unwanted,
+            fault=fault,
+            say=self.said.append,
+        )
         if at_m is not None:
             self.put(at_m)
 
@@ -141,6 +154,25 @@ def test_the_arm_is_stopped_when_a_command_is_not_answered(fails: type[Command])
     with pytest.raises(NoResponseError):
         bench.arm.go()
     assert bench.done[-2:] == [fails, StopArm]
+
+
+def test_a_return_that_waits_for_a_lease_names_the_fault_once_and_in_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    monkeypatch.setattr(arm_return, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
+    silent = "camera_node: no image of top on /lab/image_raw for 2 s"
+    bench = Bench(passes=False, leaves=lambda _wires: False, fault=lambda: silent if now_s > 1.0 else "")
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    assert bench.arm.go() == f"the arm is not back at its start: the gate passes no image; {silent}"
+    assert bench.said == [silent]
+    assert bench.done == [SetDistortion, Rearm, StopArm]
 
 
 def test_an_interrupted_return_does_not_arm() -> None:

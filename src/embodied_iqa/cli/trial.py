@@ -240,7 +240,7 @@ def _run_with_progress(
 def _show(
     bars: ProgressBars, done: int, folders: Sequence[TaskFolder], number: int, progress: TrialProgress
 ) -> None:
-    if progress.stage in {Stage.OPEN, Stage.EXECUTE} and progress.message:
+    if progress.stage in {Stage.OPEN, Stage.RESET, Stage.EXECUTE} and progress.message:
         with bars.paused():
             print(f"trial: waiting: {progress.message}", file=sys.stderr, flush=True)
     run = min(progress.run_index + 1, progress.run_count)

@@ -84,7 +84,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._lifecycle = LifecycleManager(self, self.config.managed_nodes, group)
         self._busy = False
         self._goal = RunTrial.Goal()
-        self._stage = Stage.DONE
+        self._stage, self._run_index = Stage.DONE, 0
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
         self._views_shown, self._views_seen = set[str](), set[str]()
@@ -123,8 +123,7 @@ class TrialNode(BaseNode[TrialParameters]):
         on(PoseStamped, "arm/tool_pose", self._pose_seen, **adjustable(STATE))
         on(DiagnosticArray, DIAGNOSTICS, self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
-            seen = partial(self._image_seen, str(view))
-            on(CameraInfo, f"camera/{view}/camera_info", seen, **adjustable(STATE))
+            on(CameraInfo, f"camera/{view}/camera_info", partial(self._image_seen, view), **adjustable(STATE))
 
     def _happened(self, event: Event) -> None:
         """Queue an event of the current trial; between trials nothing would consume it."""
@@ -196,7 +195,11 @@ class TrialNode(BaseNode[TrialParameters]):
         try:
             self._goal = handle.request
             plan = self._plan()
-            self._commands.begin(self._goal, partial(_why_unwanted, handle, client))
+
+            def say(words: str) -> None:
+                self._feedback(handle, Stage.RESET, self._run_index, words)
+
+            self._commands.begin(self._goal, partial(_why_unwanted, handle, client), lambda: self._fault, say)
             self._feedback(handle, Stage.OPEN, 0, "")
             self._wait_for_graph(handle, client)
             state = self._drive(handle, client, plan)
@@ -206,14 +209,11 @@ class TrialNode(BaseNode[TrialParameters]):
             result.message = str(error)
             self.get_logger().error(result.message)
         finally:
-            self._busy = False
-            self._stage = Stage.DONE
+            self._busy, self._stage = False, Stage.DONE
         if handle.is_cancel_requested:
             handle.canceled()
-        elif result.success:
-            handle.succeed()
         else:
-            handle.abort()
+            (handle.succeed if result.success else handle.abort)()
         return result
 
     def _plan(self) -> TrialPlan:
@@ -324,6 +324,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._event_publisher.publish(trial_event(plan, kind, stamp_ns, run_index, start_ns))
 
     def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
+        self._run_index = run_index
         feedback = RunTrial.Feedback(
             stage=int(Stage.CLOSE if stage is Stage.DONE else stage),
             run_index=run_index,

@@ -43,6 +43,8 @@ class ArmReturn:
         limit_s: Maximum duration of a return, real time.
         do: Executes a command of the trial and returns its reply.
         unwanted: Returns why nobody wants the trial any more, empty if somebody does; called while waiting.
+        fault: Returns what a node reports of itself now, such as a silent camera; empty for nothing.
+        say: Called with a fault while the arm waits for a lease.
     """
 
     def __init__(
@@ -52,8 +54,12 @@ class ArmReturn:
         limit_s: float,
         do: Callable[[Command], Reply],
         unwanted: Callable[[], str],
+        *,
+        fault: Callable[[], str] = str,
+        say: Callable[[str], None] = lambda _words: None,
     ) -> None:
         self._limits, self._limit_s, self._do, self._unwanted = limits, limit_s, do, unwanted
+        self._node_fault, self._say, self._said = fault, say, ""
         self._start: StartPose | None = None
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
@@ -109,7 +115,7 @@ class ArmReturn:
             return "no start is stored"
         if not self._distance():
             return ""
-        self._interrupted = False
+        self._interrupted, self._said = False, ""
         try:
             problem = self._begin() or self._move(time.monotonic() + self._limit_s)
         finally:
@@ -132,7 +138,9 @@ class ArmReturn:
         problem = "the gate passes no image"
         while not self._is_to_end(until_s):
             self._lease = None
-            if not self._wait(lambda: self._lease is not None, until_s):
+            if not self._wait(self._has_lease, until_s):
+                fault = self._node_fault()
+                problem = f"{problem}; {fault}" if fault else problem
                 break
             self._send()
             accepted_s = min(until_s, time.monotonic() + _TRY_S)
@@ -147,6 +155,16 @@ class ArmReturn:
             if status is not None and status.state == ArmStatus.STATE_STOPPED:
                 return problem
         return problem
+
+    def _has_lease(self) -> bool:
+        """Return whether the gate has passed an image; where none has, name a new fault of the graph."""
+        if self._lease is not None:
+            return True
+        fault = self._node_fault()
+        if fault and fault != self._said:
+            self._say(fault)
+        self._said = fault
+        return False
 
     def _send(self) -> None:
         lease, start, pose = self._lease, self._start, self._T_base_tool

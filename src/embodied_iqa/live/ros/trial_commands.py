@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from embodied_iqa_msgs import srv
@@ -86,6 +87,8 @@ class TrialCommands:
         self._report = report
         self._goal = RunTrial.Goal()
         self._unwanted: Callable[[], str] = str
+        self._fault: Callable[[], str] = str
+        self._say: Callable[[str], None] = lambda _words: None
         self._deadline_s = config.reply_deadline_s
         self._reset = client(srv.ResetWorld, "sim/reset")
         self._run = client(SetBool, "sim/run")
@@ -101,16 +104,25 @@ class TrialCommands:
         if config.attended:
             self._attendance = Attendance(node, config.person_limit_s, self._answered)
             limits, limit_s = config.limits, min(config.run_limit_s, _RETURN_S)
-            self._return = ArmReturn(node, limits, limit_s, self._do, self._why_unwanted)
+            arm_return = partial(ArmReturn, fault=self._fault_now, say=self._waits_for)
+            self._return = arm_return(node, limits, limit_s, self._do, self._why_unwanted)
 
-    def begin(self, goal: RunTrial.Goal, unwanted: Callable[[], str]) -> None:
+    def begin(
+        self,
+        goal: RunTrial.Goal,
+        unwanted: Callable[[], str],
+        fault: Callable[[], str],
+        say: Callable[[str], None],
+    ) -> None:
         """Set the path and the metadata of the recording.
 
         Args:
             goal: The trial.
             unwanted: Returns why nobody wants it any more, empty if somebody does; what takes long asks it.
+            fault: Returns what a node reports of itself now; empty for nothing.
+            say: Called with a fault for which a real arm waits on its way back.
         """
-        self._goal, self._unwanted = goal, unwanted
+        self._goal, self._unwanted, self._fault, self._say = goal, unwanted, fault, say
         self._deadline_s = self._config.reply_deadline_s
 
     def check_deadline(self) -> None:
@@ -199,6 +211,14 @@ class TrialCommands:
     def _why_unwanted(self) -> str:
         """Return why nobody wants the present trial any more; empty if somebody does."""
         return self._unwanted()
+
+    def _fault_now(self) -> str:
+        """Return what a node reports of itself now; empty for nothing."""
+        return self._fault()
+
+    def _waits_for(self, fault: str) -> None:
+        """Report a fault for which the arm waits on its way back."""
+        self._say(fault)
 
     def _pause_recording(self, *, paused: bool) -> None:
         """Record no images while the trial waits for the operator; a failure of this is ignored."""
