@@ -26,6 +26,7 @@ from embodied_iqa.data.recording.compression import ZSTD_MAGIC
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.framing import FOOTER_BYTES, MAGIC
 from embodied_iqa.data.recording.scanned_record import summary_section
+from embodied_iqa.data.recording.write_lock import is_being_written
 from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 
 _DAMAGE: Final = (
@@ -253,7 +254,14 @@ def reporting_damage(path: Path) -> Iterator[None]:
         raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
 
 
+def still_written(path: Path) -> RecordingReadError:
+    """Return the error of a recording that a process still writes."""
+    return RecordingReadError(path, "is still being recorded; read it once the recording has ended")
+
+
 def _repairable(path: Path, fault: str) -> RecordingReadError:
+    if is_being_written(path):
+        return still_written(path)
     return RecordingReadError(path, f"{fault}; repair it with: embodied-iqa recover {path}")
 
 

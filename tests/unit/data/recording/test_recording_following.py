@@ -10,6 +10,7 @@ import pytest
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.following import RecordingFollower
+from embodied_iqa.data.recording.repair.recover import recover
 from embodied_iqa.data.recording.write_lock import is_being_written, mark_as_written
 from recorder_process import recorder_process
 from trial_recording import write_trial
@@ -92,6 +93,20 @@ def test_the_mark_lasts_as_long_as_the_writer(tmp_path: Path) -> None:
         assert is_being_written(killed)
         recorder.kill()
         assert not is_being_written(killed), "the system releases it"
+
+
+def test_a_recording_that_is_still_written_is_named_and_not_repaired(tmp_path: Path) -> None:
+    path = tmp_path / "trial.mcap"
+    with recorder_process(path) as recorder:
+        recorder.do("start", 0)
+        with pytest.raises(RecordingReadError, match="is still being recorded"):
+            TrialReader(path)
+        with pytest.raises(RecordingReadError, match="is still being recorded"):
+            recover(path)
+        recorder.kill()
+        with pytest.raises(RecordingReadError, match="is cut short; repair it with"):
+            TrialReader(path)
+    assert recover(path).output is not None
 
 
 def test_a_reader_that_looks_as_the_recorder_starts_leaves_the_mark(

@@ -18,12 +18,13 @@ from embodied_iqa.data.recording.errors import RecordingReadError, RecordingWrit
 from embodied_iqa.data.recording.framing import MAGIC, RECORD_PREFIX, ChunkParts, DamagedRecordError
 from embodied_iqa.data.recording.mcap_output import McapOutput
 from embodied_iqa.data.recording.mcap_summary import statistics_counts
-from embodied_iqa.data.recording.opening import open_recording, recording_file
+from embodied_iqa.data.recording.opening import open_recording, recording_file, still_written
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.chunks import open_chunk
 from embodied_iqa.data.recording.repair.salvage import Salvage
 from embodied_iqa.data.recording.repair.scan import Gap, scan
 from embodied_iqa.data.recording.scanned_record import ScannedRecord, summary_section
+from embodied_iqa.data.recording.write_lock import is_being_written
 from embodied_iqa.data.recording.writer import LIBRARY
 
 Progress = Callable[[int, int], None]
@@ -99,10 +100,13 @@ def recover(path: Path, output: Path | None = None, progress: Progress | None = 
         What was kept and lost; its ``output`` is None, and nothing is written, where ``path`` is undamaged.
 
     Raises:
-        RecordingReadError: The file is missing, not an MCAP file, of another profile, or holds nothing.
+        RecordingReadError: The file is missing, still being recorded, not an MCAP file, of another profile,
+            or holds nothing.
         RecordingWriteError: The output exists or cannot be written.
     """
     path = recording_file(path)
+    if is_being_written(path):
+        raise still_written(path)
     target = output if output is not None else recovered_name(path)
     step = progress or (lambda _done, _total: None)
     with open_recording(path) as file:
