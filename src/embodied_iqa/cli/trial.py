@@ -41,7 +41,7 @@ from embodied_iqa.runs.graph.session_plan import (
 )
 from embodied_iqa.runs.graph.session_results import SessionInfo, finish_session
 from embodied_iqa.runs.trial.protocol import Stage
-from embodied_iqa.runs.trial.run_folder import make_run_folder, new_run_id
+from embodied_iqa.runs.trial.run_folder import drop_refused, make_run_folder, new_run_id
 
 if TYPE_CHECKING:
     from embodied_iqa.live.ros.trial_client import TrialProgress
@@ -114,6 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     except BaseException:
         if any(folder.recording.is_file() for folder in folders):
             sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
+        drop_refused(run_folder)
         raise
     scores = finish_session(info, folders, remarks)
     page = report_of_folder(run_folder)

@@ -44,8 +44,8 @@ def running_nodes(
     Raises:
         InputError: Another session uses the domain, or a process cannot be started.
     """
-    log_folder.mkdir(parents=True, exist_ok=True)
     with _domain(shares_domain=shares_domain) if isolated else nullcontext():
+        log_folder.mkdir(parents=True, exist_ok=True)  # only now: a session that is refused leaves none
         environment = dict(os.environ)
         process_environment(environment)
         environment |= {"ROS_LOG_DIR": str(log_folder), SUPERVISOR: str(os.getpid())}

@@ -23,7 +23,8 @@ from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.world.scenes.scene import WORLD_VERSION
 from embodied_iqa.world.tasks.instruction import parse_instruction
 
-_LEFT_BY_A_START = frozenset({"log", "config.yaml"})
+_CONFIG = "config.yaml"
+_LEFT_BY_A_START = frozenset({"log", _CONFIG})
 _SLUG_LETTERS = 100
 _PACKAGES = (
     "numpy",
@@ -87,6 +88,13 @@ def make_run_folder(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot write to the run folder {path}: {error.strerror}") from None
     return path.resolve()
+
+
+def drop_refused(path: Path) -> None:
+    """Remove the run folder of a trial that was refused before anything began: it holds no log."""
+    if {entry.name for entry in path.iterdir()} == {_CONFIG}:
+        (path / _CONFIG).unlink()
+        path.rmdir()
 
 
 def _unused(path: Path) -> Path:

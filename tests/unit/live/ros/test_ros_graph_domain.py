@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.live.ros import domain
 from embodied_iqa.live.ros.graph_processes import running_nodes
 from embodied_iqa.runs.graph.node_table import resolve
@@ -37,3 +38,18 @@ def test_other_peoples_nodes_are_in_the_default_domain(
     monkeypatch.setenv("ROS_DOMAIN_ID", "7")
     with running_nodes(graph, (), tmp_path / "log", "p.yaml", shares_domain=graph.shares_domain):
         assert os.environ["ROS_DOMAIN_ID"] == "7"
+
+
+def test_a_session_whose_domain_is_in_use_leaves_no_folder_of_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(domain, "_shared_folder", lambda: tmp_path / "locks")
+    monkeypatch.setenv("ROS_DOMAIN_ID", "7")
+    graph = resolve((), {}, only_reads=True)
+    with (
+        domain.session_on("7"),
+        pytest.raises(InputError, match="another session on this machine uses ROS domain 7"),
+        running_nodes(graph, (), tmp_path / "log", "p.yaml"),
+    ):
+        pass
+    assert not (tmp_path / "log").exists()

@@ -13,6 +13,7 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.runs.trial import run_folder
 from embodied_iqa.runs.trial.run_folder import (
+    drop_refused,
     make_run_folder,
     new_run_id,
     slug,
@@ -125,6 +126,16 @@ def test_versions_name_what_the_numbers_depend_on() -> None:
     found = versions()
     assert {"embodied_iqa", "python", "numpy", "mujoco"} <= set(found)
     assert all(found.values())
+
+
+@pytest.mark.parametrize("left", ["", "log", "trial.mcap"])
+def test_nothing_is_left_of_a_refused_trial_and_all_of_one_that_began(tmp_path: Path, left: str) -> None:
+    folder = make_run_folder(tmp_path / "day")
+    (folder / "config.yaml").touch()
+    if left:
+        (folder / left).touch()
+    drop_refused(folder)
+    assert [entry.name for entry in tmp_path.iterdir()] == (["day"] if left else [])
 
 
 def test_a_folder_in_use_is_refused_with_a_free_name(tmp_path: Path) -> None:
