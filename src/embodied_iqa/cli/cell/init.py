@@ -126,7 +126,7 @@ def arm_at(address: str) -> tuple[str, RtdeSnapshot | None]:
     try:
         return address, read_snapshot(address, _READ_S)
     except InputError as error:
-        expected = f"address of a UR controller that runs, or of its emulator, or {_NO_ROBOT}"
+        expected = f"the address of a running UR controller or emulator, or {_NO_ROBOT} for no arm"
         raise InputError(f"no arm answers at {address}: {error}", expected=expected) from error
 
 
