@@ -10,6 +10,7 @@ from embodied_iqa.runs.trial.protocol import WorldSeen
 from embodied_iqa.runs.trial.state import TrialState
 from embodied_iqa.world.protocols import ChunkStatus
 
+_CAMERA: Final = "camera_node"
 _BLOCKED_NS: Final = SECOND_NS
 """The gate blocks the arm if it has passed no frame for this long."""
 
@@ -30,6 +31,12 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
 def with_fault(state: TrialState, reason: str) -> str:
     """Return a reason, and what is wrong with the graph."""
     return f"{reason}; {state.fault}" if state.fault else reason
+
+
+def silent_camera(reason: str) -> str:
+    """Return what the camera's node reported of itself, from the reason of a run; empty for nothing."""
+    _, found, words = reason.partition(f"; {_CAMERA}: ")
+    return f"{_CAMERA}: {words.partition('; judged: ')[0]}" if found else ""
 
 
 def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:

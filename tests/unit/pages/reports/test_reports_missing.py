@@ -144,6 +144,10 @@ def test_a_run_that_the_gate_held_is_named(recording: Path, record: TrialRecord,
     held = with_run(record, 1, outcome=Outcome.HELD_BY_GATE, reason="held by the gate: too dark")
     page = _page(recording, held, tmp_path)
     assert "1 was held by the gate" in words(page.find(".//h1"))
+    camera = "camera_node: no image of top on /lab/image_raw for 2 s (none since 10:00:00 UTC)"
+    blind = dataclasses.replace(held.runs[1], reason=f"held by the gate: no lease; {camera}; judged: done")
+    dead = dataclasses.replace(held, runs=(held.runs[0], blind))
+    assert f"a camera was silent ({camera})" in words(_page(recording, dead, tmp_path).find(".//h1"))
     text = words(article(page, 1))
     assert "Held by the gate" in text
     assert "The gate kept the arm from moving: this says nothing about the policy." in text

@@ -12,6 +12,7 @@ from embodied_iqa.pages.reports.kit.formatting import ABSENT, number, plural, sh
 from embodied_iqa.pages.reports.kit.page import Tile
 from embodied_iqa.pages.reports.trial.gate_pairs import guarded_tasks
 from embodied_iqa.runs.offline.stored_run import ReportedTask
+from embodied_iqa.runs.trial.outcome import silent_camera
 from embodied_iqa.runs.trial.scores import RunScores
 
 
@@ -42,6 +43,8 @@ def _tally(runs: Sequence[RunRecord], noun: str) -> str:
         remarks.append(f"{stops} ended in an emergency stop")
     if held := count[Outcome.HELD_BY_GATE]:
         remarks.append(f"{held} {'was' if held == 1 else 'were'} held by the gate")
+    silent = dict.fromkeys(filter(None, (silent_camera(run.reason) for run in runs)))
+    remarks += [f"a camera was silent ({words})" for words in silent]
     if refused := count[Outcome.NO_TARGET]:
         remarks.append(f"in {refused} the policy saw no target")
     if failed := sum(bool(run.failure) for run in runs):
