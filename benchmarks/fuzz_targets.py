@@ -34,6 +34,7 @@ from embodied_iqa.arm.emulator.rtde_server import RtdeHub
 from embodied_iqa.arm.robot.ur.robotiq_connection import RobotiqConnection
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.resources import shared_file, source_checkout
+from embodied_iqa.base.scheduling import kept_scheduling
 from embodied_iqa.base.tables import read_table
 from embodied_iqa.base.user_files.yaml_files import load_yaml
 from embodied_iqa.data.frames.video_frames import VideoFrames
@@ -501,6 +502,8 @@ def videos_of(form: str, *codecs: str) -> list[bytes]:
         with av.open(sink, "w", format=form) as container:
             stream = container.add_stream(codec, 10, options={"g": "2"})
             stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+            with kept_scheduling():
+                stream.codec_context.open()
             for seed in range(4):
                 container.mux(stream.encode(av.VideoFrame.from_ndarray(image(seed, 48, 64), format="rgb24")))
             container.mux(stream.encode())

@@ -10,7 +10,7 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -47,6 +47,7 @@ def _prepare() -> ExitStack:
 
 
 _HELD = _prepare()
+_SCHEDULING = os.sched_getscheduler(0), os.sched_getparam(0)
 
 from embodied_iqa.live.ros.environment import process_environment  # noqa: E402 - after the variables above
 
@@ -94,6 +95,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(10_000, 20, 10)
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, None, None]:
+    """Fail the test that leaves its process with real-time priority: what runs later would inherit it."""
+    yield
+    if os.sched_getscheduler(0) != _SCHEDULING[0]:
+        os.sched_setscheduler(0, *_SCHEDULING)
+        pytest.fail("a library changed the scheduling of the process", pytrace=False)
 
 
 def pytest_unconfigure() -> None:

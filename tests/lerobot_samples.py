@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from embodied_iqa.base.scheduling import kept_scheduling
+
 FPS = 10
 WIDTH_PX, HEIGHT_PX = 64, 48
 TOP, WRIST = "observation.images.top", "observation.images.wrist_left"
@@ -61,6 +63,8 @@ def write_video(path: Path, images: Sequence[NDArray[np.uint8]], codec: str) -> 
     with av.open(str(path), "w", format="mp4") as container:
         stream = container.add_stream(codec, FPS, options=options)
         stream.width, stream.height, stream.pix_fmt = WIDTH_PX, HEIGHT_PX, "yuv420p"
+        with kept_scheduling():
+            stream.codec_context.open()
         for number, rgb in enumerate(images):
             frame = av.VideoFrame.from_ndarray(rgb, format="rgb24")
             frame.pts, frame.time_base = number, Fraction(1, FPS)

@@ -7,6 +7,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `clock`: time as an argument: a monotonic clock and the waits that it limits
 - `deadline`: ends the process in time, also where native code never returns
 - `termination`: SIGTERM like Ctrl-C, for commands that have something to undo
+- `scheduling`: the scheduling of threads, kept from libraries that change it
 - `lazy`: imports on first use: commands, back ends, optional libraries
 - `pins`: reads pinned requirements
 - `resources`: finds configuration, requirements and the source checkout

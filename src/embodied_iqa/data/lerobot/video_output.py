@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.base.lazy import INSTALL_ALL, load
+from embodied_iqa.base.scheduling import kept_scheduling
 from embodied_iqa.data.lerobot.info import DatasetCamera
 
 _PIXELS: Final = "yuv420p"
@@ -60,10 +61,12 @@ class VideoFile:
         try:
             self._container = self._av.open(str(path), "w", format="mp4")
             self._stream = self._container.add_stream(name, self._rate, options=options)
-        except (self._av.FFmpegError, ValueError) as error:
+            self._stream.width, self._stream.height = camera.width_px, camera.height_px
+            self._stream.pix_fmt = _PIXELS
+            with kept_scheduling():
+                self._stream.codec_context.open()
+        except (self._av.FFmpegError, OSError, ValueError) as error:
             raise self._failed(error) from None
-        self._stream.width, self._stream.height = camera.width_px, camera.height_px
-        self._stream.pix_fmt = _PIXELS
 
     def add(self, rgb: NDArray[np.uint8]) -> None:
         """Append a frame, ``(H, W, 3)`` uint8."""
