@@ -10,7 +10,9 @@ from embodied_iqa.quality.metrics.metric import Needs
 
 CALIBRATED: Final = "#calibrated"
 """Behind a name or a folder: the value is the predicted label instead of the rank."""
-SHIPPED: Final = MappingProxyType({"embodied-nr": Needs.NOTHING, "embodied-fr": Needs.REFERENCE})
+SHIPPED: Final = MappingProxyType(
+    {"embodied-nr": Needs.NOTHING, "embodied-fr": Needs.REFERENCE, "resnet-18": Needs.NOTHING}
+)
 """What each needs, by name. Their cards say on what they were trained and what they reached."""
 _FOLDER: Final = Path(__file__).with_name("weights")
 

@@ -59,8 +59,8 @@ class TrainedMetric:
     def __init__(self, folder: Path, *, calibrated: bool = False, name: str = "") -> None:
         self.card: MetricCard = load_metric_card(folder)
         self._session = _session(folder, self.card)
-        self._range = load_training_range(folder)
         card = self.card
+        self._range = load_training_range(folder, of_images=card.input.is_image)
         self.input: Final = NetworkInput(card.input, card.subjects, card.size_px)
         if self.input.version() != card.input_version:
             raise InputError(

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, first_line
 from embodied_iqa.base.files import write_whole
+from embodied_iqa.quality.metrics.learned.input_statistics import STATISTICS_VERSION, image_statistics
 
 RANGE_FILE: Final = "training_range.npz"
 _AXES: Final = 32
 """Principal axes that are kept, or a quarter of the images if these are fewer."""
 _LIMIT_PERCENT: Final = 99.0
 """Of the validation images, which the network has not learned from, so many are within the limit."""
-_CELLS: Final = 8
+_MOST_IMAGES: Final = 8_000
+"""So many, drawn at random, stand for all images of an input: to describe one takes milliseconds."""
+_OF_IMAGES: Final = f"statistics {STATISTICS_VERSION}"
+"""How images are described, and of which version; vectors are taken as they are."""
 _LEAST_SPREAD: Final = 1e-3
 
 Array = NDArray[np.float64]
@@ -35,12 +38,14 @@ class TrainingRange:
         spread: ``(D,)`` standard deviation.
         axes: ``(K, D)`` principal axes of the standardised inputs.
         limit: Mean square of what the axes leave unexplained, from which an image is outside.
+        description: How inputs that are images are described; empty for vectors.
     """
 
     mean: Array
     spread: Array
     axes: Array
     limit: float
+    description: str = ""
 
     @classmethod
     def of(cls, learned: NDArray[Any], validation: NDArray[Any]) -> TrainingRange:
@@ -50,18 +55,20 @@ class TrainingRange:
             learned: Measured inputs, ``(N, D)`` or ``(N, H, W, 3)`` uint8, N of 1 or more.
             validation: Of other references; if there is none, the limit is that of ``learned``.
         """
-        known = described(learned)
+        learned, validation = _sample(learned), _sample(validation)
+        known = _described(learned)
         mean = known.mean(axis=0)
         spread = np.maximum(known.std(axis=0), _LEAST_SPREAD * np.maximum(1.0, np.abs(mean)))
         standard = (known - mean) / spread
         count = min(_AXES, max(1, len(known) // 4), known.shape[1])
-        found = cls(mean, spread, np.ascontiguousarray(_principal_axes(standard)[:count]), 1.0)
+        axes = np.ascontiguousarray(_principal_axes(standard)[:count])
+        found = cls(mean, spread, axes, 1.0, "" if learned.ndim == 2 else _OF_IMAGES)
         unexplained = found.distances(validation if len(validation) else learned)
-        return cls(mean, spread, found.axes, float(max(np.percentile(unexplained, _LIMIT_PERCENT), 1e-9)))
+        return replace(found, limit=float(max(np.percentile(unexplained, _LIMIT_PERCENT), 1e-9)))
 
     def distances(self, values: NDArray[Any]) -> Array:
         """Return ``(N,)``: above 1 for measured inputs that are outside."""
-        standard = (described(values) - self.mean) / self.spread
+        standard = (_described(values) - self.mean) / self.spread
         rest = standard - standard @ self.axes.T @ self.axes
         found: Array = np.square(rest).mean(axis=1) / self.limit
         return found
@@ -69,7 +76,8 @@ class TrainingRange:
     def save(self, folder: Path) -> None:
         """Write the file, whole or not at all."""
         content = io.BytesIO()
-        np.savez(content, mean=self.mean, spread=self.spread, axes=self.axes, limit=np.array(self.limit))
+        arrays = {"mean": self.mean, "spread": self.spread, "axes": self.axes, "limit": np.array(self.limit)}
+        np.savez(content, description=np.array(self.description), **arrays)
         write_whole(folder / RANGE_FILE, lambda fresh: fresh.write_bytes(content.getvalue()))
 
 
@@ -81,8 +89,12 @@ def _principal_axes(standard: Array) -> Array:
     return np.linalg.eigh(standard.T @ standard)[1][:, ::-1].T
 
 
-def load_training_range(folder: Path) -> TrainingRange | None:
-    """Read the file of a metric; None for a metric of an earlier version, which has none.
+def load_training_range(folder: Path, *, of_images: bool) -> TrainingRange | None:
+    """Read the file of a metric; None for a metric of an earlier version: none, or of another description.
+
+    Args:
+        folder: Of the metric.
+        of_images: Its inputs are images, not vectors.
 
     Raises:
         InputError: The file is damaged.
@@ -93,23 +105,27 @@ def load_training_range(folder: Path) -> TrainingRange | None:
         with (folder / RANGE_FILE).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = [np.asarray(file[name], np.float64) for name in ("mean", "spread", "axes")]
             limit = float(file["limit"])
+            description = str(file["description"]) if "description" in file.files else ""
     except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
         raise InputError(f"cannot read {folder / RANGE_FILE}: {first_line(error)}") from error
     mean, spread, axes = arrays
     if axes.shape[1:] != mean.shape or mean.shape != spread.shape or not limit > 0:
         raise InputError(f"{folder / RANGE_FILE} is damaged", expected="arrays of one length")
-    return TrainingRange(mean, spread, axes, limit)
+    if description != (_OF_IMAGES if of_images else ""):
+        return None
+    return TrainingRange(mean, spread, axes, limit, description)
 
 
-def described(values: NDArray[Any]) -> Array:
-    """Return measured inputs as ``(N, D)``; of images the means of cells and the contrast."""
+def _described(values: NDArray[Any]) -> Array:
+    """Return measured inputs as ``(N, D)``; of images their statistics."""
     if values.ndim == 2:
         return np.asarray(values, np.float64)
-    return np.stack([_of_image(image) for image in values])
+    return np.stack([image_statistics(image) for image in values]).astype(np.float64)
 
 
-def _of_image(image: NDArray[np.uint8]) -> Array:
-    plane = np.asarray(image, np.float32)
-    cells = cv2.resize(plane, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA).ravel()
-    steps = [np.abs(np.diff(plane, axis=axis)).mean() for axis in (0, 1)]
-    return np.concatenate([cells, plane.std(axis=(0, 1)), steps]).astype(np.float64)
+def _sample(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a draw of images; every fourth one would miss distortions, whose order repeats itself."""
+    if values.ndim == 2 or len(values) <= _MOST_IMAGES:
+        return values
+    drawn = np.random.default_rng(0).choice(len(values), _MOST_IMAGES, replace=False)
+    return values[np.sort(drawn)]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.quality.metrics.learned import training_range
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.learned.training_range import (
     RANGE_FILE,
@@ -33,12 +36,41 @@ def test_the_axes_are_the_widest_of_the_covariance(images: int, values: int, axe
 
 
 def test_a_stored_range_measures_as_before(tmp_path: Path) -> None:
-    assert load_training_range(tmp_path) is None
+    assert load_training_range(tmp_path, of_images=False) is None
     RANGE.save(tmp_path)
-    loaded = load_training_range(tmp_path)
+    loaded = load_training_range(tmp_path, of_images=False)
     assert loaded is not None
     values = RNG.normal(size=(5, 8))
     np.testing.assert_array_equal(loaded.distances(values), RANGE.distances(values))
+
+
+def test_flat_and_noisy_images_are_outside_those_of_a_camera(tmp_path: Path) -> None:
+    """Also where the means of all regions are those of the training, as of gray and of noise."""
+    learned, validation = smooth_images(90), smooth_images(30)
+    TrainingRange.of(learned, validation).save(tmp_path)
+    found = load_training_range(tmp_path, of_images=True)
+    assert found is not None
+    assert np.mean(found.distances(smooth_images(40)) <= 1) >= 0.8
+    noise = RNG.integers(0, 256, (96, 128, 3), np.uint8)
+    assert (found.distances(np.stack([np.full_like(noise, 128), noise])) > 1).all()
+
+
+def test_a_sample_has_every_kind_of_an_order_that_repeats_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_range, "_MOST_IMAGES", 40)
+    images = smooth_images(120)
+    images[1::3] = 255
+    found = TrainingRange.of(images, images)
+    assert found.distances(images[1:2])[0] <= 1
+
+
+def test_a_range_of_an_earlier_description_of_images_is_not_used(tmp_path: Path) -> None:
+    RANGE.save(tmp_path)
+    assert load_training_range(tmp_path, of_images=True) is None
+
+
+def smooth_images(count: int) -> NDArray[np.uint8]:
+    coarse = RNG.integers(60, 200, (count, 6, 8, 3), np.uint8)
+    return np.stack([cv2.resize(one, (128, 96), interpolation=cv2.INTER_CUBIC) for one in coarse])
 
 
 @pytest.mark.parametrize("kept", [0, 200, -30])
@@ -47,7 +79,7 @@ def test_a_range_that_was_cut_is_an_input_error(tmp_path: Path, kept: int) -> No
     content = (tmp_path / RANGE_FILE).read_bytes()
     (tmp_path / RANGE_FILE).write_bytes(content[:kept])
     with pytest.raises(InputError, match=f"cannot read .*{RANGE_FILE}"):
-        load_training_range(tmp_path)
+        load_training_range(tmp_path, of_images=False)
 
 
 def test_a_range_with_a_changed_byte_is_an_input_error(tmp_path: Path) -> None:
@@ -56,7 +88,7 @@ def test_a_range_with_a_changed_byte_is_an_input_error(tmp_path: Path) -> None:
     content[100] ^= 255
     (tmp_path / RANGE_FILE).write_bytes(content)
     with pytest.raises(InputError, match=f"cannot read .*{RANGE_FILE}"):
-        load_training_range(tmp_path)
+        load_training_range(tmp_path, of_images=False)
 
 
 def test_an_input_that_is_not_a_number_is_outside() -> None:
