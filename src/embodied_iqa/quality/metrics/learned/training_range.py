@@ -76,8 +76,10 @@ class TrainingRange:
     def save(self, folder: Path) -> None:
         """Write the file, whole or not at all."""
         content = io.BytesIO()
-        arrays = {"mean": self.mean, "spread": self.spread, "axes": self.axes, "limit": np.array(self.limit)}
-        np.savez(content, description=np.array(self.description), **arrays)
+        limit, description = np.array(self.limit), np.array(self.description)
+        np.savez(
+            content, mean=self.mean, spread=self.spread, axes=self.axes, limit=limit, description=description
+        )
         write_whole(folder / RANGE_FILE, lambda fresh: fresh.write_bytes(content.getvalue()))
 
 
