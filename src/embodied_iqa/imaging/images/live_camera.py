@@ -9,7 +9,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import Frame, View
+
+
+class CameraLostError(InputError):
+    """A camera has sent nothing for too long. It is read on: its next image ends that."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +68,7 @@ class LiveCamera(Protocol):
 
         Raises:
             EndOfFramesError: It is a recording, and all of it was shown.
+            CameraLostError: It has sent nothing for too long, so far.
             UserError: The camera has failed for good.
         """
         ...

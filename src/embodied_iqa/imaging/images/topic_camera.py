@@ -23,7 +23,7 @@ from embodied_iqa.imaging.images.image_cdr import (
     stamp_from_cdr,
 )
 from embodied_iqa.imaging.images.image_stamps import AHEAD_S, RefusalCounts, RefusedImageError, check_stamp
-from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.imaging.images.live_camera import CameraLostError, RgbdFrame
 from embodied_iqa.imaging.images.message_geometry import lens_from_info
 from embodied_iqa.imaging.images.rectifier import Rectifier
 from embodied_iqa.imaging.images.state_history import StateHistory
@@ -192,7 +192,7 @@ class TopicCamera:
         """Return the next image, or None if none that can be used came within ``deadline_s`` seconds.
 
         Raises:
-            InputError: None came for too long.
+            CameraLostError: None came for too long.
         """
         cdr = self._next(deadline_s)
         if cdr is not None:
@@ -217,7 +217,7 @@ class TopicCamera:
             self._is_silent = True
             self._report(self.silence)
         if silence_s > self._options.give_up_s:
-            raise InputError(
+            raise CameraLostError(
                 f"the {self._view} camera was silent for {silence_s:.0f} s ({self._why_silent()})",
                 expected=f"images on {self._options.image} within {self._options.give_up_s:g} s",
             )

@@ -12,7 +12,7 @@ from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import UserError, first_line
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.live_camera import LiveCamera, RgbdFrame
+from embodied_iqa.imaging.images.live_camera import CameraLostError, LiveCamera, RgbdFrame
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.ros.conversion import depth_to_msg
 from embodied_iqa.live.ros.node import Health
@@ -93,13 +93,26 @@ class LiveCameras:
             self._depths[both.frame.view].publish(depth_to_msg(both))
 
     def _fail(self, view: View, words: str) -> None:
+        if view not in self._failed:
+            self._inform(f"{view}: {words}")
         self._failed[view] = words
-        self._inform(f"{view}: {words}")
+
+    def _next(self, camera: LiveCamera) -> RgbdFrame | None:
+        """Return an image if one came; a camera that is lost is looked for again a little later."""
+        try:
+            both = camera.read_rgbd(_DEADLINE_S)
+        except CameraLostError as error:
+            self._fail(camera.view, str(error))
+            self._stop.wait(_DEADLINE_S)
+            return None
+        if both is not None and self._failed.pop(camera.view, ""):
+            self._inform(f"{camera.view}: images again")
+        return both
 
     def _work(self, camera: LiveCamera) -> None:
         try:
             while not self._stop.is_set():
-                both = camera.read_rgbd(_DEADLINE_S)
+                both = self._next(camera)
                 if both is not None and not self._stop.is_set():
                     self._publish(both)
         except EndOfFramesError as end:

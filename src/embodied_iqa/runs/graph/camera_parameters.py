@@ -34,7 +34,7 @@ class RealSenseParameters:
         allow_host_stamps: Accept the computer's time stamps from a camera without its own; images then seem
             newer than they are.
         silence_s: Time without an image after which a camera is restarted [s].
-        give_up_s: Time without an image after which a camera counts as lost [s].
+        give_up_s: Time without an image after which a camera counts as lost, until its next image [s].
     """
 
     serial: Mapping[View, str] = per_key("")

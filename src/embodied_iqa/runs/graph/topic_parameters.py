@@ -97,7 +97,7 @@ class TopicParameters:
         rectify: Remove the distortion of the lens, as the camera info describes it.
         ahead_s: How far in the future the stamp of an image may be; later ones are refused [s].
         stale_s: Oldest image that is accepted, by its stamp [s].
-        give_up_s: Time without an image after which a camera counts as lost [s].
+        give_up_s: Time without an image after which a camera counts as lost, until its next image [s].
     """
 
     preset: CameraPreset = CameraPreset.REALSENSE

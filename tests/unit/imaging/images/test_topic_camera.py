@@ -18,7 +18,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import LensCalibration, View
 from embodied_iqa.imaging.images.hand_eye import PoseAt
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
-from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.imaging.images.live_camera import CameraLostError, RgbdFrame
 from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
 from manual_clock import PATIENCE_S, ManualClock
 
@@ -270,8 +270,12 @@ def test_a_silent_topic_is_a_dead_camera() -> None:
     bench.clock.advance(27.8)
     assert bench.shown(image()) is None, "a repeated image is no sign of life"
     bench.clock.advance(0.2)
-    with pytest.raises(InputError, match=r"top camera was silent for 30 s \(stamp_repeated: .* within 30 s"):
+    with pytest.raises(CameraLostError, match=r"was silent for 30 s \(stamp_repeated: .* within 30 s"):
         bench.camera.read_rgbd(0.0)
+    bench.clock.advance(10.0)
+    assert bench.shown(image(NOW_NS + MS)) is not None, "it is back"
+    assert bench.camera.silence == ""
+    assert bench.camera.read_rgbd(0.0) is None
 
 
 def test_what_was_refused_before_the_last_image_is_not_why_none_comes() -> None:

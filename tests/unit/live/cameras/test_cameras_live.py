@@ -23,7 +23,7 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError, FileCamera
 from embodied_iqa.imaging.images.frame import Frame, View, image_frame
 from embodied_iqa.imaging.images.hand_eye import fixed_pose
-from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.imaging.images.live_camera import CameraLostError, RgbdFrame
 from embodied_iqa.live.cameras.camera_rig import CameraRig
 from embodied_iqa.live.cameras.live_cameras import LiveCameras
 from embodied_iqa.live.cameras.own_cameras import open_own, own_cameras
@@ -131,6 +131,24 @@ def test_a_camera_that_fails_is_closed_and_reported_and_the_others_go_on(
     assert out.words[-1] == "wrist: all were shown"
     assert feed.health().message == "the cable is loose", "the end of a recording is no failure"
     assert (out.topics, out.depths.empty()) == ([], True)
+
+
+def test_a_camera_that_was_lost_is_an_error_until_its_next_image(
+    opened: Callable[..., LiveCameras],
+) -> None:
+    out, top = Published(), QueueCamera(View.TOP)
+    feed = opened(out, top)
+    frames = [image_frame(RGB, View.TOP), image_frame(RGB, View.TOP)]
+    top.shows.put(CameraLostError("silent for 30 s"))
+    top.shows.put(CameraLostError("silent for 31 s"))
+    top.shows.put(RgbdFrame(frames[0]))
+    top.shows.put(CameraLostError("silent for 32 s"))
+    top.shows.put(RgbdFrame(frames[1]))
+    assert [out.frames.get(timeout=PATIENCE_S) for _ in frames] == frames
+    assert feed.health().level == DiagnosticStatus.OK
+    assert not top.closed.is_set()
+    lost = ["top: silent for 30 s", "top: images again", "top: silent for 32 s", "top: images again"]
+    assert out.words[1:] == lost
 
 
 def test_why_a_camera_is_silent_is_reported() -> None:

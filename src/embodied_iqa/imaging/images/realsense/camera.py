@@ -11,7 +11,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.hand_eye import PoseAt
-from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.imaging.images.live_camera import CameraLostError, RgbdFrame
 from embodied_iqa.imaging.images.realsense.capture import Capture, ImageSet, stream_device
 from embodied_iqa.imaging.images.realsense.devices import Devices, connected_devices, find_device
 from embodied_iqa.imaging.images.realsense.frame_conversion import Lens
@@ -136,7 +136,8 @@ class RealSenseCamera(RgbdCamera):
         Restarting a camera may take longer than the deadline (about a second).
 
         Raises:
-            InputError: The camera is missing for too long, is closed, or its stamps cannot be used.
+            CameraLostError: The camera is missing for too long; reading on looks for it again.
+            InputError: The camera is closed, or its stamps cannot be used.
         """
         until = self._clock.now_s() + deadline_s
         while not self._closed:
@@ -192,7 +193,7 @@ class RealSenseCamera(RgbdCamera):
         except InputError as error:
             away_s = self._clock.now_s() - self._gone_s
             if away_s > self._options.give_up_s:
-                raise InputError(
+                raise CameraLostError(
                     f"the {self._view} camera was away for {away_s:.0f} s ({self._cause}; {error})",
                     expected=f"back within {self._options.give_up_s:g} s",
                 ) from error
