@@ -12,7 +12,7 @@ from embodied_iqa.base.errors import UsageError
 EXECUTION_RECIPE: Final = (
     "success 100; failure 100 minus the distance in cm between the final tool positions of the reference run "
     "and the distorted run, not below 0, also of a policy that saw no target; emergency stop 0; held by the "
-    "gate: no score"
+    "gate, or a policy that failed at every decision: no score"
 )
 """Stated in every result file."""
 

@@ -316,6 +316,9 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
         # to end near a failed run earns no score
         reason = f"{run.reason} (no score: the reference run failed)"
         return Execution(run.outcome, None, 100.0 * distance_m, reason)
+    if run.failure and run.outcome in {Outcome.FAILURE, Outcome.NO_TARGET}:
+        # what the arm never got to do says nothing of the image
+        return Execution(run.outcome, None, 100.0 * distance_m, f"{run.reason} (no score: no decision came)")
     score = score_execution(run.outcome, distance_m)
     return Execution(run.outcome, score.score, 100.0 * distance_m, run.reason)
 

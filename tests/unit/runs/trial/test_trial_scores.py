@@ -265,6 +265,16 @@ def test_a_failure_after_a_failed_reference_run_has_a_distance_and_no_score() ->
     assert distorted.execution.reason == "done (no score: the reference run failed)"
 
 
+def test_a_run_in_which_the_policy_failed_at_every_decision_says_nothing_of_the_image() -> None:
+    broken = {"status": None, "increments": np.empty((0, 7)), "reason": "TypeError: no frames"}
+    failed = run(1, outcome=Outcome.FAILURE, chunks=(chunk(Source.DISTORTED, **broken),))
+    execution = scores(run(), failed)[1].execution
+    assert (execution.outcome, execution.score) == (Outcome.FAILURE, None)
+    assert execution.reason == "done (no score: no decision came)"
+    stopped = scores(run(), replace(failed, outcome=Outcome.EMERGENCY_STOP))[1].execution
+    assert stopped.score == 0.0
+
+
 def test_runs_in_which_the_policy_failed_at_every_decision_are_named_with_the_first_line_of_its_error() -> (
     None
 ):
