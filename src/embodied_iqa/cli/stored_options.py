@@ -6,16 +6,14 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
-from embodied_iqa.data.database.sources.recorded import Sampling
-from embodied_iqa.data.frames.cameras import parse_topics
-from embodied_iqa.data.lerobot.dataset import is_lerobot
-from embodied_iqa.data.recording.opening import is_recording
-from embodied_iqa.data.recording.robot_states import TYPES, StateTopics
 from embodied_iqa.world.tasks.sentence import check_sentence
+
+if TYPE_CHECKING:
+    from embodied_iqa.data.database.sources.recorded import Sampling
+    from embodied_iqa.data.recording.robot_states import StateTopics
 
 _DEFAULT_EVERY_S = 1.0
 _LIBERO = "libero"
@@ -47,6 +45,9 @@ def sampling_of(arguments: argparse.Namespace, source: Path) -> Sampling:
     Raises:
         UsageError: An option has another form, is given twice, or needs a recording and got something else.
     """
+    from embodied_iqa.data.database.sources.recorded import Sampling
+    from embodied_iqa.data.frames.cameras import parse_topics
+
     every_s = _DEFAULT_EVERY_S if arguments.every is None else arguments.every
     if not (math.isfinite(every_s) and every_s >= 0):
         raise UsageError("--every", expected="seconds from 0", got=every_s)
@@ -98,6 +99,11 @@ def refuse_half_a_state(sampling: Sampling) -> None:
 
 def _states(arguments: argparse.Namespace, source: Path) -> StateTopics:
     """Return where the recording says what of the robot."""
+    from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
+    from embodied_iqa.data.lerobot.dataset import is_lerobot
+    from embodied_iqa.data.recording.opening import is_recording
+    from embodied_iqa.data.recording.robot_states import TYPES, StateTopics
+
     words: Sequence[str] = arguments.state or ()
     topics = dict(word.partition("=")[::2] for word in words)
     if not topics.keys() <= {*TYPES, _LIBERO} or not all(topics.values()) or len(words) > len(topics):

@@ -13,10 +13,6 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.plan_options import seed_number
-from embodied_iqa.data.database.sources.listed_frames import faults_of_frames
-from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
-from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
@@ -91,6 +87,9 @@ def check(arguments: argparse.Namespace) -> int:
         raise UsageError("--topic is of recordings that are read", expected="it without --no-files")
     found, errors = check_task_file(arguments.file, files_exist=not arguments.no_files)
     if not arguments.no_files:
+        from embodied_iqa.data.database.sources.listed_frames import faults_of_frames
+        from embodied_iqa.data.frames.cameras import parse_topics
+
         topics = parse_topics(arguments.topic or ())
         errors = (*errors, *faults_of_frames(arguments.file, found, topics))
     tasks = sum(len(item.tasks) for item in found)
@@ -170,6 +169,9 @@ def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
 
 def write_file(arguments: argparse.Namespace) -> int:
     """Export; return the exit code."""
+    from embodied_iqa.data.database.store import DatabaseStore
+    from embodied_iqa.data.database.task_exchange import export_tasks
+
     out: Path = arguments.out
     if out.exists():
         raise InputError(f"{out} exists", expected="a new file")
@@ -186,6 +188,9 @@ def write_file(arguments: argparse.Namespace) -> int:
 
 def read_file(arguments: argparse.Namespace) -> int:
     """Import; return the exit code."""
+    from embodied_iqa.data.database.store import DatabaseStore
+    from embodied_iqa.data.database.task_exchange import Conflicts, import_tasks
+
     store, how = DatabaseStore(arguments.database), Conflicts(arguments.conflicts)
     done = import_tasks(store, arguments.file, arguments.person, how)
     if arguments.json:

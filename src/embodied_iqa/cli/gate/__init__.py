@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
     )
     fit = actions.add_parser("fit", help="fit the gate to what a policy loses, with a promise on new scenes")
-    fit.module = f"{__name__}.fitting"
+    fit.module = f"{__name__}.fit_options"
     proxy = actions.add_parser("proxy", help="judge the images on their way to a policy server")
     proxy.module = f"{__name__}.proxy_options"
     run_node = actions.add_parser("run", help="judge image topics of ROS beside nodes of others")

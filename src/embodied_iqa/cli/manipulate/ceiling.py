@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
@@ -14,9 +14,11 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.cli.plan_options import add_workers
 from embodied_iqa.models.scoring.proportions import Share, wilson
-from embodied_iqa.suites.cell_manipulation.ceiling import ExpertRun, measure_ceiling
 from embodied_iqa.suites.cell_manipulation.episodes import CellTask, Subset
 from embodied_iqa.suites.cell_manipulation.making import read_episodes
+
+if TYPE_CHECKING:
+    from embodied_iqa.suites.cell_manipulation.ceiling import ExpertRun
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the expert in all episodes and print its success; return the exit code."""
+    from embodied_iqa.suites.cell_manipulation.ceiling import measure_ceiling
+
     episodes = read_episodes(arguments.episodes)
     runs: list[ExpertRun] = []
     with ProgressBars() as bars:

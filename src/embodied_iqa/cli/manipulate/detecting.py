@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.cli.plan_options import add_stride
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.suites.cell_manipulation.making import read_episodes
-from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS, ListError, list_errors
 from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
     CLASSICAL,
     Coordinates,
     PromptOptions,
 )
+
+if TYPE_CHECKING:
+    from embodied_iqa.suites.cell_manipulation.planning.detection_error import ListError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the error; return the exit code."""
+    from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS, list_errors
+
     episodes = read_episodes(arguments.episodes)[:: arguments.stride]
     options = PromptOptions(coordinates=Coordinates.DETECTOR, detector=arguments.detector)
     spec = parse_distortion(arguments.distortion) if arguments.distortion else None
@@ -54,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _rows(errors: list[ListError]) -> list[dict[str, Any]]:
+    from embodied_iqa.suites.cell_manipulation.planning.detection_error import NEAR_BINS
+
     kinds = np.array([kind for one in errors for kind in one.kinds])
     off = np.array([bins for one in errors for bins in one.off_bins])
     groups = {str(kind): kinds == kind for kind in sorted(set(kinds.tolist()))}

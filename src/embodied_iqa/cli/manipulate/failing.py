@@ -8,14 +8,6 @@ from pathlib import Path
 
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, print_json, table_of
-from embodied_iqa.suites.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
-from embodied_iqa.suites.cell_manipulation.planning.faulty import Fault
-from embodied_iqa.suites.cell_manipulation.planning.labels import (
-    agreement,
-    confusion,
-    read_labels,
-    solved_faults,
-)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +23,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the errors and write the report anew; return the exit code."""
     from embodied_iqa.pages.reports.manipulation.manipulation_report import write_manipulation_report
     from embodied_iqa.pages.reports.manipulation.study import load_study
+    from embodied_iqa.suites.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
+    from embodied_iqa.suites.cell_manipulation.planning.faulty import Fault
+    from embodied_iqa.suites.cell_manipulation.planning.labels import (
+        agreement,
+        confusion,
+        read_labels,
+        solved_faults,
+    )
 
     labels = read_labels(arguments.labels) if arguments.labels else {}
     study = load_study(arguments.run, labels)

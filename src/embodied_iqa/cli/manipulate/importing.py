@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, print_json, table_of
-from embodied_iqa.suites.cell_manipulation.planning.trajectories import (
-    PlanAgreement,
-    TrajectoryCount,
-    count_trajectories,
-    plan_agreements,
-    read_trajectories,
-)
+
+if TYPE_CHECKING:
+    from embodied_iqa.suites.cell_manipulation.planning.trajectories import PlanAgreement, TrajectoryCount
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +24,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the file holds; return the exit code."""
+    from embodied_iqa.suites.cell_manipulation.planning.trajectories import (
+        count_trajectories,
+        plan_agreements,
+        read_trajectories,
+    )
+
     found = read_trajectories(arguments.file)
     counts = count_trajectories(found.trajectories)
     agreements = list(plan_agreements(found.trajectories))

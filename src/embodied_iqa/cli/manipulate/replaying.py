@@ -9,9 +9,6 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.output import print_json
 from embodied_iqa.cli.plan_options import add_stride
-from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
-from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
-from embodied_iqa.suites.cell_manipulation.planning.transcript import replay
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay; return 1 if an episode ends otherwise."""
+    from embodied_iqa.suites.cell_manipulation.environment import Environment, EnvironmentOptions
+    from embodied_iqa.suites.cell_manipulation.planning.planner_results import read_transcripts
+    from embodied_iqa.suites.cell_manipulation.planning.transcript import replay
+
     transcripts = list(read_transcripts(arguments.run))[:: arguments.stride]
     if not transcripts:
         expected = "a folder of `embodied-iqa evaluate manipulation`"

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     camera = "name of the camera of the images, for metrics of policies and trained ones"
     add("--view", metavar="VIEW", help=camera)
     train = actions.add_parser("train", help="train a metric on the scores of a database")
-    train.module = f"{__name__}.training"
+    train.module = f"{__name__}.train_options"
     tune = actions.add_parser("fine-tune", help="train a metric of pyiqa on an export of a database")
     tune.module = f"{__name__}.fine_tuning"
     for action in (listing, show, score):

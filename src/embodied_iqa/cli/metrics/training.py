@@ -7,7 +7,6 @@ import json
 import shlex
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.records import Plain
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
-from embodied_iqa.cli.plan_options import add_plan_options, read_plan
+from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import DatabaseStore, open_database
@@ -32,17 +31,6 @@ from embodied_iqa.quality.metrics.training.labels import (
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
 from embodied_iqa.quality.metrics.training.training_plan import TrainingPlan
 from embodied_iqa.suites.miqa.training_rows import TARGET
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    add = parser.add_argument
-    metric = "embodied-nr or embodied-fr [:SUBJECT+SUBJECT], cnniqa, resnet-18 or vit-small"
-    add("name", metavar="NAME", help=metric)
-    add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
-    options = ("out", "target", "split", "seed", "workers", "all_views")
-    add_plan_options(parser, TrainingPlan, *options, out="DIR")
-    add("--json", action="store_true", help="print the result as JSON")
 
 
 def train(arguments: argparse.Namespace) -> int:

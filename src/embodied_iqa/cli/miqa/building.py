@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import BlockReport
@@ -14,11 +14,10 @@ from embodied_iqa.cli.output import console, next_command, print_json, print_lef
 from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
-from embodied_iqa.suites.miqa.building.builder import BuildSummary, build_labels
-from embodied_iqa.suites.miqa.building.coco import CocoSource
-from embodied_iqa.suites.miqa.building.from_database import DatabaseSource
-from embodied_iqa.suites.miqa.building.reference import MiqaSource
-from embodied_iqa.suites.miqa.building.rendered import RenderedSource
+
+if TYPE_CHECKING:
+    from embodied_iqa.suites.miqa.building.builder import BuildSummary
+    from embodied_iqa.suites.miqa.building.reference import MiqaSource
 
 _REFERENCES: Final = 12
 
@@ -62,6 +61,8 @@ class _Progress:
 
 def run(arguments: argparse.Namespace) -> int:
     """Label what is missing; return the exit code."""
+    from embodied_iqa.suites.miqa.building.builder import build_labels
+
     plan, engine = _plan(arguments), engine_of(arguments)
     with ProgressBars(transient=False) as bars:
         summary = build_labels(arguments.out, plan, engine, _Progress(bars))
@@ -82,6 +83,10 @@ def _plan(arguments: argparse.Namespace) -> MiqaPlan:
 
 
 def _source(arguments: argparse.Namespace) -> MiqaSource:
+    from embodied_iqa.suites.miqa.building.coco import CocoSource
+    from embodied_iqa.suites.miqa.building.from_database import DatabaseSource
+    from embodied_iqa.suites.miqa.building.rendered import RenderedSource
+
     if (arguments.coco is None) != (arguments.images is None):
         raise UsageError("images of the user need both", expected="--coco FILE and --images DIR")
     if arguments.coco is not None:

@@ -32,13 +32,6 @@ _STEP: Final = 1000
 """So many messages are read between two lines of progress."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    what = "a recording (MCAP, SQLite, a folder of `ros2 bag`), a data set, a video or a folder of images"
-    parser.add_argument("recording", type=Path, metavar="FILE", help=what)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, times in ns")
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Print what a recording holds; return the exit code: 1 if a part of it cannot be read."""
     if is_lerobot(arguments.recording):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.output import next_command, print_json, print_report_table
-from embodied_iqa.data.database.run_rows import RunRow, read_rows
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
-from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
-from embodied_iqa.suites.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
-from embodied_iqa.suites.static_benchmark.vla.baselines import BASELINES
-from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults, read_vla_results
+
+if TYPE_CHECKING:
+    from embodied_iqa.data.database.run_rows import RunRow
+    from embodied_iqa.suites.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
+    from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaResults
 
 _RECORD = "experiment.json"
 _REFERENCES = "shards/*.reference.parquet"
@@ -39,6 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Correlate, write `s2d.json` and print; return the exit code."""
+    from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
+    from embodied_iqa.suites.static_benchmark.vla.baselines import BASELINES
+    from embodied_iqa.suites.static_benchmark.vla.vla_results import read_vla_results
+
     results = read_vla_results(arguments.results)
     executions, relation = _executions(arguments, results)
     rows = s2d.s2d_rows(results, executions, relation)
@@ -54,6 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _executions(arguments: argparse.Namespace, results: VlaResults) -> tuple[Executions, Relation]:
+    from embodied_iqa.data.database.run_rows import read_rows
+    from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
+    from embodied_iqa.suites.static_benchmark.static_to_simulated import Relation
+
     path: Path = arguments.execution
     if path.is_file():
         relation = Relation.SIMULATED if arguments.simulated else Relation.REAL
@@ -78,6 +87,7 @@ def _parameters(path: Path) -> dict[str, object]:
 
 def _print(rows: Sequence[S2dRow], relation: Relation, missing: Sequence[str]) -> None:
     from embodied_iqa.pages.reports.static.further import s2d_table
+    from embodied_iqa.suites.static_benchmark import static_to_simulated as s2d
 
     print_report_table(s2d_table(rows, relation))
     if missing:

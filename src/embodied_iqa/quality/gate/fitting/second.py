@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from embodied_iqa.data.analysis.correlation import area_under_curve
 from embodied_iqa.data.database.store import DatabaseStore
@@ -103,6 +102,8 @@ def motions_of(
 
 def fit_weights(motions: JudgedMotions) -> tuple[float, ...]:
     """Return the weights of the regression of the loss: cross entropy with a small ridge."""
+    from scipy.optimize import minimize  # noqa: PLC0415 - slow to import, and not for --help
+
     x, y = terms(motions.signals), motions.loss
 
     def objective(weights: Array) -> tuple[float, Array]:

@@ -7,8 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.special import expit
 
 Array = NDArray[np.float64]
 _STEEPNESS: Final = (0.3, 1.0, 3.0, 10.0)
@@ -40,8 +38,17 @@ class Logistic:
 
     def __call__(self, values: Array) -> Array:
         """Map values of a metric to scores; NaN stays NaN."""
-        mapped: Array = self.a1 * (expit(self.a2 * (values - self.a3)) - 0.5) + self.a4 * values + self.a5
+        step = sigmoid(self.a2 * (values - self.a3))
+        mapped: Array = self.a1 * (step - 0.5) + self.a4 * values + self.a5
         return mapped
+
+
+def sigmoid(values: Array) -> Array:
+    """Return ``1 / (1 + exp(-values))``, of the same shape."""
+    from scipy.special import expit  # noqa: PLC0415 - slow to import, and not for --help
+
+    step: Array = expit(values)
+    return step
 
 
 def fit_logistic(values: Array, scores: Array) -> Logistic | None:
@@ -57,6 +64,8 @@ def fit_logistic(values: Array, scores: Array) -> Logistic | None:
     Returns:
         None for fewer rows than parameters, or where the values are constant.
     """
+    from scipy.optimize import least_squares  # noqa: PLC0415 - slow to import, and not for --help
+
     known = np.isfinite(values) & np.isfinite(scores)
     q, y = values[known], scores[known]
     if len(q) < _PARAMETERS or np.ptp(q) == 0:
@@ -73,12 +82,12 @@ def fit_logistic(values: Array, scores: Array) -> Logistic | None:
 
 
 def _curve(p: Array, z: Array) -> Array:
-    curve: Array = p[0] * (expit(p[1] * (z - p[2])) - 0.5) + p[3] * z + p[4]
+    curve: Array = p[0] * (sigmoid(p[1] * (z - p[2])) - 0.5) + p[3] * z + p[4]
     return curve
 
 
 def _jacobian(p: Array, z: Array) -> Array:
-    step = expit(p[1] * (z - p[2]))
+    step = sigmoid(p[1] * (z - p[2]))
     slope = p[0] * step * (1 - step)
     return np.stack([step - 0.5, slope * (z - p[2]), -slope * p[1], z, np.ones_like(z)], axis=1)
 
@@ -89,7 +98,7 @@ def _best_of_grid(z: Array, y: Array) -> Array:
     best, least = np.zeros(_PARAMETERS), np.inf
     for centre in np.percentile(part, _CENTRES):
         for steepness in _STEEPNESS:
-            step = expit(steepness * (part - centre)) - 0.5
+            step = sigmoid(steepness * (part - centre)) - 0.5
             design = np.stack([step, part, np.ones_like(part)], axis=1)
             linear = np.linalg.lstsq(design, target, rcond=None)[0]
             cost = float(np.square(design @ linear - target).sum())

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statistic, statistics
-from embodied_iqa.quality.metrics.benchmark.logistic import fit_logistic
+from embodied_iqa.quality.metrics.benchmark.logistic import fit_logistic, sigmoid
 
 Array = NDArray[np.float64]
 _PLACES = {name: place for place, name in enumerate(Statistic)}
@@ -48,7 +47,7 @@ def mapped_to_labels(values: Array, labels: Array) -> Array:
     fitted = fit_logistic(values, labels)
     if fitted is None:
         return np.full(len(labels), labels.mean() if len(labels) else np.nan)
-    step = expit(fitted.a2 * (values - fitted.a3)) - 0.5
+    step = sigmoid(fitted.a2 * (values - fitted.a3)) - 0.5
     line = (values - values.mean()) / max(float(values.std()), 1e-12)
     design = np.stack([step, line, np.ones_like(line)], axis=1)
     mapped: Array = design @ np.linalg.lstsq(design, labels, rcond=None)[0]
