@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from embodied_iqa.cli import rescore
 from embodied_iqa.data.recording.messages import TypeStore
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter
@@ -20,8 +22,10 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
+from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, step
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline.rescoring import Subjects
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -83,6 +87,20 @@ class PixelVla:
         digest.update(f"{observation.gripper} {observation.step}".encode())
         row = np.frombuffer(digest.digest(), np.uint8).astype(np.float64) / 2550
         return ActionChunk(ChunkStatus.ACT, row.reshape(1, 7), "checksum", (3.0, 4.0))
+
+
+def uncalibrated(name: str, _version: str, _role: object = None) -> SubjectConstants:
+    """Stand for `constants_of`: no subject has constants."""
+    raise UncalibratedError(f"{name} has no constants")
+
+
+@pytest.fixture
+def pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `rescore` make pixel subjects of every name, without constants."""
+    for kind, subject in (("vlm", PixelVlm()), ("vla", PixelVla())):
+        monkeypatch.setattr(rescore, f"parse_{kind}", lambda name: name)
+        monkeypatch.setattr(rescore, f"make_{kind}", lambda _name, _options, made=subject: made)
+    monkeypatch.setattr(session_results, "constants_of", uncalibrated)
 
 
 def subjects(vla: PixelVla | None = None) -> Subjects:

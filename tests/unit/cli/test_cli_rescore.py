@@ -10,21 +10,12 @@ import pytest
 from embodied_iqa.cli import rescore
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.scoring.constants import UncalibratedError
-from embodied_iqa.runs.graph import session_results
-from trial_recording import PERIOD_NS, PixelVla, PixelVlm, start_ns, write_trial
+from trial_recording import PERIOD_NS, PixelVla, PixelVlm, pixel_subjects, start_ns, write_trial
+
+__all__ = ["pixel_subjects"]
 
 
-def uncalibrated(name: str, *_others: object) -> None:
-    raise UncalibratedError(f"{name} has no constants")
-
-
-@pytest.fixture(autouse=True)
-def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind, subject in (("vlm", PixelVlm()), ("vla", PixelVla())):
-        monkeypatch.setattr(rescore, f"parse_{kind}", lambda name: name)
-        monkeypatch.setattr(rescore, f"make_{kind}", lambda _name, _options, made=subject: made)
-    monkeypatch.setattr(session_results, "constants_of", uncalibrated)
+pytestmark = pytest.mark.usefixtures("pixel_subjects")
 
 
 @pytest.mark.parametrize(("frame", "code"), [(0, 1), (1, 0)])

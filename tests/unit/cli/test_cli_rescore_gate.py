@@ -12,10 +12,8 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import values_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.cli import rescore
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.trial_reading import read_trial
-from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.calibration_file import load_calibrations, save_calibrations
@@ -23,27 +21,17 @@ from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.repair import RepairOptions
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.graph.recorded_graph import calibration_identity, graph_of_recording
 from embodied_iqa.runs.trial.scores import score_trial
-from trial_recording import VIEWS, PixelVla, PixelVlm, write_trial
+from trial_recording import VIEWS, pixel_subjects, uncalibrated, write_trial
+
+__all__ = ["pixel_subjects"]
+pytestmark = pytest.mark.usefixtures("pixel_subjects")
 
 CALIBRATION = "gate_node.calibration"
 ANY = Bounds(-1e9, -1e9, 1e9, 1e9)
 NONE = Bounds(1e9, 1e9, 2e9, 2e9)
 RULES = GateOptions(trip_frames=1, window_frames=2, recover_frames=2)
-
-
-def uncalibrated(name: str, _version: str, _role: object = None) -> SubjectConstants:
-    raise UncalibratedError(f"{name} has no constants")
-
-
-@pytest.fixture(autouse=True)
-def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind, subject in (("vlm", PixelVlm()), ("vla", PixelVla())):
-        monkeypatch.setattr(rescore, f"parse_{kind}", lambda name: name)
-        monkeypatch.setattr(rescore, f"make_{kind}", lambda _name, _options, made=subject: made)
-    monkeypatch.setattr(session_results, "constants_of", uncalibrated)
 
 
 def calibration(path: Path, bounds: Bounds = ANY) -> Path:
