@@ -232,6 +232,8 @@ def test_the_version_of_a_metric_follows_its_files_not_their_place(
     names = [f"trained:{tmp_path / name}" for name in ("first", "second")]
     before = [resolving.described(name)[1] for name in (*names, f"{names[0]}#calibrated")]
     assert before[0] == before[1] != before[2]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert resolving.described("trained:~/first")[1] == before[0]
     (tmp_path / "second" / "network.onnx").write_bytes(b"other")
     assert resolving.described(names[1])[1] != before[1]
 

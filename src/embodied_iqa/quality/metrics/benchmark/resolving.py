@@ -14,7 +14,7 @@ from embodied_iqa.base.lazy import load
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.user_code import PREFIX, load_factory
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
-from embodied_iqa.quality.metrics.learned.shipped import shipped_folder
+from embodied_iqa.quality.metrics.learned.trained import model_folder
 from embodied_iqa.quality.metrics.metric import MetricInfo
 from embodied_iqa.quality.metrics.trainable import Trainable
 
@@ -45,7 +45,7 @@ def _files(name: str) -> list[tuple[str, str]]:
     if name.startswith(PREFIX):
         module = load(name.removeprefix(PREFIX).partition(":")[0])
         path = Path(getattr(module, "__file__", None) or "")
-    elif (folder := shipped_folder(name)) is not None:
+    elif (folder := model_folder(name)) is not None:
         path = folder
     else:
         path = Path(name.partition(":")[2].partition("#")[0])
