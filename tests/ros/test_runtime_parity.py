@@ -362,7 +362,7 @@ def test_decisions_are_the_same(
     path = tape_of(
         tmp_path / "trial.mcap", stamp_ns, ("/vla/actions", distorted), ("/vla/reference_actions", raw)
     )
-    subjects = Subjects(_none, lambda _name: asked.vla, (), GateOptions())
+    subjects = Subjects(_none, lambda _name: asked.vla, StatisticsJudge(()), GateOptions())
     live, rescored = read_trial(path).runs[0].chunks, Rescorer(path, subjects).record().runs[0].chunks
     headless = {chunk.source: chunk for chunk in decided_headless(asked.vla, stamp_ns)}
     assert [chunk.source for chunk in live] == [Source.DISTORTED, Source.RAW]
@@ -399,7 +399,7 @@ def test_answers_are_the_same_and_so_is_their_failure(asked: Asked, tmp_path: Pa
     assert all(response.success for response in responses), responses
     answers = (("/vlm/answer", response.answer) for response in responses)
     path = tape_of(tmp_path / "trial.mcap", stamp_ns, *answers)
-    subjects = Subjects(lambda _name: vlm, _none, (), GateOptions())
+    subjects = Subjects(lambda _name: vlm, _none, StatisticsJudge(()), GateOptions())
     rescorer = Rescorer(path, subjects)
     live, rescored = rescorer.live.runs[0].answers, rescorer.record().runs[0].answers
     assert not rescorer.failures

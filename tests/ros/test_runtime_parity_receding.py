@@ -36,6 +36,7 @@ from embodied_iqa.models.subjects.registry import make_vla
 from embodied_iqa.models.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.models.subjects.serving.served import ServedSubject
 from embodied_iqa.quality.gate.judge import GateOptions
+from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.headless.policy import HeadlessPolicy
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
@@ -244,7 +245,8 @@ def test_decisions_while_the_arm_moves_rests_and_is_held_are_the_same(script: Sc
     stamps_ns = [first_ns, second_ns, third_ns, fourth_ns]
     assert np.diff(stamps_ns).tolist() == [EXECUTED * PERIOD_NS, PERIOD_NS, 2 * PERIOD_NS]
     live = read_trial(path).runs[0].chunks
-    rescored = Rescorer(path, Subjects(_none, lambda _name: script.vla, (), GateOptions())).record().runs[0]
+    subjects = Subjects(_none, lambda _name: script.vla, StatisticsJudge(()), GateOptions())
+    rescored = Rescorer(path, subjects).record().runs[0]
     assert len(live) == len(script.live) == len(rescored.chunks) == 2 * len(stamps_ns)
     headless = {(chunk.sequence, chunk.source): chunk for chunk in script.headless}
     assert len(headless) == len(script.headless) == len(live)
@@ -264,7 +266,7 @@ def test_joints_that_a_policy_saw_and_commands_are_the_same(jointed: Script) -> 
     jointed.frame(decides=True)
     path = jointed.tape.end(jointed.bench.stamp_ns)
     live = read_trial(path).runs[0].chunks
-    subjects = Subjects(_none, lambda _name: jointed.vla, (), GateOptions())
+    subjects = Subjects(_none, lambda _name: jointed.vla, StatisticsJudge(()), GateOptions())
     rescored = Rescorer(path, subjects).record().runs[0].chunks
     headless = {chunk.source: chunk for chunk in jointed.headless}
     assert len(live) == len(rescored) == len(headless) == 2

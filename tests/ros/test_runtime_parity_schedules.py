@@ -101,7 +101,8 @@ def rescored(path: Path, spec: DistortionSpec) -> Digests:
     for stamp_ns in STAMPS_NS:
         tape.frame(View.TOP, stamp_ns, image(View.TOP, stamp_ns))
     seen.clear()
-    run = Watching(tape.end(STAMPS_NS[-1]), Subjects(_none, _none, (), GateOptions())).record().runs[0]
+    subjects = Subjects(_none, _none, StatisticsJudge(()), GateOptions())
+    run = Watching(tape.end(STAMPS_NS[-1]), subjects).record().runs[0]
     assert run.distortion == spec
     return dict(seen)
 

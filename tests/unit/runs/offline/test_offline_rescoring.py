@@ -19,6 +19,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.models.scoring.execution_score import Outcome
+from embodied_iqa.runs.offline import rescoring
 from embodied_iqa.runs.offline.rescoring import Rescorer
 from trial_recording import (
     NOISE,
@@ -88,6 +89,21 @@ def test_rescoring_gives_the_live_numbers_bit_for_bit(recording: Path) -> None:
     for ours, theirs in zip(record.runs, rescorer.live.runs, strict=True):
         assert_same(ours, theirs)
     assert len({chunk.increments.tobytes() for run in record.runs for chunk in run.chunks}) > 4
+
+
+def test_an_open_gate_passes_every_image_without_a_judge(
+    recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rescoring, "Gatekeeper", lambda *_: pytest.fail("nothing is judged"))
+    rescorer = Rescorer(recording, replace(subjects(), judge=None))
+    live = rescorer.live
+    assert not any(run.verdicts for run in rescorer.record().runs)
+    opened = Rescorer(recording, replace(subjects(), judge=None))
+    opened.live = replace(live, runs=tuple(replace(run, gate_mode=GateMode.OFF) for run in live.runs))
+    for run, recorded in zip(opened.record().runs, live.runs, strict=True):
+        assert {verdict.verdict for verdict in run.verdicts} == {Verdict.PASS}
+        assert len(run.verdicts) == len(recorded.verdicts)
+        assert len(run.chunks) == len(recorded.chunks)
 
 
 def test_rescoring_gives_the_live_numbers_of_cameras_with_any_names(tmp_path: Path) -> None:
