@@ -108,7 +108,7 @@ def ask_cameras(questions: Questions, present: Iterable[str]) -> dict[View, str]
     """Return the topics that get the name of a camera; without any name, a person is asked again.
 
     Raises:
-        UsageError: There is no camera, or nobody is asked.
+        UsageError: No camera, or no person to ask.
     """
     present = tuple(present)
     chosen: dict[View, str] = {}
