@@ -14,7 +14,7 @@ from geometry_msgs.msg import PoseStamped
 
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.live.nodes.arm_node import goal_of
-from embodied_iqa.live.ros import arm_return
+from embodied_iqa.live.ros import arm_return, trial_commands
 from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
@@ -156,23 +156,78 @@ def test_the_arm_is_stopped_when_a_command_is_not_answered(fails: type[Command])
     assert bench.done[-2:] == [fails, StopArm]
 
 
-def test_a_return_that_waits_for_a_lease_names_the_fault_once_and_in_its_reason(
+class Clock:
+    """The time of a return: a poll's sleep passes it, and `moments` happen in it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 0.0
+        self.moments: list[tuple[float, Callable[[], None]]] = []
+        monkeypatch.setattr(
+            arm_return, "time", SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
+        )
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        while self.moments and self.moments[0][0] <= self.now_s:
+            self.moments.pop(0)[1]()
+
+
+def test_a_return_that_waits_for_a_lease_names_the_fault_at_once_again_and_in_its_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now_s = 0.0
-
-    def sleep(seconds: float) -> None:
-        nonlocal now_s
-        now_s += seconds
-
-    monkeypatch.setattr(arm_return, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
+    clock = Clock(monkeypatch)
     silent = "camera_node: no image of top on /lab/image_raw for 2 s"
-    bench = Bench(passes=False, leaves=lambda _wires: False, fault=lambda: silent if now_s > 1.0 else "")
+    bench = Bench(
+        passes=False, leaves=lambda _wires: False, fault=lambda: silent if clock.now_s > 1.0 else ""
+    )
     assert bench.arm.check(0) == ""
     bench.put(-0.55)
     assert bench.arm.go() == f"the arm is not back at its start: the gate passes no image; {silent}"
-    assert bench.said == [silent]
+    words = f"the gate passes no image; {silent}"
+    assert bench.said == 12 * [words], "at 1 s and every 5 s of the 60 s"
     assert bench.done == [SetDistortion, Rearm, StopArm]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"state": ArmStatus.STATE_EXECUTING}, "the tool is 100 mm and 0.0 degrees from the start"),
+        (
+            {"state": ArmStatus.STATE_HOLDING, "reason": "lease expired"},
+            "the tool is 100 mm and 0.0 degrees from the start; lease expired",
+        ),
+        (
+            {"state": ArmStatus.STATE_STOPPED, "reason": "protective stop"},
+            "the arm has stopped: protective stop",
+        ),
+    ],
+    ids=["moves", "held", "stopped"],
+)
+def test_a_return_is_never_silent_for_longer_than_five_seconds(
+    monkeypatch: pytest.MonkeyPatch, status: dict[str, Any], words: str
+) -> None:
+    clock = Clock(monkeypatch)
+    bench = Bench(passes=True, leaves=lambda _wires: False)
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    report = ArmStatus(has_goal=True, goal_sequence=1, **status)
+    clock.moments = [
+        (1.0, lambda: bench.wires.listeners["arm/status"](report)),
+        (13.0, bench.arm.interrupt),
+    ]
+    bench.arm.go()
+    assert bench.said == [words, words]
+
+
+def test_a_return_names_why_the_gate_passes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    bench = Bench(passes=False, leaves=lambda _wires: False)
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    held = GateLease(verdict=GateLease.VERDICT_HOLD, reason="too dark")
+    clock.moments = [(1.0, lambda: bench.wires.listeners["gate/lease"](held)), (6.0, bench.arm.interrupt)]
+    bench.arm.go()
+    assert bench.said == ["the gate passes no image: too dark"]
 
 
 def test_an_interrupted_return_does_not_arm() -> None:
@@ -188,9 +243,28 @@ def test_an_arm_that_does_not_arm_is_not_asked_again_for_nobody() -> None:
     commands = TrialCommands.__new__(TrialCommands)
     commands._deadline_s, commands._rearm = LIMIT_S, None  # type: ignore[assignment]
     commands._unwanted = lambda: GONE if len(asked) == 2 else ""
+    commands._fault = str
     commands._send = lambda command, *_: (asked.append(command), Reply(command, ok=False))[1]  # type: ignore[method-assign]
     assert commands._do(Rearm(0)) == Reply(Rearm(0), ok=False, message=GONE)
     assert len(asked) == 2
+
+
+def test_an_arm_that_does_not_arm_is_told_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    said: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    monkeypatch.setattr(trial_commands, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
+    commands = TrialCommands.__new__(TrialCommands)
+    commands._deadline_s, commands._rearm = 12.0, None  # type: ignore[assignment]
+    commands._unwanted, commands._fault, commands._say = str, str, said.append
+    commands._now_ns = lambda: 0  # type: ignore[method-assign]
+    commands._send = lambda command, *_: Reply(command, ok=False, message="protective stop")  # type: ignore[method-assign]
+    assert not commands._do(Rearm(0)).ok
+    assert said == 2 * ["the arm does not arm: protective stop"]
 
 
 def test_an_arm_at_its_start_does_not_move() -> None:

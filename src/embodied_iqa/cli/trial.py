@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -57,6 +57,9 @@ _STAGES: Final = {
     Stage.PREPARE: "preparing",
     Stage.JUDGE: "judging",
 }
+_RETURNING: Final = "returning to the start"
+_WAITING: Final = frozenset({Stage.OPEN, Stage.RESET, Stage.ARM, Stage.EXECUTE})
+"""Stages whose messages say what the trial waits for."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -231,20 +234,32 @@ def _run_with_progress(
             bars.update("trial", done, total, title="starting the graph")
             attended = plan.graph.arm_node.robot.is_real
             person = person_at_terminal(bars, plan.namespace) if attended else None
-            show = partial(_show, bars, done, folders)
+            show = partial(_show, bars, done, folders, stages=stages_of(is_real=attended))
             remarks += run_session(plan, folders, run_folder, show, person, wants_end=end_key())
             done += sum(folder.runs for folder in folders)
         bars.update("trial", total, title="done")
     return remarks
 
 
+def stages_of(*, is_real: bool) -> Mapping[Stage, str]:
+    """Return the names of the stages; a real arm is set to its start by moving there."""
+    return _STAGES | ({Stage.RESET: _RETURNING} if is_real else {})
+
+
 def _show(
-    bars: ProgressBars, done: int, folders: Sequence[TaskFolder], number: int, progress: TrialProgress
+    bars: ProgressBars,
+    done: int,
+    folders: Sequence[TaskFolder],
+    number: int,
+    progress: TrialProgress,
+    *,
+    stages: Mapping[Stage, str],
 ) -> None:
-    if progress.stage in {Stage.OPEN, Stage.RESET, Stage.EXECUTE} and progress.message:
+    if progress.stage in _WAITING and progress.message:
+        doing = _RETURNING if stages[progress.stage] == _RETURNING else "waiting"
         with bars.paused():
-            print(f"trial: waiting: {progress.message}", file=sys.stderr, flush=True)
+            print(f"trial: {doing}: {progress.message}", file=sys.stderr, flush=True)
     run = min(progress.run_index + 1, progress.run_count)
-    where = f"run {run} of {progress.run_count}, {_STAGES.get(progress.stage, '?')}"
+    where = f"run {run} of {progress.run_count}, {stages.get(progress.stage, '?')}"
     before = done + sum(folder.runs for folder in folders[:number])
     bars.update("trial", before + progress.run_index, title=f"{folders[number].task}: {where}")

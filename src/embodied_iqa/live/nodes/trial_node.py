@@ -197,7 +197,7 @@ class TrialNode(BaseNode[TrialParameters]):
             plan = self._plan()
 
             def say(words: str) -> None:
-                self._feedback(handle, Stage.RESET, self._run_index, words)
+                self._feedback(handle, self._stage, self._run_index, words)
 
             self._commands.begin(self._goal, partial(_why_unwanted, handle, client), lambda: self._fault, say)
             self._feedback(handle, Stage.OPEN, 0, "")
@@ -266,13 +266,13 @@ class TrialNode(BaseNode[TrialParameters]):
         commands = driver.commands
         self._recording_fault = ""
         while True:
+            self._report_stage(handle, driver.state)  # first: a command such as a return takes its time
             for command in commands:
                 if isinstance(command, Finish):
                     return driver.state
                 self._do(plan, command)
                 if isinstance(command, AskPerson):
                     self._feedback(handle, command.stage, command.run_index, command.problem)
-            self._report_stage(handle, driver.state)
             event = self._next_event()
             self._commands.check_deadline()
             problem = _why_unwanted(handle, client) or self._lifecycle.problem or self._recording_fault

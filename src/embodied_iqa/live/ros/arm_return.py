@@ -20,6 +20,7 @@ from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
+from embodied_iqa.runs.trial.wait_news import WaitNews
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import ChunkStatus
 
@@ -44,7 +45,7 @@ class ArmReturn:
         do: Executes a command of the trial and returns its reply.
         unwanted: Returns why nobody wants the trial any more, empty if somebody does; called while waiting.
         fault: Returns what a node reports of itself now, such as a silent camera; empty for nothing.
-        say: Called with a fault while the arm waits for a lease.
+        say: Called with what the return waits for: a new fault at once, anything again every few seconds.
     """
 
     def __init__(
@@ -59,11 +60,12 @@ class ArmReturn:
         say: Callable[[str], None] = lambda _words: None,
     ) -> None:
         self._limits, self._limit_s, self._do, self._unwanted = limits, limit_s, do, unwanted
-        self._node_fault, self._say, self._said = fault, say, ""
+        self._node_fault, self._news = fault, WaitNews(say)
         self._start: StartPose | None = None
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
         self._lease: GateLease | None = None
+        self._rejection = ""
         self._status: ArmStatus | None = None
         self._sequence = 0
         self._interrupted = False
@@ -115,7 +117,8 @@ class ArmReturn:
             return "no start is stored"
         if not self._distance():
             return ""
-        self._interrupted, self._said = False, ""
+        self._interrupted, self._rejection = False, ""
+        self._news.begin(time.monotonic())
         try:
             problem = self._begin() or self._move(time.monotonic() + self._limit_s)
         finally:
@@ -138,13 +141,14 @@ class ArmReturn:
         problem = "the gate passes no image"
         while not self._is_to_end(until_s):
             self._lease = None
-            if not self._wait(self._has_lease, until_s):
+            if not self._wait(lambda: self._lease is not None or self._tell(), until_s):
                 fault = self._node_fault()
                 problem = f"{problem}; {fault}" if fault else problem
                 break
             self._send()
             accepted_s = min(until_s, time.monotonic() + _TRY_S)
-            if self._wait(self._is_accepted, accepted_s) and not self._wait(self._is_over, until_s):
+            is_accepted = self._wait(lambda: self._is_accepted() or self._tell(), accepted_s)
+            if is_accepted and not self._wait(lambda: self._is_over() or self._tell(), until_s):
                 reason = "" if self._status is None else self._status.reason
                 problem = f"not there within {self._limit_s:g} s{reason and f': {reason}'}"
                 break
@@ -156,15 +160,19 @@ class ArmReturn:
                 return problem
         return problem
 
-    def _has_lease(self) -> bool:
-        """Return whether the gate has passed an image; where none has, name a new fault of the graph."""
-        if self._lease is not None:
-            return True
-        fault = self._node_fault()
-        if fault and fault != self._said:
-            self._say(fault)
-        self._said = fault
+    def _tell(self) -> bool:
+        """Say what the return waits for where that is due; return False: it waits on."""
+        self._news.tell(self._waits_for(), self._node_fault(), time.monotonic())
         return False
+
+    def _waits_for(self) -> str:
+        status = self._status
+        reason = "" if status is None else status.reason
+        if status is not None and status.state == ArmStatus.STATE_STOPPED:
+            return f"the arm has stopped{reason and f': {reason}'}"
+        if self._lease is None:
+            return f"the gate passes no image{self._rejection and f': {self._rejection}'}"
+        return "; ".join(filter(None, (self._distance(), reason)))
 
     def _send(self) -> None:
         lease, start, pose = self._lease, self._start, self._T_base_tool
@@ -223,7 +231,9 @@ class ArmReturn:
 
     def _take_lease(self, message: GateLease) -> None:
         if message.verdict == GateLease.VERDICT_PASS:
-            self._lease = message
+            self._lease, self._rejection = message, ""
+        else:
+            self._rejection = message.reason
 
     def _take_status(self, message: ArmStatus) -> None:
         self._status = message

@@ -43,6 +43,7 @@ from embodied_iqa.runs.trial.protocol import (
     SetTask,
     StopArm,
 )
+from embodied_iqa.runs.trial.wait_news import WaitNews
 
 if TYPE_CHECKING:
     from rclpy.type_support import ServiceType  # defined in typings/ only
@@ -120,7 +121,7 @@ class TrialCommands:
             goal: The trial.
             unwanted: Returns why nobody wants it any more, empty if somebody does; what takes long asks it.
             fault: Returns what a node reports of itself now; empty for nothing.
-            say: Called with a fault for which a real arm waits on its way back.
+            say: Called with what an arm waits for until it is armed, and on its way back.
         """
         self._goal, self._unwanted, self._fault, self._say = goal, unwanted, fault, say
         self._deadline_s = self._config.reply_deadline_s
@@ -216,9 +217,9 @@ class TrialCommands:
         """Return what a node reports of itself now; empty for nothing."""
         return self._fault()
 
-    def _waits_for(self, fault: str) -> None:
-        """Report a fault for which the arm waits on its way back."""
-        self._say(fault)
+    def _waits_for(self, words: str) -> None:
+        """Report what the arm waits for."""
+        self._say(words)
 
     def _pause_recording(self, *, paused: bool) -> None:
         """Record no images while the trial waits for the operator; a failure of this is ignored."""
@@ -231,13 +232,16 @@ class TrialCommands:
         An arm is not armed for a trial that nobody wants any more.
         """
         request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
-        until = time.monotonic() + self._deadline_s
+        begun = time.monotonic()
+        news = WaitNews(self._waits_for)
+        news.begin(begun)
         while True:
             if reason := self._why_unwanted():
                 return Reply(command, ok=False, message=reason)
-            reply = self._send(command, self._rearm, request)
-            if reply.ok or time.monotonic() > until:
+            reply, now = self._send(command, self._rearm, request), time.monotonic()
+            if reply.ok or now > begun + self._deadline_s:
                 return replace(reply, stamp_ns=self._now_ns())
+            news.tell(f"the arm does not arm: {reply.message}", self._fault_now(), now)
             time.sleep(_AGAIN_S)
 
     def _send(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:

@@ -329,7 +329,7 @@ def _finish_run(state: TrialState) -> Step:
     state = replace(state, emergency=False, settle_until_ns=0)
     plan = state.plan
     if plan.attended:
-        state, commands = _enter(state, Stage.PREPARE, ReturnToStart())
+        state, commands = _enter(state, Stage.RESET, ReturnToStart())
     elif state.run_index < plan.run_count:
         state, commands = _begin_run(state)
     else:

@@ -78,6 +78,16 @@ def test_each_run_is_prepared_checked_judged_and_led_back() -> None:
     assert world.finish.ok
 
 
+def test_the_stage_of_a_return_is_the_way_to_the_start_not_the_question_before_it() -> None:
+    world = AttendedWorld(on_tick=done_after(1.0)).play()
+    on_the_way = [
+        stage
+        for stage, kind in zip(world.stages, world.kinds(), strict=True)
+        if kind in {"MarkRunEnd", "ReturnToStart"}
+    ]
+    assert on_the_way == 2 * RUNS * [Stage.RESET]
+
+
 def test_where_time_does_not_stop_a_run_starts_where_its_distortion_and_schedule_do() -> None:
     """Images of later stamps may have passed: then both start after them."""
 
