@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.choice import TWO_PI
 from embodied_iqa.base.kinematics.models import ArmModel
@@ -70,17 +71,21 @@ class ArmLimits:
     Attributes:
         q_min_rad: Lower joint limits.
         q_max_rad: Upper joint limits.
-        joint_speed_radps: Largest speed of any joint, at most pi (the robot's own limit).
-        joint_acceleration_radps2: Largest acceleration of any joint.
-        tool_speed_mps: Largest speed of the tool.
-        tool_acceleration_mps2: Largest acceleration of the tool, also used for braking.
-        tool_turn_radps: Largest angular speed of the tool.
+        joint_speed_radps: Largest speed of any joint; data sheets of the UR3 to UR16e: 180 deg/s, of the base
+            and shoulder of a UR10, UR10e and UR16e 120 deg/s.
+        joint_acceleration_radps2: Largest acceleration of any joint; no data sheet has one, and the fastest
+            stop in the UR5's manual is 19.5 (stop category 0 of the elbow, 183 deg/s in 164 ms).
+        tool_speed_mps: Largest speed of the tool; data sheets of the UR3 to UR16e: typically 1 m/s.
+        tool_acceleration_mps2: Largest acceleration of the tool, also used for braking; at most that of
+            a joint 1 m away.
+        tool_turn_radps: Largest angular speed of the tool; at most that of a wrist joint, 180 deg/s.
         workspace_min_m: Lower corner of the tool's workspace.
         workspace_max_m: Upper corner of the tool's workspace.
         table_z_m: Height of the table top.
         tool_height_m: Smallest height of the tool above the table.
         wall_x_m: The wall behind the working side; the arm stays at larger x.
-        increment_m: Longest translation in one increment.
+        increment_m: Longest translation in one increment; at most across the reach of a UR10e, 1.3 m by its
+            data sheet.
         increment_rad: Largest rotation in one increment.
         increments: Largest number of increments in one goal.
         shoulder_margin_m: Smallest distance from the shoulder singularity.
@@ -90,34 +95,25 @@ class ArmLimits:
 
     q_min_rad: tuple[float, ...] = (-TWO_PI,) * 6
     q_max_rad: tuple[float, ...] = (TWO_PI,) * 6
-    joint_speed_radps: float = 1.5
-    joint_acceleration_radps2: float = 16.0
-    tool_speed_mps: float = 0.25
-    tool_acceleration_mps2: float = 4.0
-    tool_turn_radps: float = 1.0
+    joint_speed_radps: float = ranged(1.5, 0.001, math.pi)
+    joint_acceleration_radps2: float = ranged(16.0, 0.001, 20.0)
+    tool_speed_mps: float = ranged(0.25, 0.001, 1.0)
+    tool_acceleration_mps2: float = ranged(4.0, 0.001, 20.0)
+    tool_turn_radps: float = ranged(1.0, 0.001, math.pi)
     workspace_min_m: tuple[float, float, float] = (-0.80, -0.45, 0.0)
     workspace_max_m: tuple[float, float, float] = (-0.20, 0.45, 0.70)
     table_z_m: float = 0.0
-    tool_height_m: float = 0.005
+    tool_height_m: float = ranged(0.005, 0.0, 1.0)
     wall_x_m: float = -0.95
-    increment_m: float = 0.15
-    increment_rad: float = 0.8
-    increments: int = 100
-    shoulder_margin_m: float = 0.02
-    singularity_margin_rad: float = 0.05
-    following_rad: float = 0.2
+    increment_m: float = ranged(0.15, 0.001, 2.6)
+    increment_rad: float = ranged(0.8, 0.001, math.pi)
+    increments: int = ranged(100, 1, 10_000)
+    shoulder_margin_m: float = ranged(0.02, 0.0, 1.0)
+    singularity_margin_rad: float = ranged(0.05, 0.0, math.pi / 2.0)
+    following_rad: float = ranged(0.2, 0.001, math.pi)
 
     def __post_init__(self) -> None:
-        positive = (
-            "joint_speed_radps joint_acceleration_radps2 tool_speed_mps tool_acceleration_mps2 "
-            "tool_turn_radps increment_m increment_rad increments following_rad"
-        )
-        for name in positive.split():
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise UsageError(f"wrong {name}", expected="a positive number", got=getattr(self, name))
-        if self.joint_speed_radps > math.pi:
-            expected, got = "at most pi, 180 deg/s", self.joint_speed_radps
-            raise UsageError("wrong joint_speed_radps", expected=expected, got=got)
+        check_ranges(self)
         if len(self.q_min_rad) != 6 or len(self.q_max_rad) != 6:
             raise UsageError("wrong joint limits", expected="six lower and six upper limits")
         pairs = zip(

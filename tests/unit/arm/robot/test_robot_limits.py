@@ -25,6 +25,7 @@ from embodied_iqa.arm.robot.limits import (
 from embodied_iqa.arm.robot.path import PathOptions
 from embodied_iqa.arm.robot.timing import TimingOptions
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.runs.graph.node_table import resolve
 
 LIMITS = ArmLimits()
 MS = 1_000_000
@@ -171,9 +172,37 @@ def test_a_limit_that_limits_nothing_is_refused(name: str, value: float):
         ArmLimits(**{name: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("joint_speed_radps", math.pi),
+        ("joint_acceleration_radps2", 20.0),
+        ("tool_speed_mps", 1.0),
+        ("tool_acceleration_mps2", 20.0),
+        ("tool_turn_radps", math.pi),
+        ("increment_m", 2.6),
+        ("increment_rad", math.pi),
+        ("following_rad", math.pi),
+    ],
+)
+def test_a_limit_that_no_arm_has_is_refused(name: str, most: float):
+    assert getattr(ArmLimits(**{name: most}), name) == most
+    with pytest.raises(UsageError, match=f"wrong {name}; expected 0.001 to {most}"):
+        ArmLimits(**{name: math.nextafter(most, math.inf)})
+    with pytest.raises(UsageError, match=rf"limits.{name} in .*; expected 0.001 to {most}; got 99.0"):
+        resolve(overrides={f"arm_node.limits.{name}": 99.0})
+
+
+@pytest.mark.parametrize("name", ["tool_height_m", "shoulder_margin_m", "singularity_margin_rad"])
+def test_a_distance_to_keep_is_not_negative(name: str):
+    assert getattr(ArmLimits(**{name: 0.0}), name) == 0.0
+    with pytest.raises(UsageError, match=f"wrong {name}"):
+        ArmLimits(**{name: -0.01})
+
+
 def test_limits_at_their_own_limit():
     assert ArmLimits(joint_speed_radps=math.pi).joint_speed_radps == math.pi
-    with pytest.raises(UsageError, match="at most pi"):
+    with pytest.raises(UsageError, match=r"wrong joint_speed_radps; expected 0.001 to 3.14159"):
         ArmLimits(joint_speed_radps=math.pi + 1e-9)
     for wrong in (
         {"q_max_rad": (7.0,) * 5},
