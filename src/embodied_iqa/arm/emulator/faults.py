@@ -98,11 +98,9 @@ class FaultSwitches:
         self._link.delay_s = 0.0
         controller.refuse_scripts = False
         controller.gripper.set_fault(0)
-        controller.plant.clear_contact_violation()
         controller.stop_program("")
+        controller.plant.reset()
         controller.restart()
-        if isinstance(controller.plant, KinematicPlant):
-            controller.plant.object_at = None
 
     def _set(self, *, frozen: bool | None = None, cut: bool | None = None) -> None:
         self.frozen = self.frozen if frozen is None else frozen

@@ -61,6 +61,10 @@ class Plant(Protocol):
         """Forget a contact, as after the operator's acknowledgement."""
         ...
 
+    def reset(self) -> None:
+        """Be as at the start: arm, fingers and what they touch."""
+        ...
+
 
 class KinematicPlant:
     """A `Plant` without masses, objects or contacts that follows its targets exactly.
@@ -74,7 +78,12 @@ class KinematicPlant:
     """
 
     def __init__(self, q_rad: ArrayLike = HOME_Q_RAD) -> None:
-        self.q_rad = np.array(q_rad, dtype=np.float64)
+        self._start_rad = np.array(q_rad, dtype=np.float64)
+        self.reset()
+
+    def reset(self) -> None:
+        """Be at the initial joint angles with open fingers, without object or contact."""
+        self.q_rad = self._start_rad.copy()
         self.qd_radps = np.zeros(6)
         self.gripper = self._gripper_target = 0.0
         self._gripper_speed_per_s = 1.0

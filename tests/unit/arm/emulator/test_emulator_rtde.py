@@ -14,9 +14,13 @@ import pytest
 
 from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.emulator import Emulator, check_host
+from embodied_iqa.arm.emulator.faults import FaultSwitches
 from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
-from embodied_iqa.arm.emulator.plant import KinematicPlant
+from embodied_iqa.arm.emulator.link import Link
+from embodied_iqa.arm.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.world.scenes.scene import make_scene
+from embodied_iqa.world.simulation.world import World
 
 _HOSTS = (f"127.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}.{n}" for n in itertools.count(2))
 
@@ -199,6 +203,24 @@ def test_cut_link_passes_nothing_until_it_is_restored() -> None:
         await client.close()
 
     _run(work)
+
+
+@pytest.mark.parametrize("plant", [KinematicPlant, lambda: World(make_scene(0))])
+def test_restored_emulator_is_where_it_was_at_the_start(plant: Callable[[], Plant]) -> None:
+    controller = Controller(FIRMWARE[Series.E], plant())
+    faults, start = FaultSwitches(controller, Link(), controller.step), controller.plant.q_rad
+    for name in ("hold", "step 1"):
+        assert faults.answer(name) == b"ok\n"
+    controller.machine.reference.follow(start - 0.05)
+    controller.plant.set_gripper_target(1.0, 100.0)
+    faults.answer("step 50")
+    assert np.abs(controller.plant.q_rad - start).max() > 0.01
+    assert controller.plant.gripper > 0.1
+    assert faults.answer("restore") == b"ok\n"
+    controller.step()
+    state = faults.state()
+    assert state["q_rad"] == pytest.approx(start, abs=1e-3)
+    assert (state["gripper"], state["held"]) == (pytest.approx(0.0, abs=0.01), False)
 
 
 def test_slow_link_keeps_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
