@@ -129,10 +129,10 @@ def test_a_past_stamp_is_rejected(camera: Camera) -> None:
     assert "passed already" in answer.message
 
 
-def test_a_schedule_of_a_camera_without_images_is_refused(camera: Camera) -> None:
-    answer = camera.set(DistortionSpec("12", 4, schedule="burst:camera=side"))
+def test_a_schedule_of_a_view_without_images_is_refused(camera: Camera) -> None:
+    answer = camera.set(DistortionSpec("12", 4, schedule="burst:view=side"))
     assert not answer.success
-    assert "the camera of the schedule takes no images; got 'side'" in answer.message
+    assert "the view of the schedule has no images; got 'side'" in answer.message
 
 
 def test_a_broken_image_is_dropped_and_the_next_one_is_processed(camera: Camera) -> None:

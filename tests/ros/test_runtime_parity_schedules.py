@@ -33,8 +33,8 @@ SCHEDULES = (
     "ramp:start=0.1,length=0.5",
     "flicker:period=0.3,on=0.4",
     "markov:on=0.15,off=0.15,seed=4",
-    "burst:start=0.15,length=0.25,camera=top",
-    "burst:start=0,length=9,camera=wrist",
+    "burst:start=0.15,length=0.25,view=top",
+    "burst:start=0,length=9,view=wrist",
 )
 STAMPS_NS = tuple(START_NS + frame * PERIOD_NS for frame in range(16))
 Digests = dict[int, bytes]

@@ -157,7 +157,7 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         for schedule in schedules_of(arguments)
     )
     for spec in distortions:
-        spec.check_camera(graph.camera_node.views)
+        spec.check_view(graph.camera_node.views)
     return SessionPlan(
         tasks=check_tasks(_tasks(arguments, graph), graph),
         scene_seed=arguments.scene_seed,

@@ -69,8 +69,8 @@ def refused(
         (["--set", "camera_node.width_px=5"], ["64 to 3840", "got 5"]),
         (["--set", "camera_node.views=[front]"], ["'front'", "available", "wrist, top, side"]),
         (["--set", "camera_node.views=["], ["camera_node.views"]),
-        (["--schedule", "burst:camera=front"], ["'front'", "available: top, wrist"]),
-        (["--schedule", "burst:camera=side"], ["takes no images", "'side'", "available: top, wrist"]),
+        (["--schedule", "burst:view=front"], ["'front'", "available: top, wrist"]),
+        (["--schedule", "burst:view=side"], ["has no images", "'side'", "available: top, wrist"]),
         (["--frobnicate"], ["--frobnicate"]),
     ],
 )

@@ -97,7 +97,8 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--gate", "off,oracle", "--ros"], "no live gate knows the schedule"),
         (["--schedule", "burst", "--schedule", "burst:start=1"], "duplicate schedule"),
         (["--gate", "off,on", "--ros", "--attach"], "a running graph has one gate"),
-        (["--schedule", "burst:camera=side"], "the camera of the schedule takes no images"),
+        (["--schedule", "burst:view=side"], "the view of the schedule has no images"),
+        (["--schedule", "burst:camera=side"], "note: camera= of a schedule is now view=; version 0.2.0"),
     ],
 )
 def test_what_is_refused_leaves_nothing(

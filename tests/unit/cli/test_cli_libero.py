@@ -69,7 +69,7 @@ def test_gates_are_compared_and_an_experiment_is_resumed(
         (["--first-tasks", "11"], "libero_object has 10 tasks"),
         (["--scenes", "51"], "no such initial state"),
         (["--subjects", "classical-vla"], "classical-vla needs a camera top"),
-        (["--schedule", "burst:camera=top"], "the camera of the schedule takes no images"),
+        (["--schedule", "burst:view=top"], "the view of the schedule has no images"),
     ],
 )
 def test_what_cannot_be_is_one_line(

@@ -192,7 +192,7 @@ def _plan(
     levels, schedules = parse_levels(arguments.levels), schedules_of(arguments)
     distortions = parse_distortions(arguments.distortions, levels, arguments.seed, schedules)
     for spec in distortions:
-        spec.check_camera(views)
+        spec.check_view(views)
     return ExperimentPlan(subjects, tasks, distortions, arms)
 
 

@@ -37,18 +37,18 @@ class DistortionSpec:
             raise UsageError("seed out of range", expected="0 to 2**63 - 1", got=self.seed)
         object.__setattr__(self, "schedule", canonical_schedule(self.schedule))
 
-    def check_camera(self, views: Sequence[str]) -> None:
-        """Refuse a schedule of a camera that takes no images: nothing would be distorted.
+    def check_view(self, views: Sequence[str]) -> None:
+        """Refuse a schedule of a view that has no images: nothing would be distorted.
 
         Args:
             views: Of the cameras.
 
         Raises:
-            UsageError: The camera of the schedule is not among them.
+            UsageError: The view of the schedule is not among them.
         """
-        camera = parse_time_course(self.schedule).camera if self.schedule else ""
-        if camera and camera not in views:
-            raise UsageError("the camera of the schedule takes no images", got=camera, available=views)
+        view = parse_time_course(self.schedule).view if self.schedule else ""
+        if view and view not in views:
+            raise UsageError("the view of the schedule has no images", got=view, available=views)
 
     def level_at(self, elapsed_ns: int, view: str = "") -> int:
         """Return the level in force, 0 to `level`.
@@ -60,6 +60,6 @@ class DistortionSpec:
         if not self.schedule:
             return self.level
         course = parse_time_course(self.schedule)
-        if view and course.camera not in {"", view}:
+        if view and course.view not in {"", view}:
             return 0
         return course.level_at(elapsed_ns, self.level)

@@ -1,4 +1,4 @@
-"""Level of a distortion over time, of all cameras or of one: bursts, ramps, flicker, random faults.
+"""Level of a distortion over time, of all views or of one: bursts, ramps, flicker, random faults.
 
 A time course maps the time since a distortion was set to its level; 0 is no distortion. It depends on its
 arguments only, so that the live node, a headless run and rescoring agree on every image.
@@ -7,6 +7,7 @@ arguments only, so that the live node, a headless run and rescoring agree on eve
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,14 +24,16 @@ _SHORTEST_S: Final = 0.001
 _LONGEST_S: Final = 86_400.0
 _DRAWS: Final = 256
 """Spans of a random course that are drawn at a time."""
+_FORMER_VIEW: Final = "camera"
+FORMER_VIEW_NOTE: Final = "camera= of a schedule is now view=; version 0.2.0 no longer reads camera="
 
 
 class TimeCourse(Protocol):
     """Level of a distortion over time."""
 
     @property
-    def camera(self) -> str:
-        """The only camera that is distorted; empty: every camera."""
+    def view(self) -> str:
+        """The only view that is distorted; empty: every view."""
         ...
 
     def level_at(self, elapsed_ns: int, level: int) -> int:
@@ -44,18 +47,18 @@ class TimeCourse(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OfCamera:
-    """A time course of all cameras, or of one.
+class _OfView:
+    """A time course of all views, or of one.
 
     Attributes:
-        camera: The only camera that is distorted, such as top; empty: every camera.
+        view: The only view that is distorted, such as top; empty: every view.
     """
 
-    camera: str = ""
+    view: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Burst(_OfCamera):
+class Burst(_OfView):
     """Distorted for a while, once or again and again.
 
     Attributes:
@@ -82,7 +85,7 @@ class Burst(_OfCamera):
 
 
 @dataclass(frozen=True, slots=True)
-class Ramp(_OfCamera):
+class Ramp(_OfView):
     """Level after level in equal steps, up to the distortion's own, which stays.
 
     Attributes:
@@ -105,7 +108,7 @@ class Ramp(_OfCamera):
 
 
 @dataclass(frozen=True, slots=True)
-class Flicker(_OfCamera):
+class Flicker(_OfView):
     """Periodically on and off, beginning with on.
 
     Attributes:
@@ -128,7 +131,7 @@ class Flicker(_OfCamera):
 
 
 @dataclass(frozen=True, slots=True)
-class Markov(_OfCamera):
+class Markov(_OfView):
     """Faults that come and go at random: a two-state Markov process in continuous time, beginning without.
 
     Attributes:
@@ -168,7 +171,9 @@ KINDS: Final[Mapping[str, type[Burst | Ramp | Flicker | Markov]]] = {
 
 @lru_cache(maxsize=256)
 def parse_time_course(word: str) -> TimeCourse:
-    """Parse ``burst:start=2,length=1,every=5,camera=top``; what is left out has its default.
+    """Parse ``burst:start=2,length=1,every=5,view=top``; what is left out has its default.
+
+    ``camera=top`` is the former word for ``view=top``.
 
     Raises:
         UsageError: Unknown course or parameter, or a wrong value.
@@ -178,10 +183,13 @@ def parse_time_course(word: str) -> TimeCourse:
         raise UsageError("unknown schedule", got=name, available=KINDS)
     kind = KINDS[name]
     types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-    types["camera"] = types.pop("camera")  # named last
+    types["view"] = types.pop("view")  # named last
     values: dict[str, float | int | str] = {}
     for part in filter(None, rest.split(",")):
         key, equals, text = (piece.strip() for piece in part.partition("="))
+        if key == _FORMER_VIEW:
+            warnings.warn(FORMER_VIEW_NOTE, DeprecationWarning, stacklevel=2)
+            key = "view"
         if not equals or key not in types or key in values:
             raise UsageError(
                 f"wrong parameter of {name}",
@@ -197,10 +205,10 @@ def name_of(course: TimeCourse) -> str:
     """Return the word that `parse_time_course` reads as this course."""
     name = next(name for name, kind in KINDS.items() if isinstance(course, kind))
     values = dataclasses.asdict(course)  # type: ignore[call-overload]  # all kinds are dataclasses
-    camera = values.pop("camera")
+    view = values.pop("view")
     words = [f"{key}={value!r}" for key, value in values.items()]
-    if camera:
-        words.append(f"camera={camera}")
+    if view:
+        words.append(f"view={view}")
     return f"{name}:" + ",".join(words)
 
 
@@ -213,6 +221,12 @@ def canonical_schedule(word: str) -> str:
     return name_of(parse_time_course(word)) if word.strip() else ""
 
 
+def has_former_word(word: str) -> bool:
+    """Return whether a schedule names its view by the former word, ``camera=``."""
+    parts = word.partition(":")[2].split(",")
+    return any(part.partition("=")[0].strip() == _FORMER_VIEW for part in parts)
+
+
 def _value(what: str, text: str, kind: str) -> float | int | str:
     if kind == "str":
         return str(parse_view(text))
@@ -223,10 +237,10 @@ def _value(what: str, text: str, kind: str) -> float | int | str:
         raise UsageError(f"wrong value of {what}", expected=expected, got=text) from None
 
 
-def _check(course: _OfCamera, *positive: str) -> None:
-    """Check the camera of a course, and its times: those named must not be 0."""
-    if course.camera:
-        parse_view(course.camera)
+def _check(course: _OfView, *positive: str) -> None:
+    """Check the view of a course, and its times: those named must not be 0."""
+    if course.view:
+        parse_view(course.view)
     for field in dataclasses.fields(course):
         value = getattr(course, field.name)
         lowest = _SHORTEST_S if field.name in positive else 0.0

@@ -46,7 +46,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._previews = self.create_publishers(CompressedImage, topic, config.views, EVENT)
         if config.id:
             spec = DistortionSpec(config.id, config.level, config.seed, config.frozen, config.schedule)
-            spec.check_camera(config.views)
+            spec.check_view(config.views)
             self._changes.set(spec, None)
         self._publish_state(self._changes.newest, 0)
         for view in config.views:
@@ -73,7 +73,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         try:
             spec, or_later = spec_of(request.distortion), request.or_later
             if spec is not None:
-                spec.check_camera(self.config.views)
+                spec.check_view(self.config.views)
             effective_ns = self._changes.set(spec, from_ns or None, or_later=or_later)
         except UserError as error:
             response.message = str(error)

@@ -86,7 +86,7 @@ class DistortionParameters:
         level: Its level, 1 (mild) to 5 (severe).
         seed: Seed of all random parts.
         frozen: The same noise in every frame.
-        schedule: Level over time from the first image on, such as burst:start=2,length=1; with camera=top
+        schedule: Level over time from the first image on, such as burst:start=2,length=1; with view=top
             of this view only; empty: constant.
         preview_every: A JPEG preview of every so many images; 0 for none.
         newest_only: A newer image replaces one that waits, which counts as late; otherwise every image is

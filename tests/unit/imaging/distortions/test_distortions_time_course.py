@@ -74,24 +74,33 @@ PINNED = [22, 24, 131, 133, 135, 144]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_camera_alone_is_distorted(kind: str) -> None:
-    spec = DistortionSpec("12", 4, schedule=f"{kind}:camera=top")
+def test_one_view_alone_is_distorted(kind: str) -> None:
+    spec = DistortionSpec("12", 4, schedule=f"{kind}:view=top")
     everywhere = DistortionSpec("12", 4, schedule=kind)
     times_ns = range(0, 9 * SECOND_NS, SECOND_NS // 8)
     of_top = [spec.level_at(at, "top") for at in times_ns]
     assert of_top == [spec.level_at(at) for at in times_ns] == [everywhere.level_at(at) for at in times_ns]
     assert any(of_top)
     assert not any(spec.level_at(at, "side") for at in times_ns)
-    assert spec.schedule == f"{everywhere.schedule},camera=top"
-    assert parse_time_course(spec.schedule).camera == "top"
+    assert spec.schedule == f"{everywhere.schedule},view=top"
+    assert parse_time_course(spec.schedule).view == "top"
 
 
-@pytest.mark.parametrize("camera", ["2nd", "", "left__wrist", "a" * 33])
-def test_what_cannot_be_the_name_of_a_camera_is_refused(camera: str) -> None:
-    with pytest.raises(
-        UsageError, match=f"not the name of a camera view; expected a letter.*; got '{camera}'"
-    ):
-        parse_time_course(f"burst:camera={camera}")
+@pytest.mark.parametrize("view", ["2nd", "", "left__wrist", "a" * 33])
+def test_what_cannot_be_the_name_of_a_view_is_refused(view: str) -> None:
+    with pytest.raises(UsageError, match=f"not the name of a camera view; expected a letter.*; got '{view}'"):
+        parse_time_course(f"burst:view={view}")
+
+
+def test_the_former_word_for_a_view_is_read_with_a_note_of_when_it_ends() -> None:
+    with pytest.warns(DeprecationWarning, match=r"now view=; version 0\.2\.0 no longer reads camera="):
+        spec = DistortionSpec("12", 4, schedule="burst:camera=top,start=7")
+    assert spec == DistortionSpec("12", 4, schedule="burst:start=7,view=top")
+    assert spec.schedule.endswith(",view=top")
+    with pytest.raises(UsageError, match="each once"):
+        parse_time_course("burst:camera=top,view=top")
+    with pytest.raises(UsageError, match=r"available: start, length, every, view$"):
+        parse_time_course("burst:begin=1")
 
 
 @given(st.integers(-(10**9), 10**12), st.integers(1, 5))

@@ -284,7 +284,7 @@ def test_scores_and_runs_have_to_match(folder: Path, task: ReportedTask) -> None
 
 
 def test_images_of_a_camera_that_is_not_distorted_have_level_0(tmp_path: Path) -> None:
-    of_top = replace(NOISY, spec=replace(NOISY.spec, schedule="burst:start=0,length=9,camera=top"))
+    of_top = replace(NOISY, spec=replace(NOISY.spec, schedule="burst:start=0,length=9,view=top"))
     write_trial(tmp_path / "trial.mcap", (REFERENCE, of_top))
     run = article(page_of([reported(tmp_path / "trial.mcap")], tmp_path), 1)
     _, top, raw, wrist = run.xpath(".//img")

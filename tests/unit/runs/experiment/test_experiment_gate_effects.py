@@ -83,7 +83,7 @@ def test_holds_of_the_camera_of_the_policy() -> None:
 
 def test_frames_of_a_camera_that_is_not_distorted_are_clean() -> None:
     run = record([chunk(Source.RAW, 1, 0.1), chunk(Source.DISTORTED, 1, 0.1)], (1,))
-    of_wrist = DistortionSpec("12", 5, schedule="burst:start=0,length=9,camera=wrist")
+    of_wrist = DistortionSpec("12", 5, schedule="burst:start=0,length=9,view=wrist")
     effects = gate_effects(replace(run, distortion=of_wrist))
     assert (effects.clean_frames, effects.false_holds, effects.distorted_frames) == (10, 3, 0)
 
@@ -93,7 +93,7 @@ def test_frames_are_those_of_the_policy_whose_turn_it_is() -> None:
     taken = replace(chunk(Source.DISTORTED, 2, 0.1), view=View.SIDE, stamp_ns=_START_NS + SECOND_NS // 2)
     run = record([chunk(Source.DISTORTED, 1, 0.1), taken], (1, 2))
     good = [verdict(at, Verdict.PASS, View.SIDE) for at in range(10)]
-    of_top = DistortionSpec("12", 5, schedule="burst:start=0,length=9,camera=top")
+    of_top = DistortionSpec("12", 5, schedule="burst:start=0,length=9,view=top")
     effects = gate_effects(replace(run, verdicts=(*run.verdicts, *good), distortion=of_top))
     assert effects.held_s == pytest.approx(0.1)
     assert (effects.clean_frames, effects.false_holds) == (5, 0)

@@ -36,7 +36,7 @@ def test_it_passes_all_of_a_run_without_distortion() -> None:
 
 
 def test_it_passes_the_cameras_that_are_not_distorted() -> None:
-    spec = DistortionSpec("12", 4, schedule="burst:start=0,length=9,camera=top")
+    spec = DistortionSpec("12", 4, schedule="burst:start=0,length=9,view=top")
     oracle = OracleGatekeeper(FrameDistorter(spec, _START_NS), ORACLE.options(GateOptions()))
     for view in CELL_VIEWS:
         _, lease = oracle.judge(view, _START_NS, None, _START_NS)

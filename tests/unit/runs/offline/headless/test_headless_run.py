@@ -287,7 +287,7 @@ def test_a_policy_is_asked_once_where_only_another_camera_is_distorted(cell: Cel
             asked.extend(observation.frames)
             return cell.vla.act(observation)
 
-    elsewhere = replace(DARK, schedule="burst:start=0,length=99,camera=wrist")
+    elsewhere = replace(DARK, schedule="burst:start=0,length=99,view=wrist")
     record = run(replace(cell, vla=Spy()), elsewhere, settings(**FEW))
     assert View.WRIST not in asked
     assert len(asked) * 2 == len(record.chunks)
