@@ -1,7 +1,7 @@
 """The gate, the proxy or the policy killed with SIGKILL at random moments: does the consumer stop in time?
 
 python benchmarks/bench_gate_kills.py --kills 200 --json build/bench_gate_kills.json
-python benchmarks/bench_gate_kills.py --kills 0 --json FILE --page docs/results/reliability.md
+python benchmarks/bench_gate_kills.py --kills 0 --json FILE --page docs/results/details/reliability.md
 
 `gate`: `gate run` beside a camera, commands at 50 Hz and `examples/ros/lease_follower.py`, which has to stop
 when the last lease has ended. `proxy` and `policy`: a policy server, `gate proxy`, openpi's client at 20 Hz

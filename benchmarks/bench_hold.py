@@ -1,9 +1,10 @@
-"""From fault to hold through the real graph: processes freeze or die, or traffic stops, while the arm moves.
+r"""From fault to hold through the real graph: processes freeze or die, or traffic stops, while the arm moves.
 
 python benchmarks/bench_hold.py --json build/bench_hold.json
 python benchmarks/bench_hold.py --injections 167 --busy 0 2 --json build/bench_hold.json   # 2,000 and more
 python benchmarks/bench_hold.py --thaw --busy 2 --json build/bench_hold.json               # each process
-python benchmarks/bench_hold.py --injections 0 --json build/bench_hold.json --page docs/results/reliability.md
+python benchmarks/bench_hold.py --injections 0 --json build/bench_hold.json \
+    --page docs/results/details/reliability.md
 
 The nodes are the real ones; the arm is driven through the UR driver and the emulated controller in real
 time, without lockstep: the world waits for nobody. Three moments of each injection are kept, in ROS time

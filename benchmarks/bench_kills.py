@@ -1,8 +1,9 @@
-"""Processes killed at random moments with SIGKILL, the documented way on, and what was lost.
+r"""Processes killed at random moments with SIGKILL, the documented way on, and what was lost.
 
 python benchmarks/bench_kills.py --kills 100 --json build/bench_kills.json
 python benchmarks/bench_kills.py --kinds recorder build
-python benchmarks/bench_kills.py --kills 0 --json build/bench_kills.json --page docs/results/reliability.md
+python benchmarks/bench_kills.py --kills 0 --json build/bench_kills.json \
+    --page docs/results/details/reliability.md
 
 `recorder`: recorder_node while it records; then `recover`. `build` and `experiment`: the command, which is
 run again until it ends; then its files are compared with those of an undisturbed one. `trial`: the session;

@@ -1,7 +1,8 @@
-"""Endurance of the whole graph, one trial after another: memory, descriptors, images and latencies.
+r"""Endurance of the whole graph, one trial after another: memory, descriptors, images and latencies.
 
 python benchmarks/bench_soak.py --minutes 120 --json build/bench_soak.jsonl     # 720p15 in real time
-python benchmarks/bench_soak.py --minutes 0 --json build/bench_soak.jsonl --page docs/results/reliability.md
+python benchmarks/bench_soak.py --minutes 0 --json build/bench_soak.jsonl \\
+    --page docs/results/details/reliability.md
 python benchmarks/bench_soak.py --minutes 3 --lockstep --size 320 240 --every 1
 
 All nodes run in processes of their own, and each trial is a session that attaches to them. What is measured

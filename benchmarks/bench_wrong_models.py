@@ -1,6 +1,6 @@
 """Every emulated UR model under every name: is an arm of another model refused, and how soon?
 
-python benchmarks/bench_wrong_models.py --rounds 5 --page docs/results/reliability.md
+python benchmarks/bench_wrong_models.py --rounds 5 --page docs/results/details/reliability.md
 
 The clock runs from `UrArm.start`, so the start of the driver's process counts. Without a robot it counts the
 random postures in which the state of a controller does not tell two models of a series apart, and only the

@@ -4,7 +4,7 @@ python scripts/ship_panel.py DIR/models            # of `embodied-iqa train pane
 python scripts/ship_panel.py DIR/models --replace  # and drop shipped members that are not there
 
 Then `embodied-iqa evaluate panel --models-dir src/embodied_iqa/models/subjects/backends/panel/models
---scenes 100 --cards --out docs/results/panel.md` measures what ships.
+--scenes 100 --cards --out docs/results/details/panel.md` measures what ships.
 """
 
 from __future__ import annotations
