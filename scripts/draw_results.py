@@ -51,6 +51,14 @@ FIGURES: Final = {
         "Low",
         "High",
     ),
+    "metrics": Figure(
+        "tables/metrics.csv",
+        "SRCC on decision, mean of ten splits; line: one standard deviation, bar: noise ceiling",
+        "SRCC",
+        "Low",
+        "High",
+        "Noise ceiling",
+    ),
     "miqa": Figure("tables/miqa.csv", "SRCC; line: 95 % interval", "SRCC", "Low", "High"),
     "reliability": Figure(
         "tables/reliability.csv",

@@ -309,18 +309,15 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
     if run.outcome is None or reference is None or reference.outcome is None:
         return Execution(run.outcome, None, None, run.reason or "the run has no end")
     distance_m = float(np.linalg.norm(run.T_base_tool[:3, 3] - reference.T_base_tool[:3, 3]))
-    if run is reference and run.outcome in UNSUITED_REFERENCES:
-        # the distance to itself would score 100: a failed reference run has no score
+    if run is reference and run.outcome in UNSUITED_REFERENCES:  # the distance to itself would score 100
         return Execution(run.outcome, None, 0.0, run.reason)
-    if run.outcome in {Outcome.FAILURE, Outcome.NO_TARGET} and reference.outcome in UNSUITED_REFERENCES:
-        # to end near a failed run earns no score
-        reason = f"{run.reason} (no score: the reference run failed)"
-        return Execution(run.outcome, None, 100.0 * distance_m, reason)
-    if run.failure and run.outcome in {Outcome.FAILURE, Outcome.NO_TARGET}:
-        # what the arm never got to do says nothing of the image
-        return Execution(run.outcome, None, 100.0 * distance_m, f"{run.reason} (no score: no decision came)")
-    score = score_execution(run.outcome, distance_m)
-    return Execution(run.outcome, score.score, 100.0 * distance_m, run.reason)
+    # to end near a failed run earns no score, and what the arm never got to do says nothing of the image
+    why = "no decision came" * bool(run.failure)
+    why = "the reference run failed" if reference.outcome in UNSUITED_REFERENCES else why
+    if why and run.outcome in {Outcome.FAILURE, Outcome.NO_TARGET}:
+        return Execution(run.outcome, None, 100.0 * distance_m, f"{run.reason} (no score: {why})")
+    score = score_execution(run.outcome, distance_m).score
+    return Execution(run.outcome, score, 100.0 * distance_m, run.reason)
 
 
 def _gate(run: RunRecord) -> Gate:
