@@ -86,14 +86,45 @@ def parsed(default: str, parse: Callable[[str], object]) -> typing.Any:
     return dataclasses.field(default_factory=lambda: parse(default), metadata={_PARSE: parse})
 
 
-def ranged(default: float | None, minimum: float, maximum: float) -> typing.Any:
-    """Return a dataclass field with a default, which may be None, and an inclusive range."""
-    return dataclasses.field(default=default, metadata={_RANGE: (minimum, maximum)})
+@dataclasses.dataclass(frozen=True, slots=True)
+class Interval:
+    """The numbers that a field or an option takes; NaN is none of them.
+
+    Attributes:
+        low: Least number.
+        high: Greatest number.
+        ends: Which of the two belong to it: ``[]`` both, ``(]`` the greatest, ``()`` none.
+    """
+
+    low: float
+    high: float
+    ends: typing.Literal["[]", "(]", "()"] = "[]"
+
+    def __contains__(self, number: float) -> bool:
+        """Return whether it is one of the numbers."""
+        above = self.low <= number if self.ends == "[]" else self.low < number
+        return above and (number < self.high if self.ends == "()" else number <= self.high)
+
+    def __str__(self) -> str:
+        """Return it in words, as in "expected 1 to 9"."""
+        top = "2**63 - 1" if self.high == MAX_SEED else f"{self.high:g}"
+        if self.ends == "()":
+            return f"above {self.low:g}, below {top}"
+        if self.ends == "(]":
+            return f"above {self.low:g}, up to {top}"
+        return f"{self.low:g} or more" if self.high == math.inf else f"{self.low:g} to {top}"
 
 
-def range_of(field: dataclasses.Field[typing.Any]) -> tuple[float, float] | None:
-    """Return the inclusive range that `ranged` gave a field; None without one."""
-    found: tuple[float, float] | None = field.metadata.get(_RANGE)
+def ranged(
+    default: float | None, minimum: float, maximum: float, ends: typing.Literal["[]", "(]", "()"] = "[]"
+) -> typing.Any:
+    """Return a dataclass field with a default, which may be None, and a range, see `Interval`."""
+    return dataclasses.field(default=default, metadata={_RANGE: Interval(minimum, maximum, ends)})
+
+
+def range_of(field: dataclasses.Field[typing.Any]) -> Interval | None:
+    """Return the range that `ranged` gave a field; None without one."""
+    found: Interval | None = field.metadata.get(_RANGE)
     return found
 
 
@@ -122,7 +153,8 @@ def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
             key, hint = typing.get_args(hint)
             name, default = f"{name}_{{{key.__name__.lower()}}}", field.metadata[_UNSET]
         kind, is_list = _kind_of(hint, where) if parse is None else (hint, False)
-        low, high = range_of(field) or (None, None)
+        limits = range_of(field)
+        low, high = (None, None) if limits is None else (limits.low, limits.high)
         description = descriptions.get(field.name, "")
         found.append(Parameter(name, kind, is_list, _plain(default), description, low, high, parse, key))
     return tuple(found)
@@ -189,10 +221,9 @@ def check_ranges(config: typing.Any) -> None:
         UsageError: One is out of the range that its field declares with `ranged`.
     """
     for field in dataclasses.fields(config):
-        low, high = field.metadata.get(_RANGE, (-math.inf, math.inf))
-        value = getattr(config, field.name)
-        if _RANGE in field.metadata and not low <= value <= high:
-            raise UsageError(f"wrong {field.name}", expected=f"{low} to {high}", got=value)
+        limits, value = range_of(field), getattr(config, field.name)
+        if limits is not None and value is not None and value not in limits:
+            raise UsageError(f"wrong {field.name}", expected=str(limits), got=value)
 
 
 def values_of(config: object) -> dict[str, Scalar]:

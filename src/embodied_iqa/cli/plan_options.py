@@ -15,7 +15,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from embodied_iqa.base.config import MAX_SEED, descriptions_of, range_of
+from embodied_iqa.base.config import MAX_SEED, Interval, descriptions_of, range_of
 from embodied_iqa.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,16 +35,29 @@ def within(kind: type, low: float, high: float) -> Callable[[str], Any]:
         low: Least number.
         high: Greatest number.
     """
-    top = "2**63 - 1" if high == MAX_SEED else f"{high:g}"
-    expected = f"{low:g} or more" if high == math.inf else f"{low:g} to {top}"
+    return inside(kind, Interval(low, high))
+
+
+def inside(kind: type, limits: Interval) -> Callable[[str], Any]:
+    """Return the type of an option with a number that refuses what is outside an interval."""
 
     def parse(text: str) -> Any:
-        if not low <= (number := kind(text)) <= high:
-            raise argparse.ArgumentTypeError(f"expected {expected}; got {number}")
+        if (number := kind(text)) not in limits:
+            raise argparse.ArgumentTypeError(f"expected {limits}; got {number}")
         return number
 
     parse.__name__ = kind.__name__  # argparse: "invalid int value"
     return parse
+
+
+def number_of(plan: Any, name: str) -> Callable[[str], Any]:
+    """Return the type of an option whose number is a field of a dataclass: in the range of the field.
+
+    Of an option that `add_plan_options` cannot add, such as one whose default says that it is not given.
+    """
+    field = next(one for one in dataclasses.fields(plan) if one.name == name)
+    checked: Callable[[str], Any] = _form(typing.get_type_hints(plan)[name], field)["type"]
+    return checked
 
 
 def at_least(low: int) -> Callable[[str], int]:
@@ -170,7 +183,7 @@ def _form(hint: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
         # an unknown word is left to the choices, which list the known ones
         return {"type": lambda text: known.get(text, text), "choices": list(known), "default": start}
     limits = range_of(field)
-    check = kind if limits is None else within(kind, *limits)
+    check = kind if limits is None else inside(kind, limits)
     return {"type": check, "default": default, "metavar": _METAVARS.get(kind, "PATH")}
 
 

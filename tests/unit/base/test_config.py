@@ -98,7 +98,7 @@ def test_a_former_name_is_told_with_the_present_one() -> None:
 @pytest.mark.parametrize("speed", [-1e-9, 2.0 + 1e-9, math.nan, math.inf])
 def test_python_code_can_check_ranges_too(speed: float) -> None:
     check_ranges(Inner(2.0))
-    with pytest.raises(UsageError, match=r"wrong speed_mps; expected 0\.0 to 2\.0"):
+    with pytest.raises(UsageError, match="wrong speed_mps; expected 0 to 2; got"):
         check_ranges(Inner(speed))
 
 

@@ -77,7 +77,7 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     ("change", "line"),
     [
         (["--target", "miqa"], "the database has no such scores"),
-        (["--split", "10"], "no such split"),
+        (["--split", "10"], "argument --split: expected 0 to 9; got 10"),
         (["--workers", "0"], "argument --workers: expected 1 or more"),
         (["--target", "metric:nothing"], "unknown metric"),
     ],

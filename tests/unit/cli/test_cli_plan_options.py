@@ -12,7 +12,13 @@ from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.cli.parser import Parser
-from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan
+from embodied_iqa.cli.plan_options import (
+    add_engine_options,
+    add_plan_options,
+    engine_of,
+    number_of,
+    read_plan,
+)
 
 
 class Colour(StrEnum):
@@ -38,6 +44,8 @@ class Plan:
         retry: Query again.
         limit: None for all.
         file: A file.
+        risk: Of a loss.
+        part: Of the images.
     """
 
     source: str
@@ -50,9 +58,14 @@ class Plan:
     retry: bool = False
     limit: int | None = None
     file: Path | None = None
+    risk: float = ranged(0.5, 0, 1, "()")
+    part: float = ranged(1.0, 0, 1, "(]")
 
 
-NAMES = ("most_steps", "share", "colour", "colours", "names", "boxes", "retry", "limit", "file")
+NAMES = (
+    *("most_steps", "share", "colour", "colours", "names", "boxes", "retry", "limit", "file"),
+    *("risk", "part"),
+)
 
 
 def _parser() -> Parser:
@@ -83,6 +96,9 @@ def test_each_type_is_read_back() -> None:
     [
         (("--most-steps", "10"), "argument --most-steps: expected 1 to 9; got 10"),
         (("--most-steps", "x"), "argument --most-steps: invalid int value: 'x'"),
+        (("--risk", "1"), "argument --risk: expected above 0, below 1; got 1.0"),
+        (("--risk", "nan"), "argument --risk: expected above 0, below 1; got nan"),
+        (("--part", "0"), "argument --part: expected above 0, up to 1; got 0.0"),
         (("--colour", "rad"), "argument --colour: invalid choice; got 'rad'; did you mean red?"),
         (("--names", ","), "argument --names: expected one or more by commas; got ','"),
         (
@@ -113,6 +129,15 @@ def test_an_option_may_have_other_names_than_its_field() -> None:
     assert parser.parse_args(["--source", "there", "--steps", "5"]).most_steps == 5
     with pytest.raises(UsageError, match="required: --source"):
         parser.parse_args([])
+
+
+def test_an_option_of_its_own_is_checked_as_its_field() -> None:
+    parser = Parser(prog="command")
+    parser.add_argument("--most", type=number_of(Plan, "most_steps"))
+    assert parser.parse_args([]).most is None
+    assert parser.parse_args(["--most", "9"]).most == 9
+    with pytest.raises(UsageError, match="argument --most: expected 1 to 9; got 0"):
+        parser.parse_args(["--most", "0"])
 
 
 def test_the_options_of_the_engine_make_an_engine() -> None:

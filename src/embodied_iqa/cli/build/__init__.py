@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options
+from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, at_least
 from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="DB", help="new folder, or a database to continue")
-    add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
+    add("--references", type=at_least(1), metavar="N", help="how many; may grow later (default 12, or all)")
     add("--panel", default=EMBEDDED, metavar="NAMES", help=f"subjects by commas, or {EMBEDDED} (default)")
     add_plan_options(parser, BuildPlan, "seed", "store", seed="N")
     source = parser.add_mutually_exclusive_group()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from embodied_iqa.cli.plan_options import add_plan_options, within
+from embodied_iqa.cli.plan_options import add_plan_options, number_of, within
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldOptions
 
 
@@ -52,4 +52,6 @@ def _configure_hold(parser: argparse.ArgumentParser) -> None:
     absolute = "column, from 0, with an absolute value, such as a gripper, and its state; with --on-hold zero"
     add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
     last = f"greatest age of the answer of --on-hold last [s] (default {HoldOptions().last_s:g})"
-    add("--last-s", type=float, metavar="S", help=last)  # one that is given has to have an effect
+    add(
+        "--last-s", type=number_of(HoldOptions, "last_s"), metavar="S", help=last
+    )  # one that is given has to have an effect

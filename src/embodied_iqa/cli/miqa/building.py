@@ -11,7 +11,14 @@ from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.output import console, next_command, print_json, print_left_out, table_of
-from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
+from embodied_iqa.cli.plan_options import (
+    add_engine_options,
+    add_plan_options,
+    at_least,
+    engine_of,
+    read_plan,
+    words_of,
+)
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 
@@ -26,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="MDB", help="new folder, or a database to continue")
-    add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
+    add("--references", type=at_least(1), metavar="N", help="how many; may grow later (default 12, or all)")
     models = "by commas: panel (default), names as in docs/vision-models.md, python:MODULE:NAME"
     add("--models", default="panel", metavar="NAMES", help=models)
     tasks = words_of(VisionTask, may_be_empty=False)

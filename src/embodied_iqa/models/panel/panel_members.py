@@ -280,8 +280,8 @@ class PanelPlan:
     seed: int = ranged(1, 0, math.inf)
     quick: bool = False
     workers: int = ranged(2, 1, math.inf)
-    scenes: int | None = None
-    epochs: int | None = None
+    scenes: int | None = ranged(None, 1, math.inf)
+    epochs: int | None = ranged(None, 1, math.inf)
 
     @property
     def command(self) -> str:

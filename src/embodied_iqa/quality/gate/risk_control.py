@@ -19,7 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.config import check_ranges, ranged
+from embodied_iqa.base.errors import InputError
 
 Array = NDArray[np.float64]
 _CANDIDATES: Final = 512
@@ -51,14 +52,11 @@ class Promise:
             given, it holds on average over calibrations and new scenes.
     """
 
-    risk: float = 0.03
-    confidence: float | None = None
+    risk: float = ranged(0.03, 0, 1, "()")
+    confidence: float | None = ranged(None, 0, 1, "()")
 
     def __post_init__(self) -> None:
-        if not 0 < self.risk < 1:
-            raise UsageError("wrong risk", expected="a number between 0 and 1", got=self.risk)
-        if self.confidence is not None and not 0 < self.confidence < 1:
-            raise UsageError("wrong confidence", expected="a number between 0 and 1", got=self.confidence)
+        check_ranges(self)
 
     @property
     def fewest_scenes(self) -> int:

@@ -67,7 +67,7 @@ def test_another_plan_and_wrong_words_are_usage_errors(
         (["--targets", "descision"], "argument --targets: unknown word"),
         (["--unseen", "light"], "argument --unseen: unknown word"),
         (["--metrics", "psnrr"], "unknown metric"),
-        (["--repeats", "11"], "wrong number of repeats"),
+        (["--repeats", "11"], "argument --repeats: expected 1 to 10; got 11"),
         (["--draws", "0"], "argument --draws: expected 1 or more; got 0"),
     ):
         assert main(["benchmark", db, "--out", out, *options]) == 2, options

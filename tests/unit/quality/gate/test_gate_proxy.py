@@ -362,6 +362,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
         (("--on-hold", "repeat"), "--state-key KEY"),
         (("--on-hold", "zero", "--absolute", "x"), "wrong --absolute"),
         (("--on-hold", "zero", "--absolute", "7=a", "--absolute", "7=b"), "names a column twice; got 7"),
+        (("--on-hold", "last", "--last-s", "0"), "argument --last-s: expected 0.001 to 60; got 0.0"),
         (("--last-s", "3"), "--last-s is for --on-hold last; got 'error'"),
         (("--record-mib", "9"), "--record-mib is for --record FILE"),
         (("--record", "seen.txt"), "expected a file that ends in .mcap; got 'seen.txt'"),

@@ -23,7 +23,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
-from embodied_iqa.base.config import ranged
+from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.models.subjects.serving.admission import Admission
 
@@ -52,7 +52,7 @@ class ServingOptions:
     """
 
     host: str = "127.0.0.1"
-    port: int = 8000
+    port: int = ranged(8000, 0, 65535)
     token: str = ""
     most_waiting: int = ranged(16, 1, math.inf)
     most_at_once: int = ranged(8, 1, math.inf)
@@ -69,8 +69,7 @@ class ServingOptions:
                 f"a server on {self.host} can be reached by others",
                 expected="a token (--token-env NAME), or the host 127.0.0.1",
             )
-        if not 0 <= self.port < 65536:
-            raise UsageError("wrong port", expected="0 to 65535", got=self.port)
+        check_ranges(self)
 
 
 class Listener:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from embodied_iqa.base.config import ranged
+from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.database.splits import SPLIT_SEEDS
 
@@ -60,15 +60,14 @@ class BenchmarkPlan:
     metrics: tuple[str, ...]
     targets: tuple[Target, ...] = tuple(Target)
     train_on: tuple[str, ...] = (str(Target.DECISION),)
-    repeats: int = len(SPLIT_SEEDS)
+    repeats: int = ranged(len(SPLIT_SEEDS), 1, len(SPLIT_SEEDS))
     unseen: tuple[Unseen, ...] = ()
     human: tuple[str, ...] = ()
     draws: int = ranged(200, 1, math.inf)
     all_views: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.repeats <= len(SPLIT_SEEDS):
-            raise UsageError("wrong number of repeats", expected=f"1 to {len(SPLIT_SEEDS)}", got=self.repeats)
+        check_ranges(self)
         for what, names in (("metrics", self.metrics), ("targets", self.targets)):
             if not names or len(set(names)) != len(names):
                 raise UsageError(f"wrong {what}", expected="one or more, each once", got=", ".join(names))

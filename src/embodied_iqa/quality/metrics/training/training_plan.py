@@ -27,7 +27,7 @@ class TrainingPlan:
     database: Path
     out: Path
     target: str = "decision"
-    split: int = 0
+    split: int = ranged(0, 0, 9)
     seed: int = ranged(0, 0, MAX_SEED)
     workers: int = ranged(1, 1, math.inf)
     all_views: bool = False

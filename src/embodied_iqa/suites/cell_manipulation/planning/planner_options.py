@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.suites.cell_manipulation.episodes import MAX_STEPS
 
@@ -62,7 +63,7 @@ class PromptOptions:
         detector: Detector of the object list: classical, or panel:NAME and other vision models.
     """
 
-    shots: int = 4
+    shots: int = ranged(4, 0, MOST_SHOTS)
     boxes: bool = True
     multiview: bool = False
     multistep: bool = False
@@ -82,8 +83,7 @@ class PromptOptions:
             raise UsageError("language-only shows no image", expected=f"not together with {shown[0]}")
         if self.detector != CLASSICAL and self.coordinates is not Coordinates.DETECTOR:
             raise UsageError("a detector makes no list here", expected="--coordinates detector")
-        if not 0 <= self.shots <= MOST_SHOTS:
-            raise UsageError("wrong number of examples", expected=f"0 to {MOST_SHOTS}", got=self.shots)
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.models.vision.model import VisionModelInfo
@@ -33,17 +34,14 @@ class MiqaPlan:
     references: int
     models: tuple[str, ...]
     tasks: tuple[VisionTask, ...]
-    seed: int = 0
-    share: float = 1.0
+    seed: int = ranged(0, 0, 2**32 - 1)
+    share: float = ranged(1.0, 0, 1, "(]")
     keep_images: bool = False
 
     def __post_init__(self) -> None:
-        if not (self.references >= 1 and 0 <= self.seed < 2**32 and 0 < self.share <= 1):
-            raise UsageError(
-                "wrong plan",
-                expected="1 or more references, a seed from 0, a share above 0 to 1",
-                got=f"{self.references} references, seed {self.seed}, share {self.share}",
-            )
+        check_ranges(self)
+        if self.references < 1:
+            raise UsageError("wrong number of references", expected="1 or more", got=self.references)
         if not self.tasks or len(set(self.tasks)) != len(self.tasks):
             raise UsageError("wrong tasks", expected="each once", available=list(VisionTask))
         available = len(self.source.names)
