@@ -49,7 +49,8 @@ class ImageMetric:
             A float for one image; for a batch ``(N,)`` float64, a tensor where the argument is one.
 
         Warns:
-            UserWarning: A trained metric has learned nothing from such images.
+            UserWarning: A trained metric has learned nothing from such images, or a reference is given to a
+                metric that takes none: it is ignored.
 
         Raises:
             InputError: Another type, shape or range, images of different sizes, or the reference is missing.
@@ -131,6 +132,8 @@ def measure(distorted: Any, reference: Any = None, metric: str | Metric = "ssim"
 
 def _references(batch: ImageBatch, reference: Any, info: MetricInfo) -> tuple[Image | None, ...]:
     """Return the reference of each image; a single one serves the whole batch."""
+    if reference is not None and info.needs is Needs.NOTHING:
+        warnings.warn(f"{info.name} takes no reference: the one given is ignored", stacklevel=3)
     if reference is None or info.needs is Needs.NOTHING:
         return (None,) * len(batch.images)
     found = image_batch(reference).images

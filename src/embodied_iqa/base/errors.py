@@ -68,13 +68,18 @@ def nearest(word: str, available: Iterable[str]) -> str | None:
 
     Args:
         word: The word that was typed.
-        available: The valid values; of a value such as "01 gaussian-blur", each part counts.
+        available: The valid values; of a value such as "01 gaussian-blur", each part counts. Hyphens and
+            underscores do not count: "mssim" is nearer to "ms-ssim" than to "ssim".
     """
-    forms = {form.casefold(): form for item in available for form in (*item.split(), item)}
-    typed = word.casefold()
+    forms = {_letters(form): form for item in available for form in (*item.split(), item)}
+    typed = _letters(word)
     begun = [form for form in forms if typed and form.startswith(typed)]
     found = get_close_matches(typed, forms, n=1) or begun
     return forms[found[0]] if found and forms[found[0]] != word else None
+
+
+def _letters(word: str) -> str:
+    return word.casefold().replace("-", "").replace("_", "")
 
 
 def first_line(error: BaseException) -> str:

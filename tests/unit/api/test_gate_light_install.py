@@ -109,8 +109,23 @@ print([main(line.split()) for line in lines])
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout == "[1, 1, 1, 1, 1]\n", done.stderr
     lines = done.stderr.splitlines()
+    assert "gate check needs more than the extra `gate`: " in lines[-1]
+    assert lines[-1].endswith("; or check the file on another machine")
     assert len(lines) == 5, done.stderr
     assert all("is not installed; expected pip install 'embodied_iqa[all]'" in line for line in lines), lines
+
+
+def test_the_calibration_is_made_elsewhere() -> None:
+    program = """
+from embodied_iqa.cli.main import main
+print(main(["gate", "calibrate", ".", "--view", "top", "--out", "mine.yaml"]))
+"""
+    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed())]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout == "1\n", done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "gate calibrate needs more than the extra `gate`: " in line
+    assert "expected pip install 'embodied_iqa[all]'; or make the file on another machine" in line
 
 
 def test_modules_of_all_packages_are_known() -> None:

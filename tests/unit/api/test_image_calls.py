@@ -126,3 +126,16 @@ def test_names_are_listed_and_each_of_them_works() -> None:
     assert [embodied_iqa.distortion(name).id for name in distortions[:2]] == ["01", "02"]
     for name in distortions:
         assert embodied_iqa.distort(DISTORTED[0], f"{name}:1").shape == (40, 48, 3)
+
+
+def test_a_reference_that_is_ignored_is_a_warning() -> None:
+    image = np.repeat(np.repeat(DISTORTED[0], 5, 0), 4, 1)
+    alone = embodied_iqa.metric("niqe")(image)
+    with pytest.warns(UserWarning, match="niqe takes no reference: the one given is ignored") as seen:
+        assert embodied_iqa.metric("niqe")(image, image) == alone
+    assert seen[0].filename == __file__
+
+
+def test_a_hyphen_does_not_count_in_a_mistyped_name() -> None:
+    with pytest.raises(UsageError, match=r"did you mean ms-ssim\?"):
+        embodied_iqa.metric("mssim")

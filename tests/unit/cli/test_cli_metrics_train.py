@@ -13,10 +13,12 @@ from PIL import Image
 
 from database_folders import write_database
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.analysis.grid import ScoreGrid
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.image_set import PairImages
 from embodied_iqa.quality.metrics.metric import MetricContext
+from embodied_iqa.quality.metrics.training.labels import Array, target_labels
 
 pytest.importorskip("torch")
 
@@ -51,7 +53,9 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     out = tmp_path / "metric"
     words = ["metrics", "train", "embodied-nr", str(database), "--target", "rotation", "--out", str(out)]
     assert main([*words, "--json"]) == 0
-    card = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[0] == "trains embodied-nr: measures 180 images first"
+    card = json.loads(printed.out)
     assert card["target"] == "rotation"
     assert card["results"]["references"] == 2
     assert not {"srcc_low", "srcc_high"} & card["results"].keys(), "two references give no interval"
@@ -105,3 +109,26 @@ def test_without_a_scale_of_any_subject_the_cause_is_named(
     assert "has a label: the answers of " in said
     assert "have no scale; expected two references or more" in said
     assert not (tmp_path / "metric").exists()
+
+
+@pytest.mark.parametrize("unlabelled", [0, 2])
+def test_too_few_references_name_what_was_left_out(
+    unlabelled: int,
+    tmp_path: Path,
+    database: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = write_database(tmp_path / "small", references=7 if unlabelled else 6, subjects=2).path
+
+    def some(grid: ScoreGrid, target: str) -> Array:
+        names = sorted(set(grid.pairs.reference_ids.tolist()))[:unlabelled]
+        return np.where(np.isin(grid.pairs.reference_ids, names), np.nan, target_labels(grid, target))
+
+    monkeypatch.setattr("embodied_iqa.cli.metrics.training.target_labels", some)
+    words = ["metrics", "train", "embodied-nr", str(small), "--target", "rotation"]
+    assert main([*words, "--out", str(tmp_path / "metric")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "too few references to train on; of " in line
+    assert " out to test; expected 6 or more, of which a sixth validates; got " in line
+    assert ("2 have no label of rotation: no subject is made for their camera" in line) == bool(unlabelled)

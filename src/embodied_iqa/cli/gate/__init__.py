@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.base.errors import MissingDependencyError
 from embodied_iqa.cli.parser import Parser, perform
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 
@@ -16,6 +17,11 @@ _ACTIONS: Final = {
     "proxy": "proxying:proxy",
     "run": "running:run_gate",
 }
+_ELSEWHERE: Final = {
+    "calibrate": "or make the file on another machine, and copy it",
+    "check": "or check the file on another machine",
+}
+"""What else helps where an action that reads images of any kind lacks packages."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,5 +56,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the action; return the exit code."""
-    return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)
+    """Run the action; return the exit code.
+
+    Raises:
+        MissingDependencyError: The action reads images of any kind, and only the extra `gate` is installed.
+    """
+    try:
+        return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)
+    except MissingDependencyError as error:
+        if arguments.action not in _ELSEWHERE:
+            raise
+        needs = f"gate {arguments.action} needs more than the extra `gate`"
+        raise MissingDependencyError(f"{needs}: {error}; {_ELSEWHERE[arguments.action]}") from error

@@ -20,10 +20,12 @@ from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
-from embodied_iqa.quality.metrics.learned.card import load_metric_card, save_metric_card
+from embodied_iqa.quality.metrics.learned.card import CARD_FILE, load_metric_card, save_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind
+from embodied_iqa.quality.metrics.trainable import FEWEST_REFERENCES
 from embodied_iqa.quality.metrics.training.labels import (
     METRIC_TARGET,
+    SplitSamples,
     metric_labels,
     split_samples,
     target_labels,
@@ -48,9 +50,13 @@ def train(arguments: argparse.Namespace) -> int:
     else:
         labels = target_labels(grid, target)
         _refuse_unscaled(store, labels)
+    samples = split_samples(images, grid.pairs, labels, plan.split)
+    _refuse_few(samples, len(store.references(["reference_id"])), plan)
+    if not (plan.out / CARD_FILE).is_file():
+        drawn = len(samples.training.of_each(recipe.pictures_each, plan.seed).pair_ids)
+        print(f"trains {recipe.name}: measures {drawn:,} images first", file=sys.stderr, flush=True)
     from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 
-    samples = split_samples(images, grid.pairs, labels, plan.split)
     command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
     training = RecipeTraining(recipe, plan.workers, target, command)
     training.train(samples.training, plan.out, plan.seed)
@@ -70,6 +76,24 @@ def train(arguments: argparse.Namespace) -> int:
         reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
         next_command("metrics", "score", f"trained:{plan.out}", "IMAGES", *reference)
     return 0
+
+
+def _refuse_few(samples: SplitSamples, references: int, plan: TrainingPlan) -> None:
+    """Say what was left out of a database whose training part is too small."""
+    training, held_out = (len(set(part.reference_ids)) for part in (samples.training, samples.held_out))
+    if training >= FEWEST_REFERENCES:
+        return
+    left_out = [f"split {plan.split} holds {held_out} out to test"]
+    if unlabelled := references - training - held_out:
+        why = (
+            "" if plan.all_views else ": no subject is made for their camera (see --all-views), or none acted"
+        )
+        left_out.insert(0, f"{unlabelled} have no label of {plan.target}{why}")
+    raise InputError(
+        f"too few references to train on; of {references} in {plan.database}, {', and '.join(left_out)}",
+        expected=f"{FEWEST_REFERENCES} or more, of which a sixth validates",
+        got=training,
+    )
 
 
 def _refuse_unscaled(store: DatabaseStore, labels: NDArray[np.float64]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.metrics.drawing import drawn_of_each
 from embodied_iqa.quality.metrics.image_set import ImageSet
+
+FEWEST_REFERENCES: Final = 6
+"""Of a training set of a recipe; a sixth of them validates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,8 @@ def _recorded(folder: Path) -> object:
 
 _GROUP: Final = 60
 """Pairs of a job, about; those of one reference stay together."""
+_FEWEST_JOBS: Final = 20
+"""Of a small set, whose progress shows otherwise only after most of the work."""
 _ROWS_AT_ONCE: Final = 1000
 """Of the cache, in memory."""
 
@@ -197,10 +199,12 @@ class _Work:
     def measured(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, NDArray[Any]]]:
         """Measure pairs (reference, pair); yield each by its key, flat, with the camera in front."""
         groups = [[pair for _, pair in group] for _, group in groupby(pairs, itemgetter(0))]
-        jobs = _together(groups)
+        jobs = _together(groups, min(_GROUP, len(pairs) // _FEWEST_JOBS))
         first = random.SystemRandom().randrange(len(jobs)) if jobs else 0
         with ProgressBars() as bars:
             done = 0
+            if pairs:  # shown before the first job ends
+                bars.update(self.title, done, len(pairs))
             for found in self._all([*jobs[first:], *jobs[:first]]):
                 yield from found.items()
                 done += len(found)
@@ -240,11 +244,11 @@ class _Work:
         return MeasuredInputs(store.values, np.array(store.views))
 
 
-def _together(groups: Sequence[list[str]]) -> list[list[str]]:
-    """Join groups of pairs to jobs."""
+def _together(groups: Sequence[list[str]], most: int) -> list[list[str]]:
+    """Join groups of pairs to jobs of about ``most`` pairs."""
     jobs: list[list[str]] = []
     for group in groups:
-        if not jobs or len(jobs[-1]) >= _GROUP:
+        if not jobs or len(jobs[-1]) >= most:
             jobs.append([])
         jobs[-1].extend(group)
     return jobs

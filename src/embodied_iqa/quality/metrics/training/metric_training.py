@@ -33,7 +33,7 @@ from embodied_iqa.quality.metrics.learned.card import (
 )
 from embodied_iqa.quality.metrics.learned.trained import KIND
 from embodied_iqa.quality.metrics.learned.training_range import TrainingRange
-from embodied_iqa.quality.metrics.trainable import TrainingSet
+from embodied_iqa.quality.metrics.trainable import FEWEST_REFERENCES, TrainingSet
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.exporting import export_network
 from embodied_iqa.quality.metrics.training.loop import (
@@ -68,7 +68,6 @@ _JOB: Final = "training of a metric"
 _CURVE: Final = "curve.svg"
 _ONE_IN: Final = 6
 """Of the training references one in this many is the validation part."""
-_FEWEST_REFERENCES: Final = 6
 _LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime", "torch")
 
 Watch = Callable[[MetricEpoch], None]
@@ -83,8 +82,8 @@ def validation_references(reference_ids: Sequence[str], seed: int) -> frozenset[
 
 def _refuse_few(samples: TrainingSet) -> None:
     count = len(set(samples.reference_ids))
-    if count < _FEWEST_REFERENCES:
-        expected = f"{_FEWEST_REFERENCES} or more"
+    if count < FEWEST_REFERENCES:
+        expected = f"{FEWEST_REFERENCES} or more"
         raise InputError("too few references to train on", expected=expected, got=count)
 
 
