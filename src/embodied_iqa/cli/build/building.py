@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
@@ -192,4 +194,5 @@ def _options(arguments: argparse.Namespace) -> BuildOptions:
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
     options = {"vlm": graph.vlm_node.options, "vla": graph.vla_node.options}
     subjects, engine = panel_of(arguments.panel), engine_of(arguments)
-    return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, **options)
+    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, command=command, **options)

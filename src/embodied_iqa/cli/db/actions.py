@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from decimal import Decimal
 from typing import Final
@@ -19,20 +20,22 @@ _UNBOUNDED: Final = 100_000
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Verify a database; return 1 where it has errors."""
+    """Verify a database; return 1 where it has errors, or its build has not ended."""
     report = check_database(open_database(arguments.database), images=not arguments.no_images)
-    exit_code = 1 if report.errors else 0
+    exit_code = int(report.result != "correct")
     if arguments.json:
-        tree = {"errors": report.errors, "remarks": report.remarks, "counts": report.counts}
-        print_json(tree)
+        print_json({"result": report.result, **dataclasses.asdict(report)})
         return exit_code
     for line in report.errors:
         print(f"error: {line}")
+    for line in report.unfinished:
+        print(f"not finished: {line}")
     for line in report.remarks:
         print(f"note: {line}")
-    result = "damaged" if report.errors else "correct"
-    print(f"{arguments.database}: {result}; {_counted(report.counts)}")
-    if not report.errors:
+    print("; ".join(filter(None, (f"{arguments.database}: {report.result}", _counted(report.counts)))))
+    if report.unfinished:
+        print(f"this goes on with it: {report.command or 'the same `build`, without --steps'}")
+    if not exit_code:
         next_report(open_database(arguments.database))
     return exit_code
 

@@ -7,23 +7,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import PART_SUFFIX, sha256_of
 from embodied_iqa.base.kinematics.se3 import transform_fault
+from embodied_iqa.data.database.completeness import KEY, answer_keys, answers_of, wanted_answers
 from embodied_iqa.data.database.database_images import camera_fault, image_hash
 from embodied_iqa.data.database.edits_check import check_edits
 from embodied_iqa.data.database.joined_runs import duplicate_runs, joined_execution
-from embodied_iqa.data.database.schema import ANNOTATIONS, Camera
+from embodied_iqa.data.database.schema import Camera
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import outdated_verdicts, stored_verdicts
 from embodied_iqa.imaging.images.codecs import read_image
 
 _MOST_REPORTED: Final = 20
-_KEY: Final = ["image", "task_id"]
-"""What an answer is about: a pair or a reference, and a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,8 @@ class CheckReport:
 
     Attributes:
         errors: What is wrong, one line each; the first ones of a kind where there are many.
+        unfinished: What a build that has not ended still has to do, one line each.
+        command: Goes on with that build; None where there is none, or it is not known.
         remarks: What is missing or failed and recorded as such: not an error.
         counts: Rows by table.
     """
@@ -39,6 +39,13 @@ class CheckReport:
     errors: tuple[str, ...]
     remarks: tuple[str, ...]
     counts: dict[str, int]
+    unfinished: tuple[str, ...] = ()
+    command: str | None = None
+
+    @property
+    def result(self) -> str:
+        """``damaged``, ``incomplete`` or ``correct``."""
+        return "damaged" if self.errors else "incomplete" if self.unfinished else "correct"
 
 
 def check_database(store: DatabaseStore, *, images: bool = True) -> CheckReport:
@@ -49,18 +56,7 @@ def check_database(store: DatabaseStore, *, images: bool = True) -> CheckReport:
         images: Also decode every image and compare its hash.
     """
     checker = _Checker(store)
-    checks: list[Callable[[], Iterator[str]]] = [
-        checker.hashes,
-        checker.edits,
-        checker.links,
-        checker.cameras,
-        checker.answers,
-        checker.scores,
-        checker.execution,
-        checker.verdicts,
-    ]
-    if images:
-        checks.append(checker.images)
+    checks = [checker.hashes, *checker.possible(images=images)]
     errors: list[str] = []
     for check in checks:
         found = []
@@ -71,7 +67,11 @@ def check_database(store: DatabaseStore, *, images: bool = True) -> CheckReport:
         errors += found[:_MOST_REPORTED]
         if len(found) > _MOST_REPORTED:
             errors.append(f"and {len(found) - _MOST_REPORTED} more of that kind")
-    return CheckReport(tuple(errors), tuple(checker.remarks), checker.counts)
+    unfinished = checker.unfinished[:_MOST_REPORTED]
+    if len(checker.unfinished) > _MOST_REPORTED:
+        unfinished.append(f"and {len(checker.unfinished) - _MOST_REPORTED} more")
+    command = store.record().unfinished if unfinished else None
+    return CheckReport(tuple(errors), tuple(checker.remarks), checker.counts, tuple(unfinished), command)
 
 
 class _Checker:
@@ -80,7 +80,28 @@ class _Checker:
         self._record = store.record()
         self._answers_on_pairs = 0
         self.remarks: list[str] = []
+        self.unfinished: list[str] = []
         self.counts: dict[str, int] = {}
+
+    def possible(self, *, images: bool) -> Iterator[Callable[[], Iterator[str]]]:
+        """Yield the checks after the hashes, as far as the tables that they read are there.
+
+        A table that no build has written yet is unfinished work; one that was lost is an error of the hashes.
+        """
+        needed = {
+            "references": (self.edits, self.cameras),
+            "tasks": (),
+            "pairs": (self.links, self.answers),
+            "scores": (self.scores,),
+        }
+        there = self._store.tables()
+        for name, checks in needed.items():
+            if name not in there:
+                if f"{name}.parquet" not in self._record.sha256:
+                    self.unfinished.append(f"there is no {name}.parquet yet")
+                return
+            yield from checks
+        yield from (self.execution, self.verdicts, *((self.images,) if images else ()))
 
     def hashes(self) -> Iterator[str]:
         """Every table is the one that the record names."""
@@ -91,14 +112,18 @@ class _Checker:
             self._store.execution_file.name: "join the experiments",
             self._store.verdicts_file.name: "judge",
         }
+        new: list[str] = []
         for name in sorted(files.keys() - known.keys()):
             if name in again:
                 self.remarks.append(f"{name} has no hash: {again[name]} again")
             else:
-                yield f"{name} is not in dataset.json: the build was interrupted; run it again"
+                new.append(name)
         for name in sorted(files.keys() & known.keys()):
             if sha256_of(files[name]) != known[name]:
                 yield f"{name} is not the file that was written"
+        if new:
+            more = f" and {len(new) - 1} more tables are" if len(new) > 1 else " is"
+            self.unfinished.append(f"{new[0]}{more} of a build that has not ended")
         unfinished = list(self._store.path.rglob(f".*{PART_SUFFIX}"))
         if unfinished:
             self.remarks.append(f"{len(unfinished)} unfinished files of an interrupted build")
@@ -122,7 +147,7 @@ class _Checker:
         for name, rows in (("task", tasks), ("pair", pairs)):
             owners = {owner for owner, _ in rows}
             yield from (f"a {name} has an unknown reference: {owner}" for owner in sorted(owners - known))
-            yield from (f"reference {owner} has no {name}" for owner in sorted(known - owners))
+            self.unfinished += [f"reference {owner} has no {name}" for owner in sorted(known - owners)]
 
     def cameras(self) -> Iterator[str]:
         """What is stored of cameras and tools is a camera and a pose; it may be unknown."""
@@ -140,51 +165,47 @@ class _Checker:
 
     def answers(self) -> Iterator[str]:
         """Every subject answered on every reference and pair for every task, once."""
-        wanted = self._wanted()
+        wanted = wanted_answers(self._store)
         self.counts["annotations"] = 0
         for subject in self._record.subjects:
             columns = ["reference_id", "pair_id", "task_id", "error"]
-            parts = self._store.annotation_parts(subject.name, columns)
-            table = pa.concat_tables([_empty(ANNOTATIONS, columns), *parts])
+            table = answers_of(self._store, subject.name, columns)
             self.counts["annotations"] += len(table)
             self._answers_on_pairs += len(table) - table["pair_id"].null_count
             yield from self._answers_of(subject.name, table, wanted)
 
     def _answers_of(self, subject: str, table: Any, wanted: Any) -> Iterator[str]:
-        images = pc.coalesce(table["pair_id"], table["reference_id"])
-        keys = pa.table([images, table["task_id"]], names=_KEY)
-        counts = keys.group_by(_KEY).aggregate([([], "count_all")])
+        counts = answer_keys(table).group_by(KEY).aggregate([([], "count_all")])
         repeated = counts.filter(pc.greater(counts["count_all"], 1)).sort_by(
-            [(key, "ascending") for key in _KEY]
+            [(key, "ascending") for key in KEY]
         )
-        for *key, count in _columns(repeated.select([*_KEY, "count_all"])):
+        for *key, count in _columns(repeated.select([*KEY, "count_all"])):
             yield f"answer of {subject} {tuple(key)} is there {count} times"
-        missing = wanted.join(counts, _KEY, join_type="left anti").num_rows
-        unknown = counts.join(wanted, _KEY, join_type="left anti").num_rows
+        missing = wanted.join(counts, KEY, join_type="left anti").num_rows
+        unknown = counts.join(wanted, KEY, join_type="left anti").num_rows
         if missing:
-            yield f"{subject} lacks {missing} of {len(wanted)} answers: build again"
+            self.unfinished.append(f"{subject} lacks {missing} of {len(wanted)} answers")
         if unknown:
-            yield f"{subject} has {unknown} answers on unknown images or tasks"
+            line = f"{subject} has {unknown} answers on unknown images or tasks"
+            if self._is_recorded(subject):
+                yield line
+            else:
+                self.unfinished.append(line)
         failed = len(table) - table["error"].null_count
         if failed:
             self.remarks.append(f"{subject} failed {failed} times")
 
-    def _wanted(self) -> Any:
-        """Return a table of all keys that have an answer in a complete database."""
-        tasks = self._store.tasks(["reference_id", "task_id"])
-        pairs = self._store.pairs(["reference_id", "pair_id"])
-        of_pairs = pairs.join(tasks, "reference_id", join_type="inner").select(["pair_id", "task_id"])
-        both = pa.concat_tables(
-            [tasks.rename_columns(_KEY), of_pairs.rename_columns(_KEY)], promote_options="permissive"
-        )
-        return both.group_by(_KEY).aggregate([])
+    def _is_recorded(self, subject: str) -> bool:
+        """Whether the answers of a subject are those of a build that has ended."""
+        files = self._store.annotation_files(subject)
+        return all(str(file.relative_to(self._store.path)) in self._record.sha256 for file in files)
 
     def scores(self) -> Iterator[str]:
         """Every annotated pair and task has its row, and scores are between 0 and 1."""
         scores, answers = self._store.scores(["score"])["score"], self._answers_on_pairs
         self.counts["scores"] = len(scores)
         if len(scores) != answers:
-            yield f"scores.parquet has {len(scores)} rows for {answers} answers: run step score"
+            self.unfinished.append(f"scores.parquet has {len(scores)} rows for {answers} answers")
         inside = pc.and_(pc.greater_equal(scores, 0.0), pc.less_equal(scores, 1.0))
         outside = pc.sum(pc.invert(inside)).as_py()
         if outside:
@@ -230,10 +251,6 @@ class _Checker:
 def _columns(table: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a table as tuples."""
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def _empty(schema: Any, columns: list[str]) -> Any:
-    return schema.empty_table().select(columns)
 
 
 def _duplicates(kind: str, names: Iterable[object]) -> Iterator[str]:

@@ -77,6 +77,7 @@ class DatabaseRecord:
         recipes: Versions of the score formulas.
         sha256: Hash of every table by file name.
         schema: Version of the tables' columns.
+        unfinished: Command that goes on with a build that has not ended; null where none is under way.
     """
 
     plan: dict[str, Any] = field(default_factory=dict)
@@ -87,6 +88,7 @@ class DatabaseRecord:
     recipes: dict[str, str] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
     schema: int = SCHEMA_VERSION
+    unfinished: str | None = None
 
     def tree(self) -> Mapping[str, Any]:
         """Return it as JSON has it."""

@@ -434,7 +434,9 @@ def test_damage_is_named(tmp_path: Path, tasks_file: Path) -> None:
     write_table(store.tasks_file, store.tasks(), TASKS, "changed")
     part = store.annotation_part(VLM, 0)
     part.unlink()
-    errors = "\n".join(check_database(store).errors)
+    report = check_database(store)
+    assert report.result == "damaged"
+    errors = "\n".join((*report.errors, *report.unfinished))
     for name in (image.name, "tasks.parquet", str(part.relative_to(store.path)), "lacks 93 of 93 answers"):
         assert name in errors
     with pytest.raises(InputError, match=image.name):

@@ -84,6 +84,7 @@ class BuildOptions:
         vlm: Options of VLMs.
         vla: Options of VLAs.
         retry: Query again where a subject failed.
+        command: Builds the same again; kept in the record until the build has ended.
     """
 
     subjects: tuple[SubjectReference, ...] = ()
@@ -92,3 +93,4 @@ class BuildOptions:
     vlm: VlmOptions = field(default_factory=VlmOptions)
     vla: VlaOptions = field(default_factory=VlaOptions)
     retry: bool = False
+    command: str = "the same build"

@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, Job
 from embodied_iqa.base.jobs.folder import JobFolder
-from embodied_iqa.base.jobs.plan import require_same_plan
+from embodied_iqa.base.jobs.plan import another_plan, require_same_plan
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.building.build_subjects import load_member
 from embodied_iqa.data.database.building.finish import finish
@@ -22,6 +22,7 @@ from embodied_iqa.data.database.building.step_annotate import AnnotateStep
 from embodied_iqa.data.database.building.step_distort import make_pairs
 from embodied_iqa.data.database.building.step_references import ReferenceStep
 from embodied_iqa.data.database.building.step_score import score_database
+from embodied_iqa.data.database.completeness import begun_subjects
 from embodied_iqa.data.database.edits import apply_edits
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.store import RECORD_FILE, DatabaseStore, is_database
@@ -131,7 +132,10 @@ class _Builder:
         return BuildSummary(self._done, finish(self._store))
 
     def _begin(self) -> None:
-        """Write the record of the plan and of all subjects, old and new."""
+        """Write the record of the plan and of all subjects, old and new.
+
+        Until the build has ended, the record has its command, and no hash of what it may write anew.
+        """
         record = DatabaseRecord(self._plan.tree())
         if is_database(self._store.path):
             record = self._store.record()
@@ -139,12 +143,53 @@ class _Builder:
                 tree = self._plan.tree()
                 known = {name: value for name, value in record.plan.items() if name in tree}
                 require_same_plan(self._store.path, known, tree)
-        subjects = {subject.name: subject for subject in record.subjects}
+                self._require_all_references()
+        if Step.ANNOTATE in self._options.steps:
+            self._require_panel(record)
+        # a subject without an answer was only planned
+        answered = [item for item in record.subjects if self._store.annotation_files(item.name)]
+        subjects = {subject.name: subject for subject in answered}
         for reference in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
             member = load_member(reference, self._options.vlm, self._options.vla)
             subjects[member.name] = RecordedSubject.of(member.name, member.role, member.info)
         ordered = tuple(subjects[name] for name in sorted(subjects))
-        self._store.write_record(replace(record, embodied_iqa=__version__, subjects=ordered))
+        hashes = {name: value for name, value in record.sha256.items() if not self._writes(name)}
+        command = self._options.command
+        self._store.write_record(
+            replace(record, embodied_iqa=__version__, subjects=ordered, sha256=hashes, unfinished=command)
+        )
+
+    def _writes(self, name: str) -> bool:
+        """Whether this build may write a table anew: not other subjects' answers, runs and verdicts."""
+        store = self._store
+        kept = (store.execution_file, store.verdicts_file)
+        asked = {store.annotations(reference.text).name for reference in self._options.subjects}
+        file = store.path / name
+        return file not in kept and (file.parent == store.path or file.parent.name in asked)
+
+    def _require_all_references(self) -> None:
+        """Refuse a plan of fewer references than there are: references may only grow."""
+        built = replace(self._store, built=True)
+        there = len(built.references(["reference_id"])) if "references" in built.tables() else 0
+        if there > self._plan.references:
+            require_same_plan(self._store.path, {"references": there}, {"references": self._plan.references})
+
+    def _require_panel(self, record: DatabaseRecord) -> None:
+        """Refuse a panel that leaves subjects of an earlier one without some of their answers."""
+        asked = [reference.text for reference in self._options.subjects]
+        others = [subject.name for subject in record.subjects if subject.name not in asked]
+        lacking = begun_subjects(self._store, others)
+        if lacking:
+            names = ",".join([*lacking, *asked])
+            without = " ".join(str(self._store.annotations(name)) for name in lacking)
+            raise another_plan(
+                self._store.path,
+                [
+                    f"{name} in panel lacks {count:,} answers there, not asked"
+                    for name, count in lacking.items()
+                ],
+                expected=f"--panel {names}, another folder, or to give up these subjects: rm -r {without}",
+            )
 
     def _check(self, step: Step) -> None:
         """Refuse a step whose input is missing."""
@@ -155,6 +200,8 @@ class _Builder:
             needed = "pairs"
         elif step is Step.SCORE and not self._annotated():
             needed = "annotations"
+        if step is Step.ANNOTATE and not needed:
+            self._require_panel(self._store.record())  # the references may have grown
         if needed:
             raise UsageError(
                 f"{self._store.path}: step {step} needs {needed} first", expected=f"--steps up to {step}"

@@ -24,6 +24,7 @@ def finish(store: DatabaseStore) -> DatabaseRecord:
         skipped=_skipped(store),
         subjects=tuple(_scaled(store, subject) for subject in record.subjects),
         recipes={"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE},
+        unfinished=None,
         sha256={name: sha256_of(file) for name, file in store.files().items()},
     )
     store.write_record(record)
