@@ -13,6 +13,7 @@ from embodied_iqa.cli.checks.finding import Check, Finding, Status
 
 CHECKS = (
     Check("Python", python.python_version),
+    Check("Python", python.gate_works),
     Check("Python", python.packages),
     Check("ROS", ros.rclpy_works),
     Check("ROS", ros.interfaces),
@@ -73,7 +74,9 @@ def _verdict(findings: list[tuple[str, Finding]], *, whole: bool) -> str:
     optional = sum(1 for _, finding in findings if finding.status is not Status.OK and not finding.required)
     if not whole:
         names = [finding.name for _, finding in findings if finding.stops_the_trial]
-        return f"the simulated trial cannot run yet: {', '.join(names)}"
+        gate = [finding for _, finding in findings if finding.name == python.GATE]
+        works = "the gate works; " if gate and gate[0].status is Status.OK else ""
+        return f"{works}the simulated trial cannot run yet: {', '.join(names)}"
     remark = f" ({optional} optional findings)" if optional else ""
     return f"everything that the simulated trial needs works{remark}: embodied-iqa trial"
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli import doctor
-from embodied_iqa.cli.checks import machine, python, ros
+from embodied_iqa.cli.checks import finding as finding_module
+from embodied_iqa.cli.checks import hardware, machine, python, ros
 from embodied_iqa.cli.checks.finding import Check, Finding, Outcome, Status, try_code
 from embodied_iqa.cli.checks.hardware import build_advice, models
 
@@ -227,3 +228,50 @@ def test_build_of_torch_is_named() -> None:
     if torch.status is Status.MISSING:
         pytest.skip("torch is not installed")
     assert re.search(r"(CPU|CUDA \d+\.\d+|ROCm \S+) build, with(out)? triton", torch.detail)
+
+
+def test_the_gate_is_tried_and_named_in_the_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = python.gate_works()
+    assert (found.status, found.detail) == (Status.OK, "works: a black image is judged REJECT")
+    assert _doctor(monkeypatch, lambda: [found, NEEDED]) == 1
+    assert "the gate works; the simulated trial cannot run yet: needed" in capsys.readouterr().out
+
+
+def test_of_a_wheel_the_extras_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding_module, "source_checkout", lambda: None)
+    lines = [
+        "numpy<3,>=1.26.4",
+        'mcap<2; extra == "record"',
+        'embodied_iqa[record]; extra == "data"',
+        "no-such-package<2,>=1; extra == 'data'",
+        'embodied_iqa[data]; extra == "models"',
+    ]
+    found = {finding.name: finding for finding in python.extras(lines)}
+    assert [found[f"extra {name}"].status for name in ("gate", "record")] == [Status.OK, Status.OK]
+    assert found["extra data"].status is Status.MISSING
+    assert found["extra data"].fix == "pip install 'embodied_iqa[data]'"
+    assert "1 of 2 packages are not installed" in found["extra models"].detail
+
+
+def test_without_a_checkout_no_fix_is_a_target_of_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(_: str) -> str:
+        raise metadata.PackageNotFoundError
+
+    def fails(_code: str, *, timeout_s: float = 0.0) -> Outcome:
+        return Outcome(worked=False, text=f"ModuleNotFoundError: gone ({timeout_s})")
+
+    for module in (finding_module, python, hardware):
+        monkeypatch.setattr(module, "source_checkout", lambda: None)
+    for module in (python, hardware, machine, ros):
+        monkeypatch.setattr(module, "try_code", fails)
+    monkeypatch.setattr(metadata, "version", absent)
+    monkeypatch.setattr(python, "SUPPORTED", ())
+    checks = (
+        python.python_version, python.packages, python.gate_works, machine.rendering, ros.rclpy_works,
+        hardware.realsense, hardware.universal_robots, hardware.models,
+    )  # fmt: skip
+    fixes = [finding.fix for check in checks for finding in check()]
+    assert len(fixes) > 10
+    assert not [fix for fix in fixes if "make " in fix or ".venv" in fix]

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from embodied_iqa.base.resources import source_checkout
+
 
 class Status(enum.StrEnum):
     """Result of a check."""
@@ -47,6 +49,11 @@ class Check:
 
     group: str
     run: Callable[[], list[Finding]]
+
+
+def install_with(target: str, extra: str) -> str:
+    """Return the command that installs what is missing: of `make` in a checkout, else of pip."""
+    return target if source_checkout() is not None else f"pip install 'embodied_iqa[{extra}]'"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from embodied_iqa.cli.checks.finding import Finding, Status, try_code
+from embodied_iqa.base.resources import source_checkout
+from embodied_iqa.cli.checks.finding import Finding, Status, install_with, try_code
 
 _REALSENSE = """
 import pyrealsense2 as rs
@@ -15,7 +16,6 @@ names = [f"{d.get_info(info.name)} (serial {d.get_info(info.serial_number)})"
          for d in rs.context().query_devices()]
 print(f"{len(names)} connected: {', '.join(names)}" if names else "no camera connected")
 """
-_PIP = "optional: .venv/bin/pip install"
 _UR = "import rtde_control, rtde_receive; print('loads')"
 _TRANSFORMERS = "import transformers; print('loads')"
 _TORCH = """
@@ -35,21 +35,23 @@ _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 def realsense() -> list[Finding]:
     """Check the RealSense library and list the connected cameras."""
-    fix = f"{_PIP} pyrealsense2==2.59.1.11053; sudo apt-get install libusb-1.0-0"
+    library = install_with(".venv/bin/pip install pyrealsense2==2.59.1.11053", "hardware")
+    fix = f"optional: {library}; sudo apt-get install libusb-1.0-0"
     return [_library("RealSense", "pyrealsense2", _REALSENSE, fix)]
 
 
 def universal_robots() -> list[Finding]:
     """Check the client library of the UR controller."""
-    return [_library("UR arm", "ur-rtde", _UR, "make setup")]
+    return [_library("UR arm", "ur-rtde", _UR, install_with("make setup", "cell"))]
 
 
 def models() -> list[Finding]:
     """Check the libraries that load large models."""
-    torch = _library("torch", "torch", _TORCH, "optional: make models")
+    fix = f"optional: {install_with('make models', 'models')}"
+    torch = _library("torch", "torch", _TORCH, fix)
     return [
         replace(torch, fix=torch.fix or build_advice(torch.detail, has_gpu=_NVIDIA_DRIVER.exists())),
-        _library("transformers", "transformers", _TRANSFORMERS, "optional: make models"),
+        _library("transformers", "transformers", _TRANSFORMERS, fix),
     ]
 
 
@@ -65,7 +67,11 @@ def build_advice(detail: str, *, has_gpu: bool) -> str:
     if "CUDA" in detail and detail.endswith("no GPU"):
         if has_gpu:
             return "torch does not find the GPU: see nvidia-smi"
-        return "without a GPU the CPU build does the same with 4 GB less: make distclean; make models CPU=1"
+        return "without a GPU the CPU build does the same with 4 GB less: " + (
+            "make distclean; make models CPU=1"
+            if source_checkout()
+            else "install that of PyTorch's CPU index"
+        )
     return ""
 
 

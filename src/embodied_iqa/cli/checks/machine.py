@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from embodied_iqa.cli.checks.finding import Finding, Status, try_code
+from embodied_iqa.cli.checks.finding import Finding, Status, install_with, try_code
 
 _MEBI = 1 << 20
 _GIBI = 1 << 30
@@ -139,6 +139,14 @@ def rendering() -> list[Finding]:
     if outcome.worked:
         return [Finding("offscreen images", Status.OK, outcome.text, required=True)]
     if "ModuleNotFoundError" in outcome.text:
-        return [Finding("offscreen images", Status.MISSING, outcome.text, "make setup", required=True)]
+        return [
+            Finding(
+                "offscreen images",
+                Status.MISSING,
+                outcome.text,
+                install_with("make setup", "data"),
+                required=True,
+            )
+        ]
     detail = f"MUJOCO_GL={os.environ.get('MUJOCO_GL', 'egl')}: {outcome.text}"
     return [Finding("offscreen images", Status.BROKEN, detail, _FIX_RENDERING, required=True)]

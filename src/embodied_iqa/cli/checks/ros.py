@@ -10,7 +10,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.resources import source_checkout
-from embodied_iqa.cli.checks.finding import Finding, Status, try_code
+from embodied_iqa.cli.checks.finding import Finding, Status, install_with, try_code
 from embodied_iqa.cli.checks.python import uses_wheels
 
 _READY = "from embodied_iqa.live.ros.environment import prepare_environment as prepare; prepare()\n"
@@ -51,15 +51,16 @@ for package in (embodied_iqa_msgs.msg, embodied_iqa_msgs.srv, embodied_iqa_msgs.
 print(f"{names} types in {embodied_iqa_msgs.__path__[0]}")
 """
 )
-_FIX_ROS = "make setup (wheels), or source /opt/ros/jazzy/setup.bash"
-_FIX_INTERFACES = "make setup, or colcon build and source install/setup.bash"
+_OR_SOURCE = "(wheels), or source /opt/ros/jazzy/setup.bash"
+_FIX_INTERFACES = "make setup in a checkout, or colcon build and source install/setup.bash"
 
 
 def rclpy_works() -> list[Finding]:
     """Send a message through rclpy and the middleware."""
     outcome = try_code(_ROUND_TRIP)
     if not outcome.worked:
-        return [Finding("rclpy", _status_of(outcome.text), outcome.text, _FIX_ROS, required=True)]
+        fix = f"{install_with('make setup', 'ros')} {_OR_SOURCE}"
+        return [Finding("rclpy", _status_of(outcome.text), outcome.text, fix, required=True)]
     if uses_wheels():
         where = f"wheels {metadata.version('ros-rclpy')}"
     else:
