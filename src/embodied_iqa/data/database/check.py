@@ -122,8 +122,8 @@ class _Checker:
             if sha256_of(files[name]) != known[name]:
                 yield f"{name} is not the file that was written"
         if new:
-            more = f" and {len(new) - 1} more tables are" if len(new) > 1 else " is"
-            self.unfinished.append(f"{new[0]}{more} of a build that has not ended")
+            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            self.unfinished.append(f"{new[0]}{more}: written by a build that has not ended")
         unfinished = list(self._store.path.rglob(f".*{PART_SUFFIX}"))
         if unfinished:
             self.remarks.append(f"{len(unfinished)} unfinished files of an interrupted build")
