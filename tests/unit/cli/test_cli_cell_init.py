@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
-from embodied_iqa.cli.cell import check, init
+from embodied_iqa.cli.cell import arm_answers, check, init
 from embodied_iqa.cli.cell.questions import Questions, ask_cameras, ask_corners, model_name, read_answer
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
@@ -52,7 +53,7 @@ def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[s
     )
     file, questions = CellFile(), Questions(lambda _question: next(answers))
     given = Namespace(workspace_min=None, workspace_max=None, table_z=None, calibration=None, vla=None)
-    init._describe_limits(file, given, questions)
+    arm_answers.describe_limits(file, given, questions)
     init._describe_rest(file, given, questions)
     values = file.values()
     assert values["arm_node.limits.workspace_min_m"] == [0.0, -1.0, 0.0], "either corner may be the wrong one"
@@ -69,7 +70,7 @@ def test_a_workspace_has_both_corners_or_none(capsys: pytest.CaptureFixture[str]
     def limits(*answers: str, upper: list[float] | None = None) -> dict[str, object]:
         left, file = iter(answers), CellFile()
         given = Namespace(workspace_min=None, workspace_max=upper, table_z=0.0)
-        init._describe_limits(file, given, Questions(lambda _question: next(left)))
+        arm_answers.describe_limits(file, given, Questions(lambda _question: next(left)))
         assert not list(left)
         return {name: value for name, value in file.values().items() if "workspace" in name}
 
@@ -102,6 +103,7 @@ def test_the_end_of_the_input_is_one_line() -> None:
         (["--robot-ip", "none", "--tool-length", "0.2"], "--tool-length is of an arm"),
         (["--robot-ip", "none", "--model", "ur5e"], "--model is of an arm"),
         (["--robot-ip", "none", "--workspace-min", "0", "0", "0"], "--workspace-min is of an arm"),
+        (["--robot-ip", "a", "--tool-length", "-1"], "expected 0.0 to 1.0; got -1.0"),
         (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
         (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
         (["--robot-ip", "none", "--topic", "top=/b"], "--topic names a camera or topic twice"),
@@ -139,7 +141,7 @@ def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
         file.set("camera_node.source", "topic", "from other nodes")
 
     monkeypatch.setattr(init, "read_snapshot", lambda *_: None)
-    monkeypatch.setattr(init, "_describe_arm", arm)
+    monkeypatch.setattr(init, "describe_arm", arm)
     monkeypatch.setattr(init, "_describe_cameras", cameras)
     out = tmp_path / "cell.yaml"
     assert main(["cell", "init", "--yes", "--out", str(out), "--robot-ip", "a", "--topic", "top=/a"]) == 0
@@ -161,14 +163,14 @@ def test_a_topic_that_nobody_publishes_ends_it_before_the_arm_is_asked_about(
 
     monkeypatch.setattr(init, "read_snapshot", lambda *_: None)
     monkeypatch.setattr(init, "_describe_cameras", cameras)
-    monkeypatch.setattr(init, "_describe_arm", lambda *_: pytest.fail("the arm comes later"))
+    monkeypatch.setattr(init, "describe_arm", lambda *_: pytest.fail("the arm comes later"))
     words = ["cell", "init", "--yes", "--out", str(tmp_path / "a"), "--robot-ip", "a", "--topic", "top=/a"]
     assert main(words) == 1
 
 
 def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() -> None:
     file = CellFile()
-    init._describe_limits(
+    arm_answers.describe_limits(
         file, Namespace(workspace_min=None, workspace_max=[-0.2, 0.4, 0.6], table_z=None), Questions(None)
     )
     assert file.values() == {
@@ -178,7 +180,7 @@ def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() ->
         "arm_node.limits.increment_m": 0.1,
     }
     file = CellFile()
-    init._describe_limits(
+    arm_answers.describe_limits(
         file, Namespace(workspace_min=[-1.2, 0, 0], workspace_max=None, table_z=None), Questions(None)
     )
     assert file.values()["arm_node.limits.wall_x_m"] == -1.35, "that of the simulated cell would cut the box"
@@ -186,7 +188,7 @@ def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() ->
 
 def test_what_is_not_known_of_the_workspace_is_named() -> None:
     file = CellFile()
-    init._describe_limits(
+    arm_answers.describe_limits(
         file, Namespace(workspace_min=None, workspace_max=[1, 1, 1], table_z=None), Questions(None)
     )
     assert [line.partition(":")[0] for line in file.left_out] == [
@@ -267,12 +269,12 @@ def test_a_camera_that_cannot_be_read_is_named() -> None:
 def test_the_model_is_the_controllers_or_the_persons(
     given: str | None, read: ArmModel | None, model: ArmModel | None, why: str
 ) -> None:
-    assert init._model(given, read, "it says so") == (model, why)
+    assert arm_answers.chosen_model(given, read, "it says so") == (model, why)
 
 
 def test_a_model_that_is_not_the_arm_that_answers_is_refused() -> None:
     with pytest.raises(UsageError, match=r"expected ur5e \(it says so\); got 'ur5'"):
-        init._model("ur5", ArmModel.UR5E, "it says so")
+        arm_answers.chosen_model("ur5", ArmModel.UR5E, "it says so")
     with pytest.raises(UsageError, match=r"no model of this name; got 'ur7'; .*available: ur3, ur5"):
         model_name("ur7")
 
@@ -322,3 +324,68 @@ def test_a_camera_without_a_name_is_asked_for_again() -> None:
     answers = iter(["", "", "top"])
     questions = Questions(lambda _question: next(answers))
     assert ask_cameras(questions, ["/first", "/last"]) == {"top": "/last"}
+
+
+ARM = RtdeSnapshot((5, 15, 0, 1), (0.0,) * 6, (0.1,) * 6, (0.0, 0.0, 0.2, 0.0, 0.0, 0.0), 7, "127.0.0.9")
+UR5E = arm_answers.FoundArm("127.0.0.9", ARM, (ArmModel.UR5E, "it says so"))
+
+
+def options(**given: object) -> Namespace:
+    names = "model tool_length workspace_min workspace_max table_z calibration vla"
+    return Namespace(**(dict.fromkeys(names.split()) | given))
+
+
+def test_an_answer_out_of_the_range_of_its_parameter_is_asked_again_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(arm_answers, "_describe_gripper", lambda *_: None)
+    far, near = ["3 3 3", "4 4 4"], ["-0.7 -0.4 0", "-0.2 0.4 0.6"]
+    answers = iter(["-1", "0.15", *far, *near, "2", "0.01"])
+    file = CellFile()
+    arm_answers.describe_arm(file, UR5E, options(), Questions(lambda _question: next(answers)))
+    assert not list(answers)
+    values = file.values()
+    assert values["arm_node.tool_length_m"] == 0.15
+    assert values["arm_node.limits.workspace_min_m"] == [-0.7, -0.4, 0.0]
+    assert values["arm_node.limits.table_z_m"] == 0.01
+    tool, box, table = capsys.readouterr().err.splitlines()
+    assert "tool_length_m" in tool
+    assert "expected 0.0 to 1.0; got -1.0" in tool
+    assert (
+        "a UR5e with a tool of 0.15 m reaches no part of the workspace; expected a box within 1.10 m" in box
+    )
+    assert "no part of the workspace is above the table" in table
+
+
+def test_an_option_out_of_reach_is_refused_before_anything_is_asked() -> None:
+    far = {"workspace_min": [3.0] * 3, "workspace_max": [4.0] * 3}
+    with pytest.raises(UsageError, match=r"a UR5e with a tool of 0.2 m reaches no part"):
+        arm_answers.check_options(options(**far), UR5E)
+    arm_answers.check_options(options(workspace_min=[3.0] * 3), UR5E)
+
+
+def test_a_policy_that_does_not_go_with_the_cell_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check_values(values: dict[str, object]) -> None:
+        if values.get("vla_node.subject") == "classical-vla":
+            raise UsageError("it does not go with the cell")
+
+    monkeypatch.setattr(init, "check_values", check_values)
+    file, answers = CellFile(), iter(["", "classical-vla", ""])
+    init._describe_rest(file, options(), Questions(lambda _question: next(answers)))
+    assert "vla_node.subject" not in file.values()
+    assert "it does not go with the cell" in capsys.readouterr().err
+
+
+def test_a_tool_outside_of_the_workspace_is_said_and_nothing_is_refused() -> None:
+    box = {
+        "arm_node.robot": "ur5",
+        "arm_node.model": "ur5e",
+        "arm_node.limits.workspace_min_m": [-0.7, -0.4, 0.0],
+        "arm_node.limits.workspace_max_m": [-0.2, 0.4, 0.6],
+    }
+    said = arm_answers.tool_outside(box, (0.0,) * 6)
+    assert "the arm is outside of its workspace, move it into it: the tool would be at" in said
+    home = (-0.3398, -1.8262, 1.6316, -1.3761, -1.5708, -0.3398)
+    assert arm_answers.tool_outside(box, home) == ""

@@ -13,6 +13,7 @@ from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.choice import TWO_PI
 from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.base.kinematics.reach import distance_to_box_m, reach_m
 
 Array = NDArray[np.float64]
 
@@ -133,6 +134,29 @@ class ArmLimits:
                 f"a {model.geometry.name} does not reach limits.joint_speed_radps",
                 expected=f"at most {math.floor(1e4 * model.joint_speed_radps) / 1e4:.4f} rad/s",
                 got=self.joint_speed_radps,
+            )
+
+    def check_workspace(self, model: ArmModel, tool_length_m: float) -> None:
+        """Check that the tool of a model reaches some of the workspace above the table.
+
+        Raises:
+            UsageError: It reaches nothing of it; the message has the reach of the model.
+        """
+        lowest_m = max(self.workspace_min_m[2], self.table_z_m + self.tool_height_m)
+        if lowest_m >= self.workspace_max_m[2]:
+            raise UsageError(
+                "no part of the workspace is above the table",
+                expected=f"workspace_max_m with z above {lowest_m:g} (table_z_m and tool_height_m)",
+                got=f"{self.workspace_max_m[2]:g}",
+            )
+        shape = model.geometry
+        nearest_m = distance_to_box_m(shape, (*self.workspace_min_m[:2], lowest_m), self.workspace_max_m)
+        most_m = reach_m(shape, tool_length_m)
+        if nearest_m > most_m:
+            raise UsageError(
+                f"a {shape.name} with a tool of {tool_length_m:g} m reaches no part of the workspace",
+                expected=f"a box within {most_m:.2f} m of its shoulder at (0, 0, {shape.d1_m:.2f})",
+                got=f"{list(self.workspace_min_m)} to {list(self.workspace_max_m)}, {nearest_m:.2f} m away",
             )
 
 

@@ -10,48 +10,38 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.arm.robot.limits import ArmLimits
-from embodied_iqa.arm.robot.ur.connecting import connected
-from embodied_iqa.arm.robot.ur.dashboard_model import read_model_number
-from embodied_iqa.arm.robot.ur.model_of import model_of, tool_along_z_m
-from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot, read_snapshot
-from embodied_iqa.base.clock import MONOTONIC
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
-from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
+from embodied_iqa.base.kinematics.models import NAMED_MODELS
+from embodied_iqa.cli.cell.arm_answers import (
+    FoundArm,
+    arm_of,
+    check_options,
+    check_values,
+    describe_arm,
+    tool_outside,
+)
 from embodied_iqa.cli.cell.questions import (
     Questions,
     ask_cameras,
-    ask_corners,
     check_corners,
     gate_file,
-    model_name,
-    number,
     policy,
     read_answer,
     word,
 )
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, print_note
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_file import CellFile
-from embodied_iqa.runs.graph.node_table import resolve
 
 if TYPE_CHECKING:
     from embodied_iqa.runs.cell.seen_camera import SeenCamera
 
 _READ_S: Final = 5.0
-_PORT_S: Final = 1.0
 _TYPED: Final = "as given"
 _NO_ROBOT: Final = "none"
-_ELBOW_M: Final = 0.15
-_WALL: Final = (
-    f"{_ELBOW_M:g} m beyond the workspace: the whole arm stays at larger x; set it to a nearer wall"
-)
-_WITHOUT_BOX: Final = "without the workspace a trial refuses the arm"
-_WITHOUT_TABLE: Final = "0 m, the height of the base"
-_SLOW: Final = {"tool_speed_mps": 0.1, "joint_speed_radps": 0.6, "increment_m": 0.1}
 _ARM_NUMBERS: Final = ("--tool-length", "--workspace-min", "--workspace-max", "--table-z")
 
 
@@ -95,16 +85,20 @@ def run(arguments: argparse.Namespace) -> int:
     given_ip: str | None = arguments.robot_ip
     # what cannot be read ends it before the person has answered the rest
     at = arm_at(given_ip) if given_ip is not None else questions.ask(where, arm_at, needed=True)
-    robot, arm = at or (_NO_ROBOT, None)
+    robot, seen = at or (_NO_ROBOT, None)
+    arm = None if seen is None else FoundArm.at(robot, seen)
+    if arm is not None:
+        check_options(arguments, arm)
     file = CellFile()
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     file.remarks.append(f"Parameters of a cell, written by `embodied-iqa cell init` on {now}.")
     _describe_cameras(file, given, arguments, questions)
-    _describe_arm(file, robot, arm, arguments, questions)
+    describe_arm(file, arm, arguments, questions)
     _describe_rest(file, arguments, questions)
-    _check_values(file)
+    check_values(file.values())
     _check_new(out)
     write_text_whole(out, file.text())
+    print_note("" if arm is None else tool_outside(file.values(), arm.seen.q_rad))
     if arguments.json:
         print_json({"file": str(out), "left_out": file.left_out})
         return 0
@@ -167,97 +161,12 @@ def _check_given(arguments: argparse.Namespace) -> None:
         if not all(map(math.isfinite, numbers)):
             raise UsageError(f"wrong {name}", expected="finite numbers", got=given)
     check_corners(arguments.workspace_min, arguments.workspace_max)
+    if arguments.tool_length is not None:
+        arm_of({"arm_node.tool_length_m": arguments.tool_length})
     if arguments.calibration is not None:
         gate_file(str(arguments.calibration))
     if arguments.vla is not None:
         policy(arguments.vla)
-
-
-def _check_values(file: CellFile) -> None:
-    """Check the values as a trial does; a model that is left out is for the person to add."""
-    values = file.values()
-    if values["arm_node.robot"] != "none":
-        values.setdefault("arm_node.model", str(ArmModel.UR5))
-    resolve((), values, only_reads=True)
-
-
-# --- the arm ------------------------------------------------------------------------------------------------
-
-
-def _describe_arm(
-    file: CellFile, ip: str, seen: RtdeSnapshot | None, arguments: argparse.Namespace, questions: Questions
-) -> None:
-    if seen is None:
-        file.set("arm_node.robot", "none", _TYPED)
-        return
-    read, why = model_of(seen, read_model_number(seen.address, _PORT_S))
-    given = arguments.model
-    if given is None and read is None:
-        given = questions.ask("Model on the nameplate of the arm, such as ur5e", model_name)
-    model, why = _model(given, read, why)
-    file.set("arm_node.robot", "ur5", "a UR arm of any model answers")
-    file.set("arm_node.ur.ip", ip, _TYPED)
-    if model is None:
-        file.left_out.append(f"arm_node.model, the model on the nameplate ({why})")
-    else:
-        file.set("arm_node.model", str(model), why)
-    stood = ", ".join(f"{angle:.4f}" for angle in seen.q_rad)
-    file.remarks.append(f"The arm stood at joint angles [{stood}] rad then.")
-    length_m = arguments.tool_length
-    origin = _TYPED
-    if length_m is None:
-        read_m = tool_along_z_m(seen)
-        question = "From the flange to the tool centre point [m]"
-        length_m = questions.ask(question, number, read_m)
-        origin = "tool centre point that is active in the controller" if length_m == read_m else _TYPED
-    if length_m is None:
-        file.left_out.append("arm_node.tool_length_m (default 0.2 m: the controller has no straight tool)")
-    else:
-        file.set("arm_node.tool_length_m", round(float(length_m), 6), origin)
-    _describe_gripper(file, seen.address)
-    _describe_limits(file, arguments, questions)
-
-
-def _model(given: str | None, read: ArmModel | None, why: str) -> tuple[ArmModel | None, str]:
-    """Return the model of the arm, and where it is from.
-
-    Raises:
-        UsageError: The controller's arm is another one than ``--model`` names.
-    """
-    if given is None:
-        return read, why if read is None else f"from the controller: {why}"
-    if read is not None and given != read:
-        raise UsageError("--model is not the arm that answers", expected=f"{read} ({why})", got=given)
-    return ArmModel(given), f"from the controller: {why}" if read is not None else f"{_TYPED}: {why}"
-
-
-def _describe_gripper(file: CellFile, address: str) -> None:
-    port = UrOptions().gripper.port
-    try:
-        connected(address, port, _PORT_S, MONOTONIC).close()
-    except OSError:
-        file.set("arm_node.gripper", "none", f"nothing answers on port {port} of the controller (URCap)")
-    else:
-        file.set("arm_node.gripper", "robotiq", f"port {port} of the controller (URCap) answers")
-
-
-def _describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
-    """Set the limits; of the workspace both corners or none, as the other would be of the simulated cell."""
-    lower, upper = ask_corners(questions, arguments.workspace_min, arguments.workspace_max)
-    table_z = arguments.table_z
-    if table_z is None:
-        table_z = questions.ask("Height of the table top in the base [m]", number)
-    limits = {"workspace_min_m": lower, "workspace_max_m": upper, "table_z_m": table_z}
-    for parameter, value in limits.items():
-        if value is None:
-            without = _WITHOUT_TABLE if parameter == "table_z_m" else _WITHOUT_BOX
-            file.left_out.append(f"arm_node.limits.{parameter}: {without}")
-        else:
-            file.set(f"arm_node.limits.{parameter}", value, _TYPED)
-    if lower is not None and lower[0] - _ELBOW_M < ArmLimits().wall_x_m:
-        file.set("arm_node.limits.wall_x_m", round(lower[0] - _ELBOW_M, 3), _WALL)
-    for parameter, slow in _SLOW.items():
-        file.set(f"arm_node.limits.{parameter}", slow, "slow and near to begin with; raise it later")
 
 
 # --- the cameras --------------------------------------------------------------------------------------------
@@ -326,12 +235,22 @@ def _check_read(cameras: Sequence[SeenCamera], seconds: float) -> None:
 
 
 def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
-    gate = arguments.calibration or questions.ask("Calibration of the gate, a file", gate_file)
+
+    def fitting_gate(text: str) -> Path:
+        path = gate_file(text)
+        check_values(file.values() | {"gate_node.calibration": str(path)})
+        return path
+
+    def fitting_policy(text: str) -> str:
+        check_values(file.values() | {"vla_node.subject": policy(text)})
+        return text
+
+    gate = arguments.calibration or questions.ask("Calibration of the gate, a file", fitting_gate)
     if gate is None:
         file.left_out.append("gate_node.calibration: `record` clean images, then `gate calibrate`")
     else:
         file.set("gate_node.calibration", str(gate.resolve()), _TYPED)
-    vla = arguments.vla or questions.ask("Policy, such as pi0-ur5=openpi://gpu:8000", policy)
+    vla = arguments.vla or questions.ask("Policy, such as pi0-ur5=openpi://gpu:8000", fitting_policy)
     if vla is None:
         file.left_out.append("vla_node.subject: the policy (`embodied-iqa subjects list`)")
     else:

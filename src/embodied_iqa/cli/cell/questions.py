@@ -129,9 +129,19 @@ def ask_cameras(questions: Questions, present: Iterable[str]) -> dict[View, str]
 
 
 def ask_corners(
-    questions: Questions, lower: list[float] | None, upper: list[float] | None
+    questions: Questions,
+    lower: list[float] | None,
+    upper: list[float] | None,
+    check: Callable[[Sequence[float], Sequence[float]], None] = check_corners,
 ) -> tuple[list[float] | None, list[float] | None]:
-    """Return both corners of the workspace [m], or neither; what is missing is asked until there is a box."""
+    """Return both corners of the workspace [m], or neither; what is missing is asked until there is a box.
+
+    Args:
+        questions: Asks.
+        lower: Lower corner, if it is given.
+        upper: Upper corner, if it is given.
+        check: Raises `UserError` for what is no box or not one of this arm.
+    """
     question = "Lower corner of the workspace, x y z in the base [m]"
     above = "Upper corner of the workspace, x y z in the base [m]"
     opposite: list[float] | None = None
@@ -142,13 +152,15 @@ def ask_corners(
         if upper is None:  # nobody is asked
             break
         try:
-            check_corners(lower, upper)
-        except UsageError as error:
+            check(lower, upper)
+        except UserError as error:
             print(error, file=sys.stderr)
             # either may be the wrong one; of corners in the other order, the box between them is offered
             both = tuple(zip(lower, upper, strict=True))
-            opposite = [max(pair) for pair in both]
-            lower, upper = questions.ask(question, three, [min(pair) for pair in both]), None
+            is_ordered = all(low < high for low, high in both)
+            least = None if is_ordered else [min(pair) for pair in both]
+            opposite = None if is_ordered else [max(pair) for pair in both]
+            lower, upper = questions.ask(question, three, least), None
     return lower, upper
 
 

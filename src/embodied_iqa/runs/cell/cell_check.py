@@ -116,10 +116,15 @@ def arm_checks(seen: SeenArm, config: ArmParameters) -> Iterator[CellCheck]:
         "inside of q_min_rad and q_max_rad",
         beyond is None,
     )
-    place = tool_pose(seen.q_rad, config)[None, :3, 3]
-    outside = check_positions(place, limits)
+    yield tool_check(seen.q_rad, config)
+
+
+def tool_check(q_rad: tuple[float, ...], config: ArmParameters) -> CellCheck:
+    """Return whether the tool is inside of the workspace at joint angles ``(6,)`` (rad)."""
+    place = tool_pose(q_rad, config)[None, :3, 3]
+    outside = check_positions(place, config.limits)
     words = ", ".join(f"{value:.3f}" for value in place[0])
-    yield CellCheck(
+    return CellCheck(
         "arm: tool in workspace",
         outside.reason if outside else f"({words}) m",
         "inside of the box, above the table",
@@ -133,10 +138,19 @@ def tool_pose(q_rad: tuple[float, ...], config: ArmParameters) -> Array:
 
 
 def _workspace_check(config: ArmParameters) -> CellCheck:
-    limits, is_measured = config.limits, config.has_own_workspace
-    box = f"{list(limits.workspace_min_m)} to {list(limits.workspace_max_m)} m"
-    found = box if is_measured else f"{box}, that of the simulated cell"
-    return CellCheck("arm: workspace", found, "the box that you measured", is_measured)
+    limits = config.limits
+    box, needed = (
+        f"{list(limits.workspace_min_m)} to {list(limits.workspace_max_m)} m",
+        "the box that you measured",
+    )
+    if not config.has_own_workspace:
+        return CellCheck("arm: workspace", f"{box}, that of the simulated cell", needed, is_ok=False)
+    try:
+        if config.model is not ArmModel.UNSET:
+            limits.check_workspace(config.model, config.tool_length_m)
+    except UserError as error:
+        return CellCheck("arm: workspace", str(error), f"{needed}, within reach", is_ok=False)
+    return CellCheck("arm: workspace", box, needed, is_ok=True)
 
 
 def camera_checks(seen: SeenCamera, graph: GraphParameters, clock: Clock = MONOTONIC) -> Iterator[CellCheck]:

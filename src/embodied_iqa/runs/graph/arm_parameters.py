@@ -186,6 +186,7 @@ class ArmParameters:
                 expected="a wall_x_m below the smallest x of the workspace",
                 got=f"wall_x_m {self.limits.wall_x_m:g}, workspace from {self.limits.workspace_min_m[0]:g}",
             )
+        self.limits.check_workspace(self.model, self.tool_length_m)
 
     def _check_driver(self) -> None:
         """Refuse another driver or gripper for the simulated arm, which speaks the robot's protocols."""

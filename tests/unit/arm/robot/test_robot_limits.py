@@ -25,6 +25,7 @@ from embodied_iqa.arm.robot.limits import (
 from embodied_iqa.arm.robot.path import PathOptions
 from embodied_iqa.arm.robot.timing import TimingOptions
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.runs.graph.node_table import resolve
 
 LIMITS = ArmLimits()
@@ -387,3 +388,18 @@ def test_the_short_check_of_a_command_agrees_with_those_that_name_the_limit():
         assert keeps == (named is None), (named, values)
         found[keeps] += 1
     assert min(found.values()) > 1000, found
+
+
+def test_a_workspace_out_of_reach_is_refused_with_the_reach_of_the_model():
+    far = ArmLimits(workspace_min_m=(3.0, 3.0, 3.0), workspace_max_m=(4.0, 4.0, 4.0))
+    reach = r"a UR5e with a tool of 0.2 m reaches no part of the workspace; expected a box within 1.14 m of"
+    with pytest.raises(UsageError, match=reach):
+        far.check_workspace(ArmModel.UR5E, 0.2)
+    edge = ArmLimits(workspace_min_m=(1.2, -0.1, 0.0), workspace_max_m=(2.0, 0.1, 1.0))
+    edge.check_workspace(ArmModel.UR10E, 0.2)  # some of it
+    with pytest.raises(UsageError, match="reaches no part"):
+        edge.check_workspace(ArmModel.UR5E, 0.2)
+    edge.check_workspace(ArmModel.UR5E, 0.4)
+    low = ArmLimits(table_z_m=0.7)
+    with pytest.raises(UsageError, match=r"above the table; expected workspace_max_m with z above 0.705"):
+        low.check_workspace(ArmModel.UR5, 0.2)

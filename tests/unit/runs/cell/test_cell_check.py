@@ -157,6 +157,15 @@ def test_the_shipped_calibration_and_a_missing_one_are_none_of_this_cell(tmp_pat
             "workspace",
             "that of the simulated cell",
         ),
+        (
+            SeenArm(Q, ""),
+            {
+                "arm_node__limits__workspace_min_m": [3.0, 3.0, 3.0],
+                "arm_node__limits__workspace_max_m": [4.0, 4.0, 4.0],
+            },
+            "workspace",
+            "reaches no part of the workspace; expected a box within",
+        ),
     ],
 )
 def test_each_fault_of_an_arm_fails_its_check(
