@@ -139,6 +139,11 @@ def print_note(note: str) -> None:
         print(f"note: {printable(note)}", file=sys.stderr)
 
 
+def print_progress(what: str) -> None:
+    """Print on stderr what is being done, before it takes its time."""
+    print(printable(what), file=sys.stderr, flush=True)
+
+
 def next_command(*words: object) -> None:
     """Print the command that is useful after this one, on stderr; the user replaces words in capitals."""
     print(f"next: embodied-iqa {shlex.join(map(str, words))}", file=sys.stderr)

@@ -155,6 +155,21 @@ def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
     assert printed["left_out"][0].startswith("arm_node.model")
 
 
+def test_what_is_looked_for_is_said_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+
+    def read(*_: object) -> None:
+        said.append(capsys.readouterr().err)
+        raise InputError("no answer")
+
+    monkeypatch.setattr(init, "read_snapshot", read)
+    words = ["cell", "init", "--yes", "--out", str(tmp_path / "a"), "--robot-ip", "a", "--topic", "top=/b"]
+    assert main(words) == 1
+    assert said == ["looking for the arm at a and images on /b: some seconds\n"]
+
+
 def test_a_topic_that_nobody_publishes_ends_it_before_the_arm_is_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, print_progress, table_of
 from embodied_iqa.cli.record import check_cell
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.models.subjects.readiness import check_readiness, declared_views
@@ -73,6 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     graph = check_cell(
         resolve(tuple(arguments.config), overrides_of(arguments.set), namespace=namespace, only_reads=True)
     )
+    views = ", ".join(graph.camera_node.views)
+    arm = "the arm and " if graph.arm_node.robot.is_real else ""
+    print_progress(f"looking at {arm}the cameras {views}: {arguments.seconds:g} s and more")
     from embodied_iqa.live.ros import environment
 
     environment.prepare_environment()

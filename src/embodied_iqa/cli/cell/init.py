@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,10 +32,11 @@ from embodied_iqa.cli.cell.questions import (
     read_answer,
     word,
 )
-from embodied_iqa.cli.output import next_command, print_json, print_note
+from embodied_iqa.cli.output import next_command, print_json, print_note, print_progress
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_file import CellFile
+from embodied_iqa.runs.cell.discovery import DISCOVERY_S, await_topics
 
 if TYPE_CHECKING:
     from embodied_iqa.runs.cell.seen_camera import SeenCamera
@@ -81,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     questions = Questions(read_answer if is_asked else None)
     topics = parse_topics(arguments.topic or ())
     given = {view: topic if topic.startswith("/") else f"/{topic}" for view, topic in topics.items()}
+    print_progress(f"looking for {_sought(arguments.robot_ip, given)}: some seconds")
     where = f"Address of the UR controller, or {_NO_ROBOT}"
     given_ip: str | None = arguments.robot_ip
     # what cannot be read ends it before the person has answered the rest
@@ -107,6 +110,12 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"left out: {line}")
     next_command("cell", "check", out)
     return 0
+
+
+def _sought(ip: str | None, topics: Mapping[View, str]) -> str:
+    """Return in words what is looked for."""
+    arm = "" if ip in {None, _NO_ROBOT} else f"the arm at {ip} and "
+    return f"{arm}images on {', '.join(topics.values()) or 'all topics'}"
 
 
 def arm_at(address: str) -> tuple[str, RtdeSnapshot | None]:
@@ -185,10 +194,12 @@ def _describe_cameras(
     from embodied_iqa.runs.graph.topic_parameters import ViewTopics
 
     with cell_node("cell_init", "") as node:
-        spin_for(node, arguments.seconds)  # discovery
-        present = image_topics(node)
+        present = await_topics(partial(image_topics, node), partial(spin_for, node), given.values())
         if not present:
-            raise InputError("nobody publishes images", expected="a running camera driver in this ROS domain")
+            raise InputError(
+                f"nobody publishes images within {DISCOVERY_S:g} s",
+                expected="a running camera driver in this ROS domain",
+            )
         chosen = given or ask_cameras(questions, present)
         for view, topic in chosen.items():
             if topic not in present:
