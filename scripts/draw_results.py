@@ -29,7 +29,7 @@ class Figure:
         table: CSV file, from docs/results.
         axis: Quantity and unit.
         value: Column of the dots.
-        low: Column of the lower ends of the intervals.
+        low: Column of the lower ends of the intervals; empty without any.
         high: Column of the upper ends.
         goal: Column of the goals; empty without any.
     """
@@ -37,12 +37,18 @@ class Figure:
     table: str
     axis: str
     value: str
-    low: str
-    high: str
+    low: str = ""
+    high: str = ""
     goal: str = ""
 
 
 FIGURES: Final = {
+    "full-build": Figure(
+        "details/tables/full-build-database-losses-by-class.csv",
+        "loss of the decision score, 0 to 5; dot: by wrong motions, bar: by refusals",
+        "Loss by wrong motion",
+        goal="Loss by refusal",
+    ),
     "gate": Figure("tables/gate.csv", "%; bar: goal, line: 95 % interval", "Measured", "Low", "High", "Goal"),
     "manipulation": Figure(
         "details/tables/manipulation-planner-classical-success-by-distortion-and-level.csv",
