@@ -23,6 +23,7 @@ from machine_state import machine_state
 from embodied_iqa.base.files import write_text_whole
 
 _ROOT = Path(__file__).resolve().parents[1]
+_INSTALLERS = ("pip", "setuptools", "_distutils", "pkg_resources")
 _IMPORT = "from embodied_iqa import Gate"
 
 
@@ -38,15 +39,20 @@ def make(environment: Path) -> None:
 
 
 def megabytes(environment: Path) -> dict[str, float]:
-    """Return the size of each installed package and of all but pip, in MB."""
+    """Return the sizes of the largest packages and of all but pip and setuptools, in MB.
+
+    They count the bytes of all files; `bytecode` is the part that Python compiled.
+    """
     (packages,) = environment.glob("lib/python*/site-packages")
     sizes = {
         folder.name: sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
         for folder in packages.iterdir()
-        if folder.is_dir() and not folder.name.startswith(("pip", "setuptools", "_distutils"))
+        if folder.is_dir() and not folder.name.startswith(_INSTALLERS)
     }
+    bytecode = sum(file.stat().st_size for name in sizes for file in (packages / name).rglob("*.pyc"))
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:5]
-    return {"all": round(sum(sizes.values()), 1)} | {name: round(size, 1) for name, size in largest}
+    whole = {"all": round(sum(sizes.values()), 1), "bytecode": round(bytecode / 1e6, 1)}
+    return whole | {name: round(size, 1) for name, size in largest}
 
 
 def import_ms(environment: Path, repeats: int) -> dict[str, float]:

@@ -28,8 +28,6 @@ RUN_PX: Final = (1024, 1224)
 REPORT_PX: Final = (1240, 1760)
 NARROW_PX: Final = 360
 JPEG_QUALITY: Final = 88
-DISTORTIONS: Final = ("02:3", "10:5", "04:5")
-"""Of the run of one task."""
 
 
 def trial(folder: Path, *words: str) -> Path:
@@ -55,9 +53,8 @@ def main() -> int:
     if executable() is None:
         sys.stderr.write("draw_reports: Chromium is not installed\n")
         return 1
-    words = ["--task", "pick the red cube", *(f"--distortion={word}" for word in DISTORTIONS)]
     with TemporaryDirectory() as folder, chromium(Path(folder, "profile")) as browser:
-        three, one = trial(Path(folder, "three")), trial(Path(folder, "one"), *words)
+        three, one = trial(Path(folder, "three"), "--tour"), trial(Path(folder, "one"))
         wide_px = (REPORT_PX[0] - NARROW_PX, REPORT_PX[1])
         parts = [
             photograph(browser, one, wide_px, "light"),

@@ -19,7 +19,7 @@ import write_tour
 DOCS = ROOT / "docs"
 MADE = {"reference/api.md"}
 """Pages that scripts/docs_site.py adds."""
-_FIRST_CELL = re.compile(r"^\| (`.*?) \|", re.MULTILINE)
+_FIRST_CELL = re.compile(r"^\| <a id=\"[a-z0-9-]+\"></a>(`.*?) \|", re.MULTILINE)
 _OUT = re.compile(r"\]\(\.\./")
 _COPY = re.compile(r"\]\((?:\.\./)*checkout/([^)#]+)")
 _MESSAGE = re.compile(r"`([^`]+)`")
@@ -97,6 +97,13 @@ def _explained() -> list[str]:
 @pytest.mark.parametrize("message", _explained())
 def test_a_message_that_is_explained_is_printed(message: str) -> None:
     assert message in _texts(), "no string of the package reads so: … stands for what is put in"
+
+
+def test_each_message_that_is_explained_has_an_anchor_of_its_own() -> None:
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    anchors = re.findall(r"<a id=\"([^\"]+)\">", page)
+    assert len(anchors) == len(set(anchors))
+    assert re.findall(r"^\| [`\"].*", page, re.MULTILINE) == []
 
 
 def test_many_messages_are_explained() -> None:

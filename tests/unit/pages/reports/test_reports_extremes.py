@@ -28,3 +28,11 @@ def test_images_are_those_of_the_extreme_pairs(tmp_path: Path, part: int, order:
     assert [card.title for card in cards] == list(first.values())[:6]
     assert all(card.uri.startswith("data:image/webp") for card in cards if "level 1" in card.title)
     assert all("no image of the" in card.lines[0] for card in cards if "level 2" in card.title)
+
+
+@pytest.mark.parametrize(
+    ("number", "label"),
+    [("05", "05 Colour shift"), ("28", "28 Grey quantization"), ("07", "07 HSV saturation")],
+)
+def test_a_distortion_is_spelt_on_pages_as_their_prose_is(number: str, label: str) -> None:
+    assert distortion_label(number) == label

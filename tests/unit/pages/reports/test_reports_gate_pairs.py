@@ -35,10 +35,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("without", "guarded", "said"),
     [
-        (FAILURE, SUCCESS, "fails without the gate and succeeds with it after a hold of 0.2 s."),
-        (SUCCESS, SUCCESS, "succeeds either way; with the gate after a hold of 0.2 s, +0.0 s."),
+        (FAILURE, SUCCESS, "fails without the gate and succeeds with it. The gate held the arm for 0.2 s."),
+        (
+            SUCCESS,
+            SUCCESS,
+            "succeeds with and without the gate, which held the arm for 0.2 s; the run took the same time.",
+        ),
         (SUCCESS, FAILURE, "succeeds only without the gate."),
-        (FAILURE, FAILURE, "fails either way."),
+        (FAILURE, FAILURE, "fails with and without the gate."),
     ],
 )
 def test_a_run_with_the_gate_is_compared_with_the_same_run_without_it(
@@ -53,6 +57,20 @@ def test_a_run_with_the_gate_is_compared_with_the_same_run_without_it(
     assert blurred.guarded.record.distortion == blurred.without.record.distortion == BLURRED.spec
     assert (blurred.without.record.outcome, blurred.guarded.record.outcome) == (without, guarded)
     assert blurred.words == f"The task {said}"
+
+
+@pytest.mark.parametrize(
+    ("later_s", "said"),
+    [(1.26, "took 1.3 s longer."), (-0.5, "took 0.5 s less."), (-0.04, "took the same time.")],
+)
+def test_the_time_of_a_gate_that_did_not_hold_is_compared(recording: Path, later_s: float, said: str) -> None:
+    modes = (GateMode.SHADOW, GateMode.ON)
+    pair, _ = gate_pairs([task_of(recording, mode, SUCCESS) for mode in modes])
+    run = pair.without.record  # in shadow nothing is held
+    run = dataclasses.replace(run, end_ns=run.end_ns + round(later_s * 1e9))
+    other = dataclasses.replace(pair, guarded=dataclasses.replace(pair.guarded, record=run))
+    start = "The task succeeds with and without the gate, which did not hold the arm; the run "
+    assert other.words == start + said
 
 
 def test_what_is_only_shown_does_not_count_in_the_means(recording: Path, tmp_path: Path) -> None:

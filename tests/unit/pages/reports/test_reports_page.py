@@ -58,7 +58,7 @@ def _gray(rgb: np.ndarray) -> np.ndarray:
 
 def test_the_verdict_is_one_sentence(page: lxml.html.HtmlElement) -> None:
     assert words(page.find(".//h1")) == (
-        "On clean images 1 of 1 task succeeded; under 2 distortions 0 of 2 runs succeeded, "
+        "On undistorted images 1 of 1 task succeeded; under 2 distortions 0 of 2 runs succeeded, "
         "and 1 ended in an emergency stop."
     )
 

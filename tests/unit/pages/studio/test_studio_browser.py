@@ -143,3 +143,11 @@ def test_reasons_are_shown_whole_where_the_player_stands(browser: Browser, studi
     assert not browser.value(cut)
     browser.value(f"(play(true), {place}.textContent = 'hold: ' + 'too dark; '.repeat(30), 1)")
     assert browser.value(cut)
+
+
+def test_the_link_to_judging_runs_keeps_a_distance_from_the_card_above(browser: Browser, studio: str) -> None:
+    browser.size(1280, "light", reduced_motion=True)
+    browser.open(studio + "/")
+    link = "document.querySelector('a[href=\"/judge\"]').parentElement"
+    above = f"{link}.previousElementSibling.getBoundingClientRect().bottom"
+    assert browser.value(f"{link}.getBoundingClientRect().top - {above}") >= 8

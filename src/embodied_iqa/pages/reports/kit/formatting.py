@@ -23,6 +23,8 @@ _PROPER_NAMES: Final = {
     "lab": "Lab",
     "cnn": "CNN",
 }
+_BRITISH: Final = {"color": "colour", "gray": "grey"}
+"""Names of distortions are words of code; pages spell them as their prose does."""
 
 
 def number(value: float | None, digits: int = 2, unit: str = "") -> str:
@@ -78,7 +80,7 @@ def distortion_name(spec: DistortionSpec | None) -> str:
         words = entry(spec.id).name.replace("_", "-").split("-")
     except UsageError:
         return f"Distortion {spec.id}"
-    text = " ".join(_PROPER_NAMES.get(word, word) for word in words)
+    text = " ".join(_PROPER_NAMES.get(word, _BRITISH.get(word, word)) for word in words)
     return text if words[0] in _PROPER_NAMES else text[0].upper() + text[1:]
 
 

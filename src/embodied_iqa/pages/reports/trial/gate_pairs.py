@@ -51,15 +51,19 @@ class GatePair:
         """What the gate changed, in one sentence."""
         before, after = (side.record.outcome is Outcome.SUCCESS for side in (self.without, self.guarded))
         held_s = self.guarded.record.held_s
-        held = f"after a hold of {held_s:.1f} s" if held_s else "without a hold"
+        held = f"held the arm for {held_s:.1f} s" if held_s else "did not hold the arm"
         if before and after:
-            later_s = self.guarded.duration_s - self.without.duration_s
-            return f"The task succeeds either way; with the gate {held}, {later_s:+.1f} s."
+            return f"The task succeeds with and without the gate, which {held}; the run took {self._later}."
         if after:
-            return f"The task fails without the gate and succeeds with it {held}."
+            return f"The task fails without the gate and succeeds with it. The gate {held}."
         if before:
             return "The task succeeds only without the gate."
-        return "The task fails either way."
+        return "The task fails with and without the gate."
+
+    @property
+    def _later(self) -> str:
+        later_s = round(self.guarded.duration_s - self.without.duration_s, 1)
+        return f"{abs(later_s):.1f} s {'longer' if later_s > 0 else 'less'}" if later_s else "the same time"
 
 
 def gate_pairs(tasks: Sequence[ReportedTask]) -> tuple[GatePair, ...]:

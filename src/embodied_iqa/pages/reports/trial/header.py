@@ -17,17 +17,17 @@ from embodied_iqa.runs.trial.scores import RunScores
 
 
 def headline(tasks: Sequence[ReportedTask]) -> str:
-    """Say how many runs succeeded on clean and on distorted images.
+    """Say how many runs succeeded on undistorted and on distorted images.
 
-    Such as "On clean images 3 of 3 tasks succeeded; under 9 distortions 4 of 9 runs succeeded, and 1 ended
-    in an emergency stop."
+    Such as "On undistorted images 3 of 3 tasks succeeded; under 9 distortions 4 of 9 runs succeeded, and
+    1 ended in an emergency stop."
     """
     runs = [run for task in tasks for run in task.record.runs]
     clean = [run for run in runs if run.distortion is None]
     distorted = [run for run in runs if run.distortion is not None]
     parts = []
     if clean:
-        parts.append(f"on clean images {_tally(clean, 'task')}")
+        parts.append(f"on undistorted images {_tally(clean, 'task')}")
     if distorted:
         kinds = {replace(run.distortion, seed=0) for run in distorted if run.distortion is not None}
         parts.append(f"under {plural(len(kinds), 'distortion')} {_tally(distorted, 'run')}")
