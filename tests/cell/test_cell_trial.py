@@ -154,4 +154,6 @@ def test_a_person_ends_a_run_beside_a_silent_camera() -> None:
     cell.run(until_ns=far_ns)
     assert cell.trial.finish is not None
     assert cell.trial.finish.ok, cell.trial.finish.message
-    assert len(cell.trial.driver.state.results) == 1
+    (result,) = cell.trial.driver.state.results
+    assert result.outcome == "failure", "as the reason says: the person ended it, not the gate"
+    assert result.reason.startswith("ended by a person while the gate held the arm: ")

@@ -91,7 +91,7 @@ def step(state: TrialState, event: Event) -> Step:
         case Deciding(busy):
             state = replace(state, deciding=busy)
         case EndedByPerson() if _executing(state):
-            return _end_run(state, "ended by a person")
+            return _ended_by_person(state)
     return state, []
 
 
@@ -312,6 +312,13 @@ def _end_run(state: TrialState, reason: str) -> Step:
     return _enter(state, Stage.SETTLE, *_stopping(state.plan, f"run {state.run_index} ends: {reason}"))
 
 
+def _ended_by_person(state: TrialState) -> Step:
+    """End the run; that the gate holds the arm at that moment is a circumstance, not how the run ends."""
+    held = held_by_gate(state, state.now_ns)
+    circumstance = f" while the gate held the arm: {held}" if held else ""
+    return _end_run(replace(state, by_person=True), f"ended by a person{circumstance}")
+
+
 def _settle(state: TrialState) -> Step:
     if state.pending or state.settle_until_ns == 0 or state.now_ns < state.settle_until_ns:
         return state, []
@@ -326,7 +333,7 @@ def _finish_run(state: TrialState) -> Step:
     result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
     state = replace(state, results=(*state.results, result), run_index=state.run_index + 1)
     state = replace(state, asked=False, held="", rejection="", ending="", judged="", failure="")
-    state = replace(state, emergency=False, settle_until_ns=0)
+    state = replace(state, emergency=False, by_person=False, settle_until_ns=0)
     plan = state.plan
     if plan.attended:
         state, commands = _enter(state, Stage.RESET, ReturnToStart())

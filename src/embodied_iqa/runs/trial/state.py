@@ -31,12 +31,13 @@ class TrialState:
         decided: How the VLA decided in this run; None stands for a failure.
         world: Newest state of the world in this run.
         ended_ns: When the run was ended, before things come to rest.
-        ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
+        ending: Why the run ends; empty before. Only an emergency stop or a person settles the outcome.
         judged: What a person said of the run, in words; empty where nobody was asked.
         reported: What a node reports of itself, such as a topic without images; empty for nothing. It stays
             as it is while a person is asked how the run went.
         failure: How the VLA failed at its newest decision of this run; empty where it did not.
         emergency: Whether the run ends as an emergency stop.
+        by_person: Whether a person ends it.
         settle_until_ns: End of the time for things to come to rest.
         results: Of the runs that ended.
         problem: Why the trial failed; else empty.
@@ -66,6 +67,7 @@ class TrialState:
     reported: str = ""
     failure: str = ""
     emergency: bool = False
+    by_person: bool = False
     settle_until_ns: int = 0
     results: tuple[RunResult, ...] = ()
     problem: str = ""

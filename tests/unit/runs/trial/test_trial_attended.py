@@ -179,6 +179,18 @@ def test_a_run_whose_camera_dies_ends_by_its_limits_and_is_judged(
     assert world.now_ns - result.start_ns < 6 * SECOND_NS
 
 
+def test_a_run_that_a_person_ends_while_the_gate_holds_the_arm_was_ended_by_the_person() -> None:
+    def answer(question: AskPerson) -> Reply:
+        return Reply(question, ok=True, yes=question.stage is Stage.PREPARE)
+
+    held = "the lease of the top view ran out 701 ms ago"
+    world = BlindWorld(on_tick=ended_by_a_person, answer=answer, success=False, held=held).play()
+    (result,) = world.state.results
+    why = f"ended by a person while the gate held the arm: {held}; {SILENT}"
+    assert world.asked[-1].problem == why
+    assert (result.outcome, result.reason) == (Outcome.FAILURE, f"{why}; judged: not done")
+
+
 def test_an_emergency_stop_stays_one_whatever_the_person_says() -> None:
     def trips(world: FakeWorld) -> list[object]:
         return [ArmSeen(world.now_ns, moving=False, emergency_stop=True, reason="pressed")]
