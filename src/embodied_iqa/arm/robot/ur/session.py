@@ -13,6 +13,7 @@ from embodied_iqa.arm.robot.ur.messages import Command, Request, UrFlags, UrStat
 from embodied_iqa.arm.robot.ur.options import SessionOptions
 from embodied_iqa.arm.robot.ur.silence import Silence
 from embodied_iqa.base.clock import MONOTONIC, Clock
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.lazy import load
 
 _VARIABLES = [
@@ -29,6 +30,8 @@ _PLAYING = 2
 _RUNNING_MODE = 7
 _LATEST_END = 2.5
 """So many periods after a refused target the program counts as ended, even where states say that it plays."""
+_IN_USE = "input registers are already in use"
+"""Words of `ur_rtde` where the controller has given its inputs to another client."""
 _UNLOCK_FIRST = "a protective stop is active: unlock it first"
 
 
@@ -54,7 +57,12 @@ class UrSession:
         ip, rate_hz = self._arm.ip, options.rate_hz
         self._receive: Any = receive.RTDEReceiveInterface(ip, rate_hz, _VARIABLES)
         flags = control.RTDEControlInterface.FLAG_NO_WAIT  # no program is started before the arm is armed
-        self._control: Any = control.RTDEControlInterface(ip, -1.0, flags)
+        try:
+            self._control: Any = control.RTDEControlInterface(ip, -1.0, flags)
+        except RuntimeError as error:
+            if _IN_USE in str(error):
+                raise InputError(f"another program or trial commands this arm: {error}") from None
+            raise
         self._io: Any = io.RTDEIOInterface(ip)
         self.armed = self._servoing = self._started = False
         self.halted = UrFlags(0)

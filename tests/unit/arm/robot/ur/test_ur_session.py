@@ -13,6 +13,7 @@ from embodied_iqa.arm.robot.ur.link import UrLink
 from embodied_iqa.arm.robot.ur.messages import Command, Request, UrFlags, UrState
 from embodied_iqa.arm.robot.ur.options import SessionOptions
 from embodied_iqa.arm.robot.ur.session import UrSession
+from embodied_iqa.base.errors import InputError
 from manual_clock import ManualClock
 
 PLAYING, STOPPED = 2, 1
@@ -191,3 +192,28 @@ def test_a_program_that_starts_again_does_not_follow_the_last_target(
     session.execute(Request(2, Command.REARM, (0,)))
     assert session.armed
     assert library.targets == [[1.0] * 6]
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (
+            "One of the RTDE input registers are already in use! Currently you must disable PROFINET",
+            "another program or trial commands this arm: One of the RTDE input registers",
+        ),
+        ("Failed to start", "Failed to start"),
+    ],
+)
+def test_a_controller_whose_inputs_are_in_use_is_commanded_by_another(
+    monkeypatch: pytest.MonkeyPatch, library: Library, words: str, first: str
+) -> None:
+    def refused(*_: object) -> Library:
+        raise RuntimeError(words)
+
+    refused.FLAG_NO_WAIT = 0  # type: ignore[attr-defined]
+    names = ("RTDEControlInterface", "RTDEIOInterface", "RTDEReceiveInterface")
+    made = SimpleNamespace(**dict.fromkeys(names, lambda *_: library))
+    made.RTDEControlInterface = refused
+    monkeypatch.setattr(ur_session, "load", lambda _name: made)
+    with pytest.raises((InputError, RuntimeError), match=f"^{first}"):
+        UrSession(SessionOptions())
