@@ -301,6 +301,17 @@ def test_an_arm_with_a_fault_ends_the_trial_before_a_run(at_m: float | None) -> 
         bench.put(-0.5)
 
 
+def test_a_start_that_waits_for_a_camera_names_the_fault_of_the_arm_too() -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: True, at_m=None)
+    commands = TrialCommands.__new__(TrialCommands)
+    commands._return = bench.arm
+    silent = "camera_node: no image of top on /lab/image_raw for 2 s"
+    assert commands.with_arm_fault(silent) == silent
+    bench.report(DiagnosticStatus(name="arm_node", level=DiagnosticStatus.ERROR, message="it is a UR10e"))
+    assert commands.with_arm_fault(silent) == f"{silent}; it is a UR10e"
+    assert commands.with_arm_fault("") == ""
+
+
 def test_a_fault_that_has_passed_is_no_cause() -> None:
     bench = Bench(passes=True, leaves=lambda _wires: True, at_m=None)
     for level in (DiagnosticStatus.ERROR, DiagnosticStatus.OK):

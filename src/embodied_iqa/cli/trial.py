@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import Scalar
@@ -41,10 +41,12 @@ from embodied_iqa.runs.graph.session_plan import (
 )
 from embodied_iqa.runs.graph.session_results import SessionInfo, finish_session
 from embodied_iqa.runs.trial.protocol import Stage
-from embodied_iqa.runs.trial.run_folder import drop_refused, make_run_folder, new_run_id
+from embodied_iqa.runs.trial.run_folder import drop_unbegun, make_run_folder, new_run_id
 
 if TYPE_CHECKING:
     from embodied_iqa.live.ros.trial_client import TrialProgress
+
+    _Show: TypeAlias = Callable[[int, TrialProgress], None]
 
 _STAGES: Final = {
     Stage.OPEN: "opening",
@@ -58,6 +60,8 @@ _STAGES: Final = {
     Stage.JUDGE: "judging",
 }
 _RETURNING: Final = "returning to the start"
+_BEFORE_A_RUN: Final = frozenset({Stage.OPEN, Stage.PREPARE, Stage.CLOSE})
+"""Stages of a trial whose first run has not begun."""
 _WAITING: Final = frozenset({Stage.OPEN, Stage.RESET, Stage.ARM, Stage.EXECUTE})
 """Stages whose messages say what the trial waits for."""
 
@@ -112,12 +116,11 @@ def run(arguments: argparse.Namespace) -> int:
     sessions = [(one, one.folders(run_folder)) for one in plan.parts]
     folders = [folder for _, own in sessions for folder in own]
     note = plan.graph.gate_node.judge_note
+    seen: set[Stage] = set()
     try:
-        remarks = [*([note] if note else []), *_run_with_progress(sessions, run_folder)]
-    except BaseException:
-        if any(folder.recording.is_file() for folder in folders):
-            sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
-        drop_refused(run_folder)
+        remarks = [*([note] if note else []), *_run_with_progress(sessions, run_folder, seen)]
+    except BaseException as error:
+        _leave(run_folder, [folder.recording for folder in folders], seen, error)
         raise
     scores = finish_session(info, folders, remarks)
     page = report_of_folder(run_folder)
@@ -131,6 +134,16 @@ def run(arguments: argparse.Namespace) -> int:
     again = f"{os.path.relpath(run_folder)}-again"
     next_command("rescore", os.path.relpath(folders[0].recording), "--out", again)
     return 0
+
+
+def _leave(run_folder: Path, recordings: list[Path], seen: set[Stage], error: BaseException) -> None:
+    """Say what a trial that has failed leaves: nothing but its logs where no run has begun."""
+    if seen <= _BEFORE_A_RUN:
+        logs = drop_unbegun(run_folder, recordings, keep_logs=isinstance(error, Exception))
+        if logs is not None:
+            sys.stderr.write(f"no run began; the logs of this start: {logs}\n")
+    elif any(recording.is_file() for recording in recordings):
+        sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
 
 
 def check(arguments: argparse.Namespace) -> SessionPlan:
@@ -222,8 +235,9 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
 
 
 def _run_with_progress(
-    sessions: Sequence[tuple[SessionPlan, tuple[TaskFolder, ...]]], run_folder: Path
+    sessions: Sequence[tuple[SessionPlan, tuple[TaskFolder, ...]]], run_folder: Path, seen: set[Stage]
 ) -> list[str]:
+    """Run the sessions; return their remarks, and add the stages that they reach to `seen`."""
     total = sum(folder.runs for _, folders in sessions for folder in folders)
     from embodied_iqa.live.ros.trial_session import run_session
 
@@ -235,7 +249,12 @@ def _run_with_progress(
             attended = plan.graph.arm_node.robot.is_real
             person = person_at_terminal(bars, plan.namespace) if attended else None
             show = partial(_show, bars, done, folders, stages=stages_of(is_real=attended))
-            remarks += run_session(plan, folders, run_folder, show, person, wants_end=end_key())
+
+            def take(number: int, news: TrialProgress, show: _Show = show) -> None:
+                seen.add(news.stage)
+                show(number, news)
+
+            remarks += run_session(plan, folders, run_folder, take, person, wants_end=end_key())
             done += sum(folder.runs for folder in folders)
         bars.update("trial", total, title="done")
     return remarks

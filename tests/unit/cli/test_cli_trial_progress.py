@@ -27,6 +27,32 @@ class Bars:
 
 
 @pytest.mark.parametrize(
+    ("seen", "error", "said"),
+    [
+        ({Stage.OPEN, Stage.PREPARE, Stage.CLOSE}, RuntimeError(), "no run began; the logs of this start: "),
+        ({Stage.OPEN, Stage.PREPARE, Stage.CLOSE}, KeyboardInterrupt(), ""),
+        (set(), RuntimeError(), "no run began; the logs of this start: "),
+        ({Stage.OPEN, Stage.RESET}, RuntimeError(), "what was recorded: embodied-iqa report "),
+    ],
+)
+def test_a_trial_that_fails_leaves_a_folder_only_where_a_run_began(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    seen: set[Stage],
+    error: BaseException,
+    said: str,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "run"
+    (folder / "log").mkdir(parents=True)
+    (folder / "trial.mcap").touch()
+    trial._leave(folder, [folder / "trial.mcap"], seen, error)
+    assert capsys.readouterr().err.startswith(said)
+    assert folder.exists() is (Stage.RESET in seen)
+
+
+@pytest.mark.parametrize(
     ("is_real", "stage", "said", "title"),
     [
         (True, Stage.RESET, "returning to the start: 83 mm", "returning to the start"),

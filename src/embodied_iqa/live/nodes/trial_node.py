@@ -248,7 +248,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._views_seen.clear()
         self._commands.carry_out(RunWorld(running=True))
         told = ""
-        while problem := (
+        while problem := self._commands.with_arm_fault(
             patience.missing_views(self.config.views, self._views_shown, self._views_seen, self._fault)
             or patience.noted("subject", self._commands.subjects_problem(self._goal.task))
         ):

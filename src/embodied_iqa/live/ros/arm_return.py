@@ -85,6 +85,11 @@ class ArmReturn:
             DiagnosticArray, DIAGNOSTICS, self._take_health, _DIAGNOSTICS, callback_group=group
         )
 
+    @property
+    def fault(self) -> str:
+        """What the arm's node reports of itself; empty for nothing."""
+        return self._fault
+
     def problem(self) -> str:
         """Return why the arm cannot be used, empty where it can.
 

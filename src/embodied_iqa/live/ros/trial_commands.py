@@ -192,6 +192,11 @@ class TrialCommands:
         problem = vla_problem(self._set_task, task, self._deadline_s)
         return problem and f"VLA: {problem}"
 
+    def with_arm_fault(self, problem: str) -> str:
+        """Return a problem of the start, and what is wrong with a real arm meanwhile."""
+        fault = "" if self._return is None else self._return.fault
+        return f"{problem}; {fault}" if problem and fault else problem
+
     def _place(self, command: CheckArm | CheckStart | ReturnToStart) -> Reply:
         """Check a real arm or its pose before a run, or return it to the start after one."""
         if self._return is None:

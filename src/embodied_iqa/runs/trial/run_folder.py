@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import platform
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
+from embodied_iqa.base.user_folders import cache_folder
 from embodied_iqa.world.scenes.scene import WORLD_VERSION
 from embodied_iqa.world.tasks.instruction import parse_instruction
 
@@ -90,11 +93,33 @@ def make_run_folder(path: Path) -> Path:
     return path.resolve()
 
 
-def drop_refused(path: Path) -> None:
-    """Remove the run folder of a trial that was refused before anything began: it holds no log."""
-    if {entry.name for entry in path.iterdir()} == {_CONFIG}:
-        (path / _CONFIG).unlink()
-        path.rmdir()
+def drop_unbegun(path: Path, recordings: Sequence[Path], *, keep_logs: bool) -> Path | None:
+    """Remove the run folder of a trial that ended before its first run began.
+
+    Only what such a start writes is removed, and a folder that holds anything else stays.
+
+    Args:
+        path: The run folder.
+        recordings: Files that the trial would have written.
+        keep_logs: Move the logs of the nodes to the user's cache, in place of those of an earlier start.
+
+    Returns:
+        Folder of the logs; None where none are kept.
+    """
+    logs, kept = path / "log", cache_folder() / "failed-start"
+    keeps = keep_logs and logs.is_dir()
+    if keeps:
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(logs, kept)
+    else:
+        shutil.rmtree(logs, ignore_errors=True)
+    for file in (path / _CONFIG, *recordings):
+        file.unlink(missing_ok=True)
+    for folder in dict.fromkeys((*(recording.parent for recording in recordings), path)):
+        with contextlib.suppress(OSError):  # it is not there, or holds what is not of this start
+            folder.rmdir()
+    return kept if keeps else None
 
 
 def _unused(path: Path) -> Path:

@@ -13,7 +13,7 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.runs.trial import run_folder
 from embodied_iqa.runs.trial.run_folder import (
-    drop_refused,
+    drop_unbegun,
     make_run_folder,
     new_run_id,
     slug,
@@ -128,14 +128,29 @@ def test_versions_name_what_the_numbers_depend_on() -> None:
     assert all(found.values())
 
 
-@pytest.mark.parametrize("left", ["", "log", "trial.mcap"])
-def test_nothing_is_left_of_a_refused_trial_and_all_of_one_that_began(tmp_path: Path, left: str) -> None:
-    folder = make_run_folder(tmp_path / "day")
-    (folder / "config.yaml").touch()
+@pytest.mark.parametrize("keep_logs", [True, False])
+@pytest.mark.parametrize("left", ["", "notes.txt"])
+def test_nothing_is_left_of_a_trial_that_began_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, left: str, keep_logs: bool
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for start in ("first", "second"):
+        folder = make_run_folder(tmp_path / "runs" / "day")
+        (folder / "config.yaml").touch()
+        recording, other = folder / "task" / "trial.mcap", folder / "next" / "trial.mcap"
+        for made in (folder / "log", recording.parent):
+            made.mkdir(exist_ok=True)
+        recording.touch()
+        (folder / "log" / f"{start}.log").touch()
+        logs = drop_unbegun(folder, [recording, other], keep_logs=keep_logs)
+        assert not folder.exists()
+    assert logs == (tmp_path / "cache" / "embodied-iqa" / "failed-start" if keep_logs else None)
+    assert [entry.name for entry in logs.iterdir()] == ["second.log"] if logs else True
+    folder = make_run_folder(folder)
     if left:
         (folder / left).touch()
-    drop_refused(folder)
-    assert [entry.name for entry in tmp_path.iterdir()] == (["day"] if left else [])
+    assert drop_unbegun(folder, [recording], keep_logs=keep_logs) is None
+    assert [entry.name for entry in folder.parent.iterdir()] == (["day"] if left else [])
 
 
 def test_a_folder_in_use_is_refused_with_a_free_name(tmp_path: Path) -> None:
