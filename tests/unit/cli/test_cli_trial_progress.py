@@ -36,6 +36,7 @@ class Bars:
     ],
 )
 def test_a_trial_that_fails_leaves_a_folder_only_where_a_run_began(
+    *,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
