@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import Scalar
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import EmbodiedIqaError, UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
@@ -137,13 +138,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _leave(run_folder: Path, recordings: list[Path], seen: set[Stage], error: BaseException) -> None:
-    """Say what a trial that has failed leaves: nothing but its logs where no run has begun."""
+    """Say what a trial that has failed leaves: a report, or nothing but its logs where no run has begun."""
     if seen <= _BEFORE_A_RUN:
         logs = drop_unbegun(run_folder, recordings, keep_logs=isinstance(error, Exception))
         if logs is not None:
             sys.stderr.write(f"no run began; the logs of this start: {logs}\n")
-    elif any(recording.is_file() for recording in recordings):
-        sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
+        return
+    for folder in {recording.parent for recording in recordings} - {run_folder}:
+        with suppress(OSError):  # it holds the recording of a task, or is not there
+            folder.rmdir()
+    if any(recording.is_file() for recording in recordings):
+        how = f"embodied-iqa report {os.path.relpath(run_folder)}"
+        if isinstance(error, Exception):
+            from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
+
+            with suppress(EmbodiedIqaError):  # a recording that was cut short is recovered first
+                how = os.path.relpath(report_of_folder(run_folder))
+        sys.stderr.write(f"what was recorded: {how}\n")
 
 
 def check(arguments: argparse.Namespace) -> SessionPlan:

@@ -8,7 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError
 from embodied_iqa.cli import trial
+from embodied_iqa.pages.reports.trial import trial_report
 from embodied_iqa.runs.graph.session_plan import TaskFolder
 from embodied_iqa.runs.trial.protocol import Stage
 
@@ -51,6 +53,39 @@ def test_a_trial_that_fails_leaves_a_folder_only_where_a_run_began(
     trial._leave(folder, [folder / "trial.mcap"], seen, error)
     assert capsys.readouterr().err.startswith(said)
     assert folder.exists() is (Stage.RESET in seen)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_whole", "how"),
+    [
+        (EmbodiedIqaError("not ready"), True, "report.html"),
+        (EmbodiedIqaError("not ready"), False, "embodied-iqa report "),
+        (KeyboardInterrupt(), True, "embodied-iqa report "),
+    ],
+)
+def test_a_trial_whose_second_task_cannot_start_reports_the_first(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    *,
+    is_whole: bool,
+    how: str,
+) -> None:
+    def report(folder: Path) -> Path:
+        if not is_whole:
+            raise InputError("cut short")
+        return folder / "report.html"
+
+    monkeypatch.setattr(trial_report, "report_of_folder", report)
+    monkeypatch.chdir(tmp_path)
+    recordings = [tmp_path / task / "trial.mcap" for task in ("first", "second", "third")]
+    for recording in recordings[:2]:
+        recording.parent.mkdir()
+    recordings[0].touch()
+    trial._leave(tmp_path, recordings, {Stage.RESET}, error)
+    assert capsys.readouterr().err.startswith(f"what was recorded: {how}")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["first"]
 
 
 @pytest.mark.parametrize(
