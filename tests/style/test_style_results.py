@@ -13,8 +13,7 @@ RESULTS = ROOT / "docs/results"
 LONGEST = 110
 MOST_ROWS = 36
 """Of all tables of a page, with their headings: more are in CSV files, or on the page of details."""
-BEING_REMADE = {"metrics.md"}
-PAGES = tuple(page for page in sorted(RESULTS.glob("*.md")) if page.name not in BEING_REMADE)
+PAGES = tuple(sorted(RESULTS.glob("*.md")))
 OPENING = ("imulat", "seen", "interval|95 %")
 """What the text above the first section says: in simulation or not, scenes seen or unseen, an interval."""
 

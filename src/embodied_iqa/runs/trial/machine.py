@@ -313,7 +313,7 @@ def _end_run(state: TrialState, reason: str) -> Step:
 
 
 def _ended_by_person(state: TrialState) -> Step:
-    """End the run; that the gate holds the arm at that moment is a circumstance, not how the run ends."""
+    """End the run; where the gate holds the arm at that moment, the reason says both."""
     held = held_by_gate(state, state.now_ns)
     circumstance = f" while the gate held the arm: {held}" if held else ""
     return _end_run(replace(state, by_person=True), f"ended by a person{circumstance}")

@@ -18,10 +18,10 @@ _BLOCKED_NS: Final = SECOND_NS
 def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:
     """Return the outcome of the present run and the reason.
 
-    A run without success is held by the gate if at its end the arm could not execute a goal because of the
-    gate, or the gate had passed no frame for a second, unless a person ended it; else it has no target if the
-    policy never decided anything else. None without an arm. A fault of the graph, then what a person said of
-    the run stand at the end of any reason.
+    A run without success is held by the gate if at its end, also one that a person brought about, the arm
+    could not execute a goal because of the gate, or the gate had passed no frame for a second; else it has no
+    target if the policy never decided anything else. None without an arm. A fault of the graph, then what a
+    person said of the run stand at the end of any reason.
     """
     outcome, reason = _unjudged(state, world)
     reason = with_fault(state, reason)
@@ -50,10 +50,9 @@ def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]
     if world.task_success:
         return Outcome.SUCCESS, state.ending
     lacks = f"; {world.missing}" if world.missing else ""
-    if state.by_person:
-        return Outcome.FAILURE, f"{state.ending}{lacks}"
     if held := held_by_gate(state, state.ended_ns):
-        return Outcome.HELD_BY_GATE, f"held by the gate: {held}{lacks}"
+        reason = state.ending if state.by_person else f"held by the gate: {held}"
+        return Outcome.HELD_BY_GATE, f"{reason}{lacks}"
     if state.decided - {None} == {ChunkStatus.NO_TARGET}:
         return Outcome.NO_TARGET, f"the policy saw no target{lacks}"
     return Outcome.FAILURE, f"{state.ending}{lacks}"

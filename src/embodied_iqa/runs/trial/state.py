@@ -31,7 +31,7 @@ class TrialState:
         decided: How the VLA decided in this run; None stands for a failure.
         world: Newest state of the world in this run.
         ended_ns: When the run was ended, before things come to rest.
-        ending: Why the run ends; empty before. Only an emergency stop or a person settles the outcome.
+        ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
         judged: What a person said of the run, in words; empty where nobody was asked.
         reported: What a node reports of itself, such as a topic without images; empty for nothing. It stays
             as it is while a person is asked how the run went.

@@ -179,7 +179,7 @@ def test_a_run_whose_camera_dies_ends_by_its_limits_and_is_judged(
     assert world.now_ns - result.start_ns < 6 * SECOND_NS
 
 
-def test_a_run_that_a_person_ends_while_the_gate_holds_the_arm_was_ended_by_the_person() -> None:
+def test_a_run_that_a_person_ends_while_the_gate_holds_the_arm_says_both() -> None:
     def answer(question: AskPerson) -> Reply:
         return Reply(question, ok=True, yes=question.stage is Stage.PREPARE)
 
@@ -188,7 +188,7 @@ def test_a_run_that_a_person_ends_while_the_gate_holds_the_arm_was_ended_by_the_
     (result,) = world.state.results
     why = f"ended by a person while the gate held the arm: {held}; {SILENT}"
     assert world.asked[-1].problem == why
-    assert (result.outcome, result.reason) == (Outcome.FAILURE, f"{why}; judged: not done")
+    assert (result.outcome, result.reason) == (Outcome.HELD_BY_GATE, f"{why}; judged: not done")
 
 
 def test_an_emergency_stop_stays_one_whatever_the_person_says() -> None:
