@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.choice import TWO_PI
+from embodied_iqa.base.kinematics.geometry import distance_to_box_m, reach_m
 from embodied_iqa.base.kinematics.models import ArmModel
-from embodied_iqa.base.kinematics.reach import distance_to_box_m, reach_m
 
 Array = NDArray[np.float64]
 

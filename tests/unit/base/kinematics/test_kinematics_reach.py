@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from embodied_iqa.base.kinematics import tool_along_z
-from embodied_iqa.base.kinematics.geometry import UrGeometry
+from embodied_iqa.base.kinematics.geometry import UrGeometry, distance_to_box_m, reach_m
 from embodied_iqa.base.kinematics.models import UR_MODELS, flange_pose
-from embodied_iqa.base.kinematics.reach import distance_to_box_m, reach_m
 
 MODELS = list(UR_MODELS.values())
 
