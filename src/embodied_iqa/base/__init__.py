@@ -19,6 +19,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `locks`: exclusive locks of files
 - `user_files`: reads the YAML and JSON files that people write, strictly
 - `records`: frozen dataclasses to plain data (JSON, YAML) and back, checked
+- `number_range`: ranges of numbers that parameters and options take
 - `config`: parameters: declared once as dataclasses, read from YAML, checked
 - `workers`: pools of worker processes that end with their parent
 - `worker_process`: a worker in an environment of its own: requests, answers, deadlines

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from embodied_iqa.base.errors import InternalError, UsageError
+from embodied_iqa.base.number_range import NumberRange
 
-MAX_SEED: typing.Final = 2**63 - 1
-"""Greatest seed."""
 Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
 ConfigT = TypeVar("ConfigT")
 
@@ -86,45 +85,16 @@ def parsed(default: str, parse: Callable[[str], object]) -> typing.Any:
     return dataclasses.field(default_factory=lambda: parse(default), metadata={_PARSE: parse})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Interval:
-    """The numbers that a field or an option takes; NaN is none of them.
-
-    Attributes:
-        low: Least number.
-        high: Greatest number.
-        ends: Which of the two belong to it: ``[]`` both, ``(]`` the greatest, ``()`` none.
-    """
-
-    low: float
-    high: float
-    ends: typing.Literal["[]", "(]", "()"] = "[]"
-
-    def __contains__(self, number: float) -> bool:
-        """Return whether it is one of the numbers."""
-        above = self.low <= number if self.ends == "[]" else self.low < number
-        return above and (number < self.high if self.ends == "()" else number <= self.high)
-
-    def __str__(self) -> str:
-        """Return it in words, as in "expected 1 to 9"."""
-        top = "2**63 - 1" if self.high == MAX_SEED else f"{self.high:g}"
-        if self.ends == "()":
-            return f"above {self.low:g}, below {top}"
-        if self.ends == "(]":
-            return f"above {self.low:g}, up to {top}"
-        return f"{self.low:g} or more" if self.high == math.inf else f"{self.low:g} to {top}"
-
-
 def ranged(
     default: float | None, minimum: float, maximum: float, ends: typing.Literal["[]", "(]", "()"] = "[]"
 ) -> typing.Any:
-    """Return a dataclass field with a default, which may be None, and a range, see `Interval`."""
-    return dataclasses.field(default=default, metadata={_RANGE: Interval(minimum, maximum, ends)})
+    """Return a dataclass field with a default, which may be None, and a range, see `NumberRange`."""
+    return dataclasses.field(default=default, metadata={_RANGE: NumberRange(minimum, maximum, ends)})
 
 
-def range_of(field: dataclasses.Field[typing.Any]) -> Interval | None:
+def range_of(field: dataclasses.Field[typing.Any]) -> NumberRange | None:
     """Return the range that `ranged` gave a field; None without one."""
-    found: Interval | None = field.metadata.get(_RANGE)
+    found: NumberRange | None = field.metadata.get(_RANGE)
     return found
 
 

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from embodied_iqa.base.config import MAX_SEED, Interval, descriptions_of, range_of
+from embodied_iqa.base.config import descriptions_of, range_of
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.number_range import MAX_SEED, NumberRange
 
 if TYPE_CHECKING:
     from embodied_iqa.base.jobs.engine import EngineOptions
@@ -35,10 +36,10 @@ def within(kind: type, low: float, high: float) -> Callable[[str], Any]:
         low: Least number.
         high: Greatest number.
     """
-    return inside(kind, Interval(low, high))
+    return inside(kind, NumberRange(low, high))
 
 
-def inside(kind: type, limits: Interval) -> Callable[[str], Any]:
+def inside(kind: type, limits: NumberRange) -> Callable[[str], Any]:
     """Return the type of an option with a number that refuses what is outside an interval."""
 
     def parse(text: str) -> Any:

@@ -26,6 +26,7 @@ from embodied_iqa.arm.robot.path import PathOptions
 from embodied_iqa.arm.robot.timing import TimingOptions
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.base.number_range import NumberRange
 from embodied_iqa.runs.graph.node_table import resolve
 
 LIMITS = ArmLimits()
@@ -188,7 +189,7 @@ def test_a_limit_that_limits_nothing_is_refused(name: str, value: float):
 )
 def test_a_limit_that_no_arm_has_is_refused(name: str, most: float):
     assert getattr(ArmLimits(**{name: most}), name) == most
-    with pytest.raises(UsageError, match=f"wrong {name}; expected 0.001 to {most}"):
+    with pytest.raises(UsageError, match=f"wrong {name}; expected {NumberRange(0.001, most)};"):
         ArmLimits(**{name: math.nextafter(most, math.inf)})
     with pytest.raises(UsageError, match=rf"limits.{name} in .*; expected 0.001 to {most}; got 99.0"):
         resolve(overrides={f"arm_node.limits.{name}": 99.0})

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from embodied_iqa.base.config import MAX_SEED, ranged
+from embodied_iqa.base.config import ranged
+from embodied_iqa.base.number_range import MAX_SEED
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from embodied_iqa.base.config import MAX_SEED, ranged
+from embodied_iqa.base.config import ranged
 from embodied_iqa.base.jobs.engine import EngineOptions
+from embodied_iqa.base.number_range import MAX_SEED
 from embodied_iqa.suites.static_benchmark.benchmark import ITEMS_VERSION, MADE
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 

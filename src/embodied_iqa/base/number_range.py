@@ -1,0 +1,44 @@
+"""Ranges of numbers that fields of configurations and options take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+MAX_SEED: Final = 2**63 - 1
+"""Greatest seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """The numbers that a field or an option takes; NaN is none of them.
+
+    Attributes:
+        low: Least number.
+        high: Greatest number.
+        ends: Which of the two belong to it: ``[]`` both, ``(]`` the greatest, ``()`` none.
+    """
+
+    low: float
+    high: float
+    ends: Literal["[]", "(]", "()"] = "[]"
+
+    def __contains__(self, number: float) -> bool:
+        """Return whether it is one of the numbers."""
+        above = self.low <= number if self.ends == "[]" else self.low < number
+        return above and (number < self.high if self.ends == "()" else number <= self.high)
+
+    def __str__(self) -> str:
+        """Return it in words, as in "expected 1 to 9"."""
+        low, top = _short(self.low), "2**63 - 1" if self.high == MAX_SEED else _short(self.high)
+        if self.ends == "()":
+            return f"above {low}, below {top}"
+        if self.ends == "(]":
+            return f"above {low}, up to {top}"
+        return f"{low} or more" if self.high == math.inf else f"{low} to {top}"
+
+
+def _short(number: float) -> str:
+    """Return a number with as many digits as it needs."""
+    return short if float(short := f"{number:g}") == number else repr(number)
