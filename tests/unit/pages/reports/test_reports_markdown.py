@@ -112,7 +112,7 @@ def test_pages_of_the_guide_find_their_images() -> None:
     marked = re.compile(r"<!-- begin ([\w-]+): written")
     figures = re.compile(r"\(([\w-]+)/([\w-]+)\.webp\)")
     found = set()
-    for page in RESULTS.glob("*.md"):
+    for page in RESULTS.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         sections = tuple(f"{name}-" for name in marked.findall(text))
         found |= {folder for folder, name in figures.findall(text) if name.startswith(sections)}

@@ -63,6 +63,7 @@ def judged(model: Path, folder: Path, rgb: Image) -> float:
     return -found.prediction.value
 
 
+@pytest.mark.filterwarnings("ignore:outside training")  # noise is
 @pytest.mark.parametrize("size_px", SIZES_PX, ids=str)
 def test_every_way_gives_the_same_score(
     size_px: tuple[int, int], model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
