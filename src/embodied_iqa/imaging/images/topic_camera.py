@@ -218,7 +218,7 @@ class TopicCamera:
             self._report(self.silence)
         if silence_s > self._options.give_up_s:
             raise CameraLostError(
-                f"the {self._view} camera was silent for {silence_s:.0f} s ({self._why_silent()})",
+                f"the {self._view} camera was silent for over {self._options.give_up_s:g} s ({self._why_silent()})",
                 expected=f"images on {self._options.image} within {self._options.give_up_s:g} s",
             )
 

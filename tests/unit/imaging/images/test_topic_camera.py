@@ -270,7 +270,7 @@ def test_a_silent_topic_is_a_dead_camera() -> None:
     bench.clock.advance(27.8)
     assert bench.shown(image()) is None, "a repeated image is no sign of life"
     bench.clock.advance(0.2)
-    with pytest.raises(CameraLostError, match=r"was silent for 30 s \(stamp_repeated: .* within 30 s"):
+    with pytest.raises(CameraLostError, match=r"was silent for over 30 s \(stamp_repeated: .* within 30 s"):
         bench.camera.read_rgbd(0.0)
     bench.clock.advance(10.0)
     assert bench.shown(image(NOW_NS + MS)) is not None, "it is back"

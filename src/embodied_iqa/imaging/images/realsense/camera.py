@@ -194,7 +194,7 @@ class RealSenseCamera(RgbdCamera):
             away_s = self._clock.now_s() - self._gone_s
             if away_s > self._options.give_up_s:
                 raise CameraLostError(
-                    f"the {self._view} camera was away for {away_s:.0f} s ({self._cause}; {error})",
+                    f"the {self._view} camera was away for over {self._options.give_up_s:g} s ({self._cause}; {error})",
                     expected=f"back within {self._options.give_up_s:g} s",
                 ) from error
             self._clock.sleep(max(0.0, min(left_s, _RETRY_S)))
