@@ -216,10 +216,11 @@ class TopicCamera:
         if silence_s > _SILENCE_S and not self._is_silent:
             self._is_silent = True
             self._report(self.silence)
-        if silence_s > self._options.give_up_s:
+        image, give_up_s = self._options.image, self._options.give_up_s
+        if silence_s > give_up_s:
             raise CameraLostError(
-                f"the {self._view} camera was silent for over {self._options.give_up_s:g} s ({self._why_silent()})",
-                expected=f"images on {self._options.image} within {self._options.give_up_s:g} s",
+                f"the {self._view} camera was silent for over {give_up_s:g} s ({self._why_silent()})",
+                expected=f"images on {image} within {give_up_s:g} s",
             )
 
     def _why_silent(self) -> str:

@@ -192,10 +192,10 @@ class RealSenseCamera(RgbdCamera):
             self._capture = stream_device(find_device(self._devices(), self._serial), self._options)
         except InputError as error:
             away_s = self._clock.now_s() - self._gone_s
-            if away_s > self._options.give_up_s:
+            if away_s > (give_up_s := self._options.give_up_s):
                 raise CameraLostError(
-                    f"the {self._view} camera was away for over {self._options.give_up_s:g} s ({self._cause}; {error})",
-                    expected=f"back within {self._options.give_up_s:g} s",
+                    f"the {self._view} camera was away for over {give_up_s:g} s ({self._cause}; {error})",
+                    expected=f"back within {give_up_s:g} s",
                 ) from error
             self._clock.sleep(max(0.0, min(left_s, _RETRY_S)))
             return
