@@ -144,6 +144,11 @@ def print_progress(what: str) -> None:
     print(printable(what), file=sys.stderr, flush=True)
 
 
+def own_command() -> str:
+    """Return the command that runs, as it can be typed again."""
+    return f"embodied-iqa {shlex.join(sys.argv[1:])}"
+
+
 def next_command(*words: object) -> None:
     """Print the command that is useful after this one, on stderr; the user replaces words in capitals."""
     print(f"next: embodied-iqa {shlex.join(map(str, words))}", file=sys.stderr)

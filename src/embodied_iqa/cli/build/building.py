@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
@@ -19,7 +17,7 @@ from embodied_iqa.cli.build.summary import (
     summary_tree,
 )
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import print_json, printable
+from embodied_iqa.cli.output import own_command, print_json, printable
 from embodied_iqa.cli.plan_options import engine_of, read_plan
 from embodied_iqa.cli.stored_options import (
     refuse_half_a_state,
@@ -194,5 +192,5 @@ def _options(arguments: argparse.Namespace) -> BuildOptions:
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
     options = {"vlm": graph.vlm_node.options, "vla": graph.vla_node.options}
     subjects, engine = panel_of(arguments.panel), engine_of(arguments)
-    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    command = own_command()
     return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, command=command, **options)

@@ -140,7 +140,7 @@ def ask_corners(
         questions: Asks.
         lower: Lower corner, if it is given.
         upper: Upper corner, if it is given.
-        check: Raises `UserError` for what is no box or not one of this arm.
+        check: Raises `UserError` where the corners span no box, or one that this arm does not reach.
     """
     question = "Lower corner of the workspace, x y z in the base [m]"
     above = "Upper corner of the workspace, x y z in the base [m]"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.build.summary import BuildProgress
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command, print_json, print_left_out
+from embodied_iqa.cli.output import next_command, own_command, print_json, print_left_out
 from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.cli.stored_options import (
     refuse_stored_options,
@@ -128,7 +126,7 @@ def _plan(arguments: argparse.Namespace, asked: VlaOptions | None) -> FitPlan:
         acts=acts_in(DatabaseStore(arguments.sources[0]), arguments.vla)
         if asked is None
         else asked.acts_of(parse_vla(arguments.vla)),
-        command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
+        command=own_command(),
     )
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.output import console, next_command, own_command, print_json, table_of
 from embodied_iqa.cli.parser import yaml_file
 from embodied_iqa.cli.plan_options import add_plan_options, add_stride, add_workers, read_plan
 from embodied_iqa.cli.training_checks import require_torch
@@ -87,5 +85,5 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         view=View.TOP,
         policy=f"a planner that recognises by {arguments.detector}",
         promise=read_plan(Promise, arguments),
-        command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
+        command=own_command(),
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.records import Plain
 from embodied_iqa.cli.miqa.training import print_card, train_on_labels
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, own_command, print_progress
 from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.analysis.loading import load_grid
@@ -54,10 +52,10 @@ def train(arguments: argparse.Namespace) -> int:
     _refuse_few(samples, len(store.references(["reference_id"])), plan)
     if not (plan.out / CARD_FILE).is_file():
         drawn = len(samples.training.of_each(recipe.pictures_each, plan.seed).pair_ids)
-        print(f"trains {recipe.name}: measures {drawn:,} images first", file=sys.stderr, flush=True)
+        print_progress(f"trains {recipe.name}: measures {drawn:,} images first")
     from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
 
-    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    command = own_command()
     training = RecipeTraining(recipe, plan.workers, target, command)
     training.train(samples.training, plan.out, plan.seed)
     card = load_metric_card(plan.out)

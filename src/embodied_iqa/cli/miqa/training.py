@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embodied_iqa.base.records import Plain
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, own_command, print_json
 from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.pages.reports.kit.formatting import interval_words
@@ -78,7 +76,7 @@ def train_on_labels(
 
     task, label = parse_target(plan.target)
     database, out = MiqaDatabase(plan.database), plan.out
-    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    command = own_command()
     weights = starting or StartingWeights()
     training = RecipeTraining(recipe, plan.workers, f"{TARGET}{task}:{label}", command, weights)
     training.train(training_set(database, task, label), out, plan.seed)

@@ -138,11 +138,8 @@ def tool_pose(q_rad: tuple[float, ...], config: ArmParameters) -> Array:
 
 
 def _workspace_check(config: ArmParameters) -> CellCheck:
-    limits = config.limits
-    box, needed = (
-        f"{list(limits.workspace_min_m)} to {list(limits.workspace_max_m)} m",
-        "the box that you measured",
-    )
+    limits, needed = config.limits, "the box that you measured"
+    box = f"{list(limits.workspace_min_m)} to {list(limits.workspace_max_m)} m"
     if not config.has_own_workspace:
         return CellCheck("arm: workspace", f"{box}, that of the simulated cell", needed, is_ok=False)
     try:

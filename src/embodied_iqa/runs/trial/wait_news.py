@@ -1,4 +1,4 @@
-"""What a trial waits for, told often enough that a person beside the arm is never left without a word."""
+"""Reports what a trial waits for, at least every few seconds: a person may stand beside the arm."""
 
 from __future__ import annotations
 
