@@ -29,7 +29,9 @@ import time
 begun_s = time.process_time()
 import embodied_iqa
 embodied_iqa.Gate
-print(time.process_time() - begun_s)
+imported_s = time.process_time() - begun_s
+embodied_iqa.Gate()
+print(imported_s, time.process_time() - begun_s)
 """
 GATE: Final = """
 import numpy as np
@@ -119,10 +121,12 @@ def _is_good(scratch: Path, wheel: Path, extra: str, resolution: str) -> bool:
         print(f"{extra} {resolution}: {'fails' if installed else 'cannot be installed'}")
         return False
     megabytes = sum(file.stat().st_size for file in place.rglob("*") if file.is_file()) / 1e6
-    taken_s = min(float(_output(python, IMPORT)) for _ in range(5))
+    times_s = [[float(word) for word in _output(python, IMPORT).split()] for _ in range(5)]
+    taken_s, ready_s = map(min, zip(*times_s, strict=True))
     good = megabytes <= trial.largest_mb and taken_s <= trial.slowest_s
     limits = "" if good else f"; at most {trial.largest_mb:g} MB and {1e3 * trial.slowest_s:g} ms"
-    print(f"{extra} {resolution}: {megabytes:.0f} MB, import of the gate {1e3 * taken_s:.0f} ms{limits}")
+    times = f"import of the gate {1e3 * taken_s:.0f} ms, with its calibration {1e3 * ready_s:.0f} ms"
+    print(f"{extra} {resolution}: {megabytes:.0f} MB, {times}{limits}")
     return good
 
 

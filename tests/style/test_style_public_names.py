@@ -97,5 +97,7 @@ def test_the_package_is_imported_without_any_library() -> None:
         "import sys, embodied_iqa; print([n for n in ('numpy', 'torch', 'cv2', 'rclpy') if n in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+    code = "import sys, embodied_iqa; embodied_iqa.Gate; print({'cattrs', 'yaml', 'scipy'} & {*sys.modules})"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
     with pytest.raises(AttributeError, match="has no attribute 'load_metric'"):
         embodied_iqa.load_metric  # noqa: B018

@@ -100,14 +100,14 @@ def install_of(module: str) -> str | None:
 
 
 class Later:
-    """An optional module that is imported when one of its attributes is first used.
+    """A module, optional or slow to import, that is imported when one of its attributes is first used.
 
     Args:
         name: The module.
         install: See `load`, whose errors the first use raises.
     """
 
-    def __init__(self, name: str, install: str) -> None:
+    def __init__(self, name: str, install: str = "") -> None:
         self._name = name
         self._install = install
 
