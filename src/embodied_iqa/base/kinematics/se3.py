@@ -161,21 +161,21 @@ def chain_increments(T_base_tool_0: ArrayLike, increments: ArrayLike) -> Array:
 
     Args:
         T_base_tool_0: ``(4, 4)``, the tool in the base frame before the first increment (m).
-        increments: ``(K, 6)`` or ``(K, 7)``, see `increments_to_transforms`.
+        increments: ``(..., K, 6)`` or ``(..., K, 7)``, see `increments_to_transforms`.
 
     Returns:
-        ``(K, 4, 4)`` float64: the tool after each increment.
+        ``(..., K, 4, 4)`` float64: the tool after each increment.
     """
     T = _shaped(T_base_tool_0, (4, 4), "a transform")
     steps = increments_to_transforms(increments)
-    if T.ndim != 2 or steps.ndim != 3:
+    if T.ndim != 2 or steps.ndim < 3:
         raise UsageError(
-            "wrong shape of a chain", expected="(4, 4) and (K, 7)", got=(T.shape, steps.shape[:-2])
+            "wrong shape of a chain", expected="(4, 4) and (..., K, 7)", got=(T.shape, steps.shape[:-2])
         )
     poses = np.empty_like(steps)
-    for index, dT in enumerate(steps):
-        T = T @ dT
-        poses[index] = T
+    for index in range(steps.shape[-3]):
+        T = T @ steps[..., index, :, :]
+        poses[..., index, :, :] = T
     return poses
 
 

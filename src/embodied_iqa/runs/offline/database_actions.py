@@ -18,7 +18,7 @@ from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import Annotation, Reference, SourceKind
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.models.scoring.constants import load_constants
-from embodied_iqa.models.scoring.decision import score_decision
+from embodied_iqa.models.scoring.decision import score_decisions
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.protocols import ChunkStatus
@@ -142,7 +142,7 @@ def _scores(
     if row.error is not None:
         raise InputError(row.error)
     gripper = reference.gripper or 0.0
-    found, clean = (score_decision(_increments(one), done, d_max_m, gripper=gripper) for one in (row, raw))
+    found, clean = score_decisions([_increments(row), _increments(raw)], done, d_max_m, gripper=gripper)
     return found.score, clean.score, found.position_error_mm, ""
 
 

@@ -27,7 +27,7 @@ from embodied_iqa.data.database.building.build_options import BuildOptions, Buil
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.building.step_annotate import Block
 from embodied_iqa.data.database.building.step_distort import specs_of
-from embodied_iqa.data.database.building.step_score import _scored, _scorer
+from embodied_iqa.data.database.building.step_score import _scorer, _scores
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import TASKS, Annotation
@@ -396,10 +396,12 @@ def test_refusals_are_kept_apart_from_wrong_motions(status: ChunkStatus, first_s
         )  # fmt: skip
 
     rows = answer(status, "p", 0.1), answer(first_status, None, 0.0)
-    score = _scored(*rows, (View.TOP, 0.0), _scorer(scale))
+    shown = {"r": (View.TOP, 0.0)}
+    (score,) = _scores(rows, shown, _scorer(scale))
     assert score.refused == (status is ChunkStatus.NO_TARGET and first_status is not ChunkStatus.NO_TARGET)
-    vlm = dataclasses.replace(answer(status, "p", 0.1), role=Role.VLM, error="failed")
-    assert _scored(vlm, vlm, (View.TOP, 0.0), _scorer(scale)).refused is None
+    vlm = [dataclasses.replace(row, role=Role.VLM, error="failed") for row in rows]
+    (score,) = _scores(vlm, shown, _scorer(scale))
+    assert score.refused is None
 
 
 @pytest.mark.parametrize("writes", [1, 4, 9, 13])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.models.scoring.decision import position_scale_m, score_decision
+from embodied_iqa.models.scoring.decision import position_scale_m, score_decision, score_decisions
 
 EMPTY = np.zeros((0, 7))
 
@@ -76,6 +78,19 @@ def test_identical_chunks_score_one(chunk: NDArray[np.float64]):
     score = score_decision(chunk, chunk.copy(), 0.3)
     assert score.score == 1
     assert all(step.position_mm == 0 and step.state == 0 and step.rotation_rad < 1e-7 for step in score.steps)
+
+
+@given(st.lists(chunks(), min_size=1, max_size=4), chunks(), st.floats(0, 1))
+@settings(max_examples=30, deadline=None)
+def test_chunks_of_any_length_score_together_as_alone(
+    several: list[NDArray[np.float64]], theirs: NDArray[np.float64], gripper: float
+):
+    together = score_decisions(several, theirs, 0.1, gripper=gripper)
+    for ours, score in zip(several, together, strict=True):
+        alone = score_decision(ours, theirs, 0.1, gripper=gripper)
+        assert len(score.steps) == max(len(ours), len(theirs))
+        numbers = [[*astuple(one)[:5], *sum(astuple(one)[5], ())] for one in (score, alone)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=1e-9, abs=1e-12)
 
 
 def test_increments_are_in_the_tool_frame():

@@ -26,7 +26,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.cider import CIDER_MAX
 from embodied_iqa.models.scoring.cognition import COGNITION_RECIPE, CognitionScore, score_cognition
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants, save_constants
-from embodied_iqa.models.scoring.decision import DECISION_RECIPE, position_scale_m, score_decision
+from embodied_iqa.models.scoring.decision import DECISION_RECIPE, position_scale_m, score_decisions
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.world.protocols import ChunkStatus, is_refusal
@@ -34,8 +34,11 @@ from embodied_iqa.world.protocols import ChunkStatus, is_refusal
 _ROWS_PER_GROUP: Final = 65_536
 _Shown = tuple[View, float | None]
 """View of a reference, and the gripper's opening, where it is known."""
-_Scorer = Callable[[Annotation, Annotation, _Shown], dict[str, Any]]
-"""Returns the columns of a score: of an answer, of that on the reference, of the reference."""
+_Scorer = Callable[[Sequence[Annotation], Annotation, _Shown], list[dict[str, Any]]]
+"""Returns the columns of the scores of answers on distorted images of one reference, for one task.
+
+Takes these answers, that on the reference, and the reference.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +133,8 @@ def _increments(row: Annotation) -> NDArray[np.float64]:
 def _score_part(store: DatabaseStore, references: Mapping[str, _Shown], part: _Part) -> BlockReport:
     constants = store.constants_file(part.subject)
     scale = _scale(constants, part.digest) if constants.is_file() else None
-    score = _scorer(scale)
     rows = rows_of(Annotation, read_table(part.answers, ANNOTATIONS.names))
-    first = {(row.reference_id, row.task_id): row for row in rows if row.pair_id is None}
-    scored = [
-        _scored(row, first[row.reference_id, row.task_id], references[row.reference_id], score)
-        for row in rows
-        if row.pair_id is not None and row.reference_id in references  # else it was rejected
-    ]
+    scored = _scores(rows, references, _scorer(scale))
     write_table(part.scores, table_of(Score, scored), SCORES, part.digest)
     failures = sum(row.score is None for row in scored)
     return BlockReport(part.number, len(scored), {part.subject: failures} if failures else {})
@@ -158,10 +155,40 @@ def _scorer(scale: SubjectConstants | None) -> _Scorer | None:
     return partial(_cognition, agreement=cache(partial(score_cognition, frequencies=scale.frequencies)))
 
 
-def _scored(row: Annotation, first: Annotation, reference: _Shown, score: _Scorer | None) -> Score:
-    """Score an answer; without values where an answer or the constants are missing."""
-    answered = row.error is None and first.error is None
-    values = score(row, first, reference) if score and answered else {}
+def _scores(
+    rows: Sequence[Annotation], references: Mapping[str, _Shown], score: _Scorer | None
+) -> list[Score]:
+    """Return a score for each answer about a pair whose reference was not rejected, in their order."""
+    first = {(row.reference_id, row.task_id): row for row in rows if row.pair_id is None}
+    pairs = [row for row in rows if row.pair_id is not None and row.reference_id in references]
+    values = {} if score is None else _values(pairs, first, references, score)
+    return [
+        _scored(row, references[row.reference_id][0], values.get((row.pair_id, row.task_id), {}))
+        for row in pairs
+    ]
+
+
+def _values(
+    pairs: Sequence[Annotation],
+    first: Mapping[tuple[str, str], Annotation],
+    references: Mapping[str, _Shown],
+    score: _Scorer,
+) -> dict[tuple[str | None, str], dict[str, Any]]:
+    """Return the columns of the scores by pair and task, where both images have an answer."""
+    groups: dict[tuple[str, str], list[Annotation]] = {}
+    for row in pairs:
+        place = row.reference_id, row.task_id
+        if row.error is None and first[place].error is None:
+            groups.setdefault(place, []).append(row)
+    return {
+        (row.pair_id, row.task_id): values
+        for place, group in groups.items()
+        for row, values in zip(group, score(group, first[place], references[place[0]]), strict=True)
+    }
+
+
+def _scored(row: Annotation, view: View, values: Mapping[str, Any]) -> Score:
+    """Return the row of a score; without values where an answer or the constants are missing."""
     return Score(
         subject=row.subject,
         role=row.role,
@@ -171,40 +198,52 @@ def _scored(row: Annotation, first: Annotation, reference: _Shown, score: _Score
         rank=row.rank,
         distortion_id=row.distortion_id,
         level=row.level,
-        view=reference[0],
+        view=view,
         own_view=row.own_view,
         **values,
     )
 
 
 def _cognition(
-    row: Annotation, first: Annotation, _: _Shown, *, agreement: Callable[[str, str], CognitionScore]
-) -> dict[str, Any]:
-    if row.role is not Role.VLM:
-        raise InternalError(f"{row.subject} is scored as a VLA with the constants of a VLM")
-    score = agreement(str(row.answer), str(first.answer))
-    return {
-        "precision": score.bleu,
-        "recall": score.rouge,
-        "semantics": score.cider / CIDER_MAX,
-        "score": score.score,
-    }
+    rows: Sequence[Annotation],
+    first: Annotation,
+    _: _Shown,
+    *,
+    agreement: Callable[[str, str], CognitionScore],
+) -> list[dict[str, Any]]:
+    if first.role is not Role.VLM:
+        raise InternalError(f"{first.subject} is scored as a VLA with the constants of a VLM")
+    return [
+        {
+            "precision": score.bleu,
+            "recall": score.rouge,
+            "semantics": score.cider / CIDER_MAX,
+            "score": score.score,
+        }
+        for score in (agreement(str(row.answer), str(first.answer)) for row in rows)
+    ]
 
 
-def _decision(row: Annotation, first: Annotation, reference: _Shown, *, d_max_m: float) -> dict[str, Any]:
-    if row.role is not Role.VLA:
-        raise InternalError(f"{row.subject} is scored as a VLM with the constants of a VLA")
+def _decision(
+    rows: Sequence[Annotation], first: Annotation, reference: _Shown, *, d_max_m: float
+) -> list[dict[str, Any]]:
+    if first.role is not Role.VLA:
+        raise InternalError(f"{first.subject} is scored as a VLM with the constants of a VLA")
     if reference[1] is None:
-        raise InternalError(f"{row.subject} decided without the gripper's opening")
-    score = score_decision(_increments(row), _increments(first), d_max_m, gripper=reference[1])
-    return {
-        "position": score.position,
-        "rotation": score.rotation,
-        "state": score.state,
-        "score": score.score,
-        "position_error_mm": score.position_error_mm,
-        "refused": is_refusal(row.status, first.status),
-    }
+        raise InternalError(f"{first.subject} decided without the gripper's opening")
+    chunks = [_increments(row) for row in rows]
+    scores = score_decisions(chunks, _increments(first), d_max_m, gripper=reference[1])
+    return [
+        {
+            "position": score.position,
+            "rotation": score.rotation,
+            "state": score.state,
+            "score": score.score,
+            "position_error_mm": score.position_error_mm,
+            "refused": is_refusal(row.status, first.status),
+        }
+        for row, score in zip(rows, scores, strict=True)
+    ]
 
 
 def _concatenate(store: DatabaseStore, parts: Sequence[_Part], digest: str) -> None:
