@@ -82,15 +82,8 @@ class Bench:
         self.wires, self._passes, self._leaves = Wires(), passes, leaves
         self.asked = 0
         self.said: list[str] = []
-        self.arm = ArmReturn(
-            self.wires,  # type: ignore[arg-type]
-            ArmLimits(),
-            LIMIT_S,
-            self._do,
-            self._unwanted,
-            fault=fault,
-            say=self.said.append,
-        )
+        self.say, self._fault = self.said.append, fault
+        self.arm = ArmReturn(self.wires, ArmLimits(), LIMIT_S, self._do, self)  # type: ignore[arg-type]
         if at_m is not None:
             self.put(at_m)
 
@@ -108,7 +101,11 @@ class Bench:
             raise NoResponseError(f"no response to {type(command).__name__}")
         return Reply(command, ok=True)
 
-    def _unwanted(self) -> str:
+    @property
+    def fault(self) -> str:
+        return self._fault()
+
+    def unwanted(self) -> str:
         self.asked += 1
         if self._passes:
             self.wires.listeners["gate/lease"](GateLease(verdict=GateLease.VERDICT_PASS))
@@ -242,8 +239,9 @@ def test_an_arm_that_does_not_arm_is_not_asked_again_for_nobody() -> None:
     asked: list[Command] = []
     commands = TrialCommands.__new__(TrialCommands)
     commands._deadline_s, commands._rearm = LIMIT_S, None  # type: ignore[assignment]
-    commands._unwanted = lambda: GONE if len(asked) == 2 else ""
-    commands._fault = str
+    commands._watch = SimpleNamespace(
+        unwanted=lambda: GONE if len(asked) == 2 else "", fault="", say=lambda _words: None
+    )
     commands._send = lambda command, *_: (asked.append(command), Reply(command, ok=False))[1]  # type: ignore[method-assign]
     assert commands._do(Rearm(0)) == Reply(Rearm(0), ok=False, message=GONE)
     assert len(asked) == 2
@@ -260,7 +258,7 @@ def test_an_arm_that_does_not_arm_is_told_every_five_seconds(monkeypatch: pytest
     monkeypatch.setattr(trial_commands, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
     commands = TrialCommands.__new__(TrialCommands)
     commands._deadline_s, commands._rearm = 12.0, None  # type: ignore[assignment]
-    commands._unwanted, commands._fault, commands._say = str, str, said.append
+    commands._watch = SimpleNamespace(unwanted=str, fault="", say=said.append)
     commands._now_ns = lambda: 0  # type: ignore[method-assign]
     commands._send = lambda command, *_: Reply(command, ok=False, message="protective stop")  # type: ignore[method-assign]
     assert not commands._do(Rearm(0)).ok

@@ -5,17 +5,13 @@ from __future__ import annotations
 import queue
 import time
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
 from embodied_iqa_msgs.action import RunTrial
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -23,16 +19,17 @@ from std_srvs.srv import Trigger
 from embodied_iqa.arm.robot.messages import StopCause
 from embodied_iqa.base.errors import EmbodiedIqaError, UserError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.live.ros.actions import RESULT_KEPT_S, ClientWatch
+from embodied_iqa.live.ros.actions import RESULT_KEPT_S
 from embodied_iqa.live.ros.calls import ENDING
 from embodied_iqa.live.ros.conversion import chunk_failure, chunk_status, ns_of, pose_of, spec_of, trial_event
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
-from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
-from embodied_iqa.live.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
+from embodied_iqa.live.ros.names import TRIAL_ACTION
+from embodied_iqa.live.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, LATCHED, STATE, adjustable
 from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.live.ros.trial_commands import TrialCommands
+from embodied_iqa.live.ros.trial_watch import TrialHandle, TrialWatch
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.graph.parameters import TrialParameters
 from embodied_iqa.runs.trial.driver import TrialDriver
@@ -60,7 +57,6 @@ from embodied_iqa.world.tasks.instruction import parse_instruction
 from embodied_iqa.world.tasks.sentence import check_sentence
 
 _POLL_S = 0.1
-_FAULTS = (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
 _OUTCOMES = {
     Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
     None: ours.TrialEvent.OUTCOME_NONE,
@@ -70,8 +66,6 @@ _OUTCOMES = {
     Outcome.NO_TARGET: ours.TrialEvent.OUTCOME_NO_TARGET,
 }
 
-_GoalHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTrial.Feedback]"
-
 
 class TrialNode(BaseNode[TrialParameters]):
     """/trial/run drives the state machine; messages of the graph are its events."""
@@ -79,16 +73,15 @@ class TrialNode(BaseNode[TrialParameters]):
     def __init__(self) -> None:
         super().__init__("trial_node", TrialParameters)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._commands = TrialCommands(self, self.config, self._events.put)
+        self._watch = TrialWatch(self)
+        self._commands = TrialCommands(self, self.config, self._watch, self._events.put)
         group = ReentrantCallbackGroup()
         self._lifecycle = LifecycleManager(self, self.config.managed_nodes, group)
         self._busy = False
         self._goal = RunTrial.Goal()
-        self._stage, self._run_index = Stage.DONE, 0
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
         self._views_shown, self._views_seen = set[str](), set[str]()
-        self._recording_fault = self._fault = self._said = ""
         self._event_publisher = self.create_publisher(ours.TrialEvent, "trial/events", EVENT)
         self._subscribe()
         self._server = ActionServer(
@@ -105,7 +98,7 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def health(self) -> Health:
         """Return the stage and the task of the trial."""
-        return Health(message=self._stage.name.lower(), values={"task": self._goal.task})
+        return Health(message=self._watch.stage.name.lower(), values={"task": self._goal.task})
 
     def end(self) -> None:
         """Abort a return of the arm; the action ends by itself."""
@@ -121,7 +114,6 @@ class TrialNode(BaseNode[TrialParameters]):
         on(ours.ActionChunk, "vla/actions", self._chunk_seen, EVENT)
         on(Bool, "vla/deciding", lambda message: self._happened(Deciding(message.data)), EVENT)
         on(PoseStamped, "arm/tool_pose", self._pose_seen, **adjustable(STATE))
-        on(DiagnosticArray, DIAGNOSTICS, self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
             on(CameraInfo, f"camera/{view}/camera_info", partial(self._image_seen, view), **adjustable(STATE))
 
@@ -160,14 +152,6 @@ class TrialNode(BaseNode[TrialParameters]):
         if self._busy:
             self._published_ns.append(ns_of(info.header.stamp))
 
-    def _diagnosed(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            name = local_name(self, status.name)
-            if self._busy and name and status.message.startswith(RECORDING_FAILED):
-                self._recording_fault = status.message.removeprefix(RECORDING_FAILED)
-            if name == "camera_node":
-                self._fault = f"{name}: {status.message}" if status.level in _FAULTS else ""
-
     # --- the action -----------------------------------------------------------------------------------------
 
     def _accept(self, _goal: RunTrial.Goal) -> GoalResponse:
@@ -176,44 +160,41 @@ class TrialNode(BaseNode[TrialParameters]):
         self._busy = True
         return GoalResponse.ACCEPT
 
-    def _cancel(self, _handle: _GoalHandle) -> CancelResponse:
+    def _cancel(self, _handle: TrialHandle) -> CancelResponse:
         self._commands.interrupt()
         return CancelResponse.ACCEPT
 
     def _end_run(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """End the present run for a person; the state machine ignores it once the run has ended."""
-        response.success = self._busy and self._stage is Stage.EXECUTE
+        response.success = self._busy and self._watch.stage is Stage.EXECUTE
         if response.success:
             self._events.put(EndedByPerson())
         else:
-            response.message = f"no run is under way (stage: {self._stage.name.lower()})"
+            response.message = f"no run is under way (stage: {self._watch.stage.name.lower()})"
         return response
 
-    def _execute(self, handle: _GoalHandle) -> RunTrial.Result:
+    def _execute(self, handle: TrialHandle) -> RunTrial.Result:
         result = RunTrial.Result()
-        client = ClientWatch(self, TRIAL_ACTION, time.monotonic())
         try:
             self._goal = handle.request
             plan = self._plan()
-
-            def say(words: str) -> None:
-                self._feedback(handle, self._stage, self._run_index, words)
-
-            self._commands.begin(self._goal, partial(_why_unwanted, handle, client), lambda: self._fault, say)
-            self._feedback(handle, Stage.OPEN, 0, "")
-            self._wait_for_graph(handle, client)
-            state = self._drive(handle, client, plan)
+            self._commands.begin(self._goal)
+            self._watch.begin(handle)
+            self._wait_for_graph()
+            state = self._drive(plan)
             result.success, result.message = not state.problem, state.problem or "; ".join(state.remarks)
             result.runs = len(state.results)
         except EmbodiedIqaError as error:
             result.message = str(error)
             self.get_logger().error(result.message)
         finally:
-            self._busy, self._stage = False, Stage.DONE
+            self._busy, self._watch.stage = False, Stage.DONE
         if handle.is_cancel_requested:
             handle.canceled()
+        elif result.success:
+            handle.succeed()
         else:
-            (handle.succeed if result.success else handle.abort)()
+            handle.abort()
         return result
 
     def _plan(self) -> TrialPlan:
@@ -234,12 +215,12 @@ class TrialNode(BaseNode[TrialParameters]):
             attended=config.attended,
         )
 
-    def _wait_for_graph(self, handle: _GoalHandle, client: ClientWatch) -> None:
+    def _wait_for_graph(self) -> None:
         """Activate the managed nodes, then wait until images reach gate and subjects."""
         patience = StartPatience(self.config.managed_nodes, self.config.start_deadline_s)
 
         def check(problem: str = "") -> None:
-            if reason := _why_unwanted(handle, client) or ("the node is stopping" if ENDING.is_set() else ""):
+            if reason := self._watch.unwanted() or ("the node is stopping" if ENDING.is_set() else ""):
                 raise UserError(reason)
             patience.check(problem)
 
@@ -249,44 +230,36 @@ class TrialNode(BaseNode[TrialParameters]):
         self._commands.carry_out(RunWorld(running=True))
         told = ""
         while problem := self._commands.with_arm_fault(
-            patience.missing_views(self.config.views, self._views_shown, self._views_seen, self._fault)
+            patience.missing_views(self.config.views, self._views_shown, self._views_seen, self._watch.fault)
             or patience.noted("subject", self._commands.subjects_problem(self._goal.task))
         ):
-            if self._fault and told != problem:
+            if self._watch.fault and told != problem:
                 told = problem
-                self._feedback(handle, Stage.OPEN, 0, told)
+                self._watch.say(told)
             check(problem)
             time.sleep(_POLL_S)
 
-    def _drive(self, handle: _GoalHandle, client: ClientWatch, plan: TrialPlan) -> TrialState:
+    def _drive(self, plan: TrialPlan) -> TrialState:
         while not self._events.empty():
             self._events.get()
         self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, self.get_clock().now().nanoseconds)
         driver = TrialDriver(plan, self.config.stall_limit_s, time.monotonic())
         commands = driver.commands
-        self._recording_fault = ""
+        self._watch.recording_fault = ""
         while True:
-            self._report_stage(handle, driver.state)  # first: a command such as a return takes its time
+            self._watch.show(driver.state)  # first: a command such as a return takes its time
             for command in commands:
                 if isinstance(command, Finish):
                     return driver.state
                 self._do(plan, command)
                 if isinstance(command, AskPerson):
-                    self._feedback(handle, command.stage, command.run_index, command.problem)
+                    self._watch.ask(command)
             event = self._next_event()
             self._commands.check_deadline()
-            problem = _why_unwanted(handle, client) or self._lifecycle.problem or self._recording_fault
-            commands = driver.handle(event, time.monotonic(), problem=problem, fault=self._fault)
+            problem = self._watch.unwanted() or self._lifecycle.problem or self._watch.recording_fault
+            commands = driver.handle(event, time.monotonic(), problem=problem, fault=self._watch.fault)
             if driver.gave_up:
                 self._commands.hurry()
-
-    def _report_stage(self, handle: _GoalHandle, state: TrialState) -> None:
-        """Send a new stage or fault of the graph as feedback; stages with a question are sent with it."""
-        words = state.fault if state.stage is Stage.EXECUTE else state.ending
-        if state.stage in {Stage.PREPARE, Stage.JUDGE} or (state.stage, words) == (self._stage, self._said):
-            return
-        self._stage, self._said = state.stage, words
-        self._feedback(handle, state.stage, state.run_index, words)
 
     def _next_event(self) -> Event | None:
         if ENDING.is_set():
@@ -322,23 +295,6 @@ class TrialNode(BaseNode[TrialParameters]):
         self, plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0, start_ns: int = 0
     ) -> None:
         self._event_publisher.publish(trial_event(plan, kind, stamp_ns, run_index, start_ns))
-
-    def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
-        self._run_index = run_index
-        feedback = RunTrial.Feedback(
-            stage=int(Stage.CLOSE if stage is Stage.DONE else stage),
-            run_index=run_index,
-            run_count=1 + len(self._goal.distortions),
-            message=message,
-        )
-        handle.publish_feedback(feedback)
-
-
-def _why_unwanted(handle: _GoalHandle, client: ClientWatch) -> str:
-    """Return why nobody wants the trial any more; empty if somebody does."""
-    if handle.is_cancel_requested:
-        return "cancelled"
-    return "the client of the trial has gone" if client.gone(time.monotonic()) else ""
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -35,6 +36,20 @@ _ARM_NODE = "arm_node"
 _SUBJECT = "return to the start"
 
 
+class Watch(Protocol):
+    """What a trial asks while it waits, and where it says for what."""
+
+    @property
+    def fault(self) -> str:
+        """What a node reports of itself now, such as a silent camera; empty for nothing."""
+
+    def unwanted(self) -> str:
+        """Return why nobody wants the trial any more; empty if somebody does."""
+
+    def say(self, words: str) -> None:
+        """Report what is waited for."""
+
+
 class ArmReturn:
     """Stores the pose at the start of the first run, and moves the arm back there.
 
@@ -43,24 +58,14 @@ class ArmReturn:
         limits: Limits of the arm.
         limit_s: Maximum duration of a return, real time.
         do: Executes a command of the trial and returns its reply.
-        unwanted: Returns why nobody wants the trial any more, empty if somebody does; called while waiting.
-        fault: Returns what a node reports of itself now, such as a silent camera; empty for nothing.
-        say: Called with what the return waits for: a new fault at once, anything again every few seconds.
+        watch: Asked while waiting; a new fault is said at once, anything again every few seconds.
     """
 
     def __init__(
-        self,
-        node: Node,
-        limits: ArmLimits,
-        limit_s: float,
-        do: Callable[[Command], Reply],
-        unwanted: Callable[[], str],
-        *,
-        fault: Callable[[], str] = str,
-        say: Callable[[str], None] = lambda _words: None,
+        self, node: Node, limits: ArmLimits, limit_s: float, do: Callable[[Command], Reply], watch: Watch
     ) -> None:
-        self._limits, self._limit_s, self._do, self._unwanted = limits, limit_s, do, unwanted
-        self._node_fault, self._news = fault, WaitNews(say)
+        self._limits, self._limit_s, self._do, self._watch = limits, limit_s, do, watch
+        self._news = WaitNews(watch.say)
         self._start: StartPose | None = None
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
@@ -129,12 +134,13 @@ class ArmReturn:
         finally:
             self._do(StopArm("the return to the start has ended"))
         distance = self._distance()
-        reason = self._unwanted() or problem or distance
+        reason = self._watch.unwanted() or problem or distance
         return "" if not distance else f"the arm is not back at its start: {reason}"
 
     def _begin(self) -> str:
         for command in (SetDistortion(None, 0), Rearm(0)):
-            if reason := self._unwanted() or ("the return was interrupted" if self._interrupted else ""):
+            interruption = "the return was interrupted" if self._interrupted else ""
+            if reason := self._watch.unwanted() or interruption:
                 return reason
             reply = self._do(command)
             if not reply.ok:
@@ -147,8 +153,7 @@ class ArmReturn:
         while not self._is_to_end(until_s):
             self._lease = None
             if not self._wait(lambda: self._lease is not None or self._tell(), until_s):
-                fault = self._node_fault()
-                problem = f"{problem}; {fault}" if fault else problem
+                problem = "; ".join(filter(None, (problem, self._watch.fault)))
                 break
             self._send()
             accepted_s = min(until_s, time.monotonic() + _TRY_S)
@@ -167,7 +172,7 @@ class ArmReturn:
 
     def _tell(self) -> bool:
         """Say what the return waits for where that is due; return False: it waits on."""
-        self._news.tell(self._waits_for(), self._node_fault(), time.monotonic())
+        self._news.tell(self._waits_for(), self._watch.fault, time.monotonic())
         return False
 
     def _waits_for(self) -> str:
@@ -225,7 +230,7 @@ class ArmReturn:
         return True
 
     def _is_to_end(self, until_s: float) -> bool:
-        return self._interrupted or time.monotonic() > until_s or bool(self._unwanted())
+        return self._interrupted or time.monotonic() > until_s or bool(self._watch.unwanted())
 
     def _take_pose(self, message: PoseStamped) -> None:
         self._T_base_tool = tool_pose_of(self._node, message)

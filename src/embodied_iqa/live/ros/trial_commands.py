@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from embodied_iqa_msgs import srv
@@ -19,7 +18,7 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.live.ros.arm_return import ArmReturn
+from embodied_iqa.live.ros.arm_return import ArmReturn, Watch
 from embodied_iqa.live.ros.attendance import Attendance
 from embodied_iqa.live.ros.calls import AnswerT, RequestT, ResponseT, begin_call, call
 from embodied_iqa.live.ros.conversion import LATEST_NS, ns_of, spec_to_msg, time_of
@@ -74,10 +73,13 @@ class TrialCommands:
     Args:
         node: Node of the clients; it must be spinning in another thread.
         config: Deadlines, and whether the world is simulated.
+        watch: Asked by what takes long.
         report: Called with the events that result from the commands, from any thread.
     """
 
-    def __init__(self, node: Node, config: TrialParameters, report: Callable[[Event], None]) -> None:
+    def __init__(
+        self, node: Node, config: TrialParameters, watch: Watch, report: Callable[[Event], None]
+    ) -> None:
         group = ReentrantCallbackGroup()
 
         def client(kind: type[ServiceType[RequestT, ResponseT]], name: str) -> Client[RequestT, ResponseT]:
@@ -85,11 +87,9 @@ class TrialCommands:
 
         self._node = node
         self._config = config
+        self._watch = watch
         self._report = report
         self._goal = RunTrial.Goal()
-        self._unwanted: Callable[[], str] = str
-        self._fault: Callable[[], str] = str
-        self._say: Callable[[str], None] = lambda _words: None
         self._deadline_s = config.reply_deadline_s
         self._reset = client(srv.ResetWorld, "sim/reset")
         self._run = client(SetBool, "sim/run")
@@ -105,25 +105,11 @@ class TrialCommands:
         if config.attended:
             self._attendance = Attendance(node, config.person_limit_s, self._answered)
             limits, limit_s = config.limits, min(config.run_limit_s, _RETURN_S)
-            arm_return = partial(ArmReturn, fault=self._fault_now, say=self._waits_for)
-            self._return = arm_return(node, limits, limit_s, self._do, self._why_unwanted)
+            self._return = ArmReturn(node, limits, limit_s, self._do, watch)
 
-    def begin(
-        self,
-        goal: RunTrial.Goal,
-        unwanted: Callable[[], str],
-        fault: Callable[[], str],
-        say: Callable[[str], None],
-    ) -> None:
-        """Set the path and the metadata of the recording.
-
-        Args:
-            goal: The trial.
-            unwanted: Returns why nobody wants it any more, empty if somebody does; what takes long asks it.
-            fault: Returns what a node reports of itself now; empty for nothing.
-            say: Called with what an arm waits for until it is armed, and on its way back.
-        """
-        self._goal, self._unwanted, self._fault, self._say = goal, unwanted, fault, say
+    def begin(self, goal: RunTrial.Goal) -> None:
+        """Set the path and the metadata of the recording."""
+        self._goal = goal
         self._deadline_s = self._config.reply_deadline_s
 
     def check_deadline(self) -> None:
@@ -214,18 +200,6 @@ class TrialCommands:
         self._pause_recording(paused=False)
         self._report(event)
 
-    def _why_unwanted(self) -> str:
-        """Return why nobody wants the present trial any more; empty if somebody does."""
-        return self._unwanted()
-
-    def _fault_now(self) -> str:
-        """Return what a node reports of itself now; empty for nothing."""
-        return self._fault()
-
-    def _waits_for(self, words: str) -> None:
-        """Report what the arm waits for."""
-        self._say(words)
-
     def _pause_recording(self, *, paused: bool) -> None:
         """Record no images while the trial waits for the operator; a failure of this is ignored."""
         with contextlib.suppress(EmbodiedIqaError):
@@ -238,15 +212,15 @@ class TrialCommands:
         """
         request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
         begun = time.monotonic()
-        news = WaitNews(self._waits_for)
+        news = WaitNews(self._watch.say)
         news.begin(begun)
         while True:
-            if reason := self._why_unwanted():
+            if reason := self._watch.unwanted():
                 return Reply(command, ok=False, message=reason)
             reply, now = self._send(command, self._rearm, request), time.monotonic()
             if reply.ok or now > begun + self._deadline_s:
                 return replace(reply, stamp_ns=self._now_ns())
-            news.tell(f"the arm does not arm: {reply.message}", self._fault_now(), now)
+            news.tell(f"the arm does not arm: {reply.message}", self._watch.fault, now)
             time.sleep(_AGAIN_S)
 
     def _send(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:

@@ -1,0 +1,95 @@
+"""A trial for those who wait in it: whether its client wants it, what hinders it, what it reports."""
+
+from __future__ import annotations
+
+import time
+from typing import TypeAlias
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from embodied_iqa_msgs.action import RunTrial
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+
+from embodied_iqa.live.ros.actions import ClientWatch
+from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
+from embodied_iqa.live.ros.node import RECORDING_FAILED
+from embodied_iqa.runs.trial.protocol import AskPerson, Stage
+from embodied_iqa.runs.trial.state import TrialState
+
+TrialHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTrial.Feedback]"
+
+_FAULTS = (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
+_QUEUE = 10
+"""Every node reports once a second."""
+_QUIET = (Stage.PREPARE, Stage.JUDGE)
+"""Stages with a question, which is the report."""
+
+
+class TrialWatch:
+    """The client of the present trial, and what the nodes report of themselves meanwhile.
+
+    Attributes:
+        stage: Stage of the trial that was reported last.
+        fault: What the camera's node reports of itself now, with its name; empty for nothing.
+        recording_fault: Why the recording of the trial has failed; empty where it has not.
+
+    Args:
+        node: Server of the action.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.stage = Stage.DONE
+        self.fault = self.recording_fault = ""
+        self._node = node
+        self._handle: TrialHandle
+        self._client: ClientWatch
+        self._run_index = 0
+        self._said: str | None = None
+        group = MutuallyExclusiveCallbackGroup()
+        node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._diagnosed, _QUEUE, callback_group=group)
+
+    def begin(self, handle: TrialHandle) -> None:
+        """Begin the trial of a goal, before anything else is called."""
+        self._handle, self._client = handle, ClientWatch(self._node, TRIAL_ACTION, time.monotonic())
+        self.stage, self._said = Stage.OPEN, None
+        self._report(Stage.OPEN, 0, "")
+
+    def unwanted(self) -> str:
+        """Return why nobody wants the trial any more; empty if somebody does."""
+        if self._handle.is_cancel_requested:
+            return "cancelled"
+        return "the client of the trial has gone" if self._client.gone(time.monotonic()) else ""
+
+    def say(self, words: str) -> None:
+        """Report what the present stage waits for."""
+        self._report(self.stage, self._run_index, words)
+
+    def ask(self, question: AskPerson) -> None:
+        """Report a question to the operator."""
+        self._report(question.stage, question.run_index, question.problem)
+
+    def show(self, state: TrialState) -> None:
+        """Report a new stage, or a new fault of the graph; stages with a question are reported with it."""
+        words = state.fault if state.stage is Stage.EXECUTE else state.ending
+        if state.stage not in _QUIET and (state.stage, words) != (self.stage, self._said):
+            self.stage, self._said = state.stage, words
+            self._report(state.stage, state.run_index, words)
+
+    def _report(self, stage: Stage, run_index: int, words: str) -> None:
+        self._run_index = run_index
+        feedback = RunTrial.Feedback(
+            stage=int(Stage.CLOSE if stage is Stage.DONE else stage),
+            run_index=run_index,
+            run_count=1 + len(self._handle.request.distortions),
+            message=words,
+        )
+        self._handle.publish_feedback(feedback)
+
+    def _diagnosed(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            name = local_name(self._node, status.name)
+            if name and status.message.startswith(RECORDING_FAILED):
+                self.recording_fault = status.message.removeprefix(RECORDING_FAILED)
+            if name == "camera_node":
+                self.fault = f"{name}: {status.message}" if status.level in _FAULTS else ""
