@@ -23,7 +23,6 @@ from embodied_iqa.quality.gate.calibration_file import shared_gate_file
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judges import make_judge
-from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.quality.gate.waiting_decisions import WaitingDecisions
 from embodied_iqa.runs.graph.parameters import GateParameters
 
@@ -36,7 +35,7 @@ class GateNode(ManagedNode[GateParameters]):
 
     def __init__(self) -> None:
         super().__init__("gate_node", GateParameters)
-        self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge, perf_counter_ns)
+        self._gatekeeper = Gatekeeper(None, self.config.judge, perf_counter_ns)
         self._verdicts = GateReport()
         self._refused = 0
         self._repaired = 0

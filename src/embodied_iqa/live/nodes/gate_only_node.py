@@ -33,7 +33,6 @@ from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.overlay import overlaid
-from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
 from embodied_iqa.runs.graph.topic_parameters import Transport
 
@@ -61,7 +60,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._is_compressed = self.config.topic.transport is Transport.COMPRESSED
         if self._options.repair.enabled and self._is_compressed:
             raise UsageError("compressed images are not repaired", expected="topic.transport: raw")
-        self._judge: ImageJudge = StatisticsJudge(())
+        self._judge: ImageJudge | None = None
         self._verdicts = GateReport()
         self._gatekeeper = Gatekeeper(self._judge, self._options)
         self._is_loaded = False

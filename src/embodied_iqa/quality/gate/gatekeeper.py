@@ -24,12 +24,13 @@ class Gatekeeper:
     """Judges images; live, in a headless trial and in rescoring.
 
     Args:
-        judge: Judges each image alone.
+        judge: Judges each image alone; None for a gate that measures nothing, as in mode OFF. What it is to
+            measure all the same is rejected.
         options: Rules of the gate; may be replaced between two frames.
         clock: Real time in ns, for the time limit of repairs; None where it does not count.
     """
 
-    def __init__(self, judge: ImageJudge, options: GateOptions, clock: Clock | None = None) -> None:
+    def __init__(self, judge: ImageJudge | None, options: GateOptions, clock: Clock | None = None) -> None:
         self.options = options
         self._judge = judge
         self._clock = clock
@@ -98,6 +99,8 @@ class Gatekeeper:
 
         One that does not pass is repaired and judged again, if the rules say so.
         """
+        if self._judge is None:
+            return Judgement(Verdict.REJECT, "the gate has no judge")
         try:
             judgement = self._judge.judge(view, rgb)
         except Exception as error:  # noqa: BLE001 - whatever fails in a judge must not let an image pass

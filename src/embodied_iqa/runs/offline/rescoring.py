@@ -38,7 +38,7 @@ from embodied_iqa.imaging.images.message_geometry import (
     matrix_from_pose,
 )
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
+from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.second_stage import GateDecision
 from embodied_iqa.runs.offline.judged_frames import verdict_record
@@ -104,9 +104,7 @@ class Rescorer:
         self.live = read_trial(path)
         self._redone = {run.index: _Redone() for run in self.live.runs}
         self._distorters = {run.index: run.distorter for run in self.live.runs}
-        judge = subjects.judge
-        self._gatekeeper = None if judge is None else Gatekeeper(judge, subjects.gate)
-        self._open_states: dict[View, GateState] = {}
+        self._gatekeeper = Gatekeeper(subjects.judge, subjects.gate)
         self._frames = FrameAssembler(4 * self._KEPT)  # a view waits for the poses of another
         self._wanted = self._decision_stamps()
         self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
@@ -232,17 +230,8 @@ class Rescorer:
         return self._subjects.judge is not None or run.gate_mode is GateMode.OFF
 
     def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> ImageQuality:
-        options = replace(self._subjects.gate, mode=run.gate_mode)
-        if self._gatekeeper is None:
-            return self._passed(view, stamp, options)
-        self._gatekeeper.options = options
+        self._gatekeeper.options = replace(self._subjects.gate, mode=run.gate_mode)
         quality, _ = self._gatekeeper.judge(view, stamp, rgb, stamp)
-        return quality
-
-    def _passed(self, view: View, stamp: int, options: GateOptions) -> ImageQuality:
-        """Return the verdict of an open gate, which measures no image."""
-        state, frame = self._open_states.get(view, GateState()), GateFrame(view, stamp, stamp, None)
-        self._open_states[view], quality, _ = step(state, frame, options)
         return quality
 
     def _decide(self, run: RunRecord, stamp: int) -> None:
@@ -278,10 +267,9 @@ class Rescorer:
         """Repeat a decision, and the gate's verdict on it."""
         redone, again = self._redone[run.index], self._redo(run, live)
         redone.chunks.append(again)
-        gatekeeper = self._gatekeeper
-        if gatekeeper is not None and again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
+        if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
             decision = GateDecision(again.view, again.stamp_ns, again.sequence, again.seen)
-            lease = gatekeeper.judge_decision(decision, again.stamp_ns)
+            lease = self._gatekeeper.judge_decision(decision, again.stamp_ns)
             redone.motions += [] if lease is None else [MotionVerdict.of(lease)]
 
     def _redo(self, run: RunRecord, live: ChunkRecord) -> ChunkRecord:

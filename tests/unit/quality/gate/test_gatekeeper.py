@@ -76,6 +76,14 @@ def test_a_gate_that_is_off_measures_nothing() -> None:
     assert quality.statistics is None
 
 
+@pytest.mark.parametrize("mode", GateMode)
+def test_a_gate_without_a_judge_passes_only_what_it_does_not_measure(mode: GateMode) -> None:
+    quality, lease = Gatekeeper(None, GateOptions(mode=mode)).judge(View.TOP, MS, image(), MS)
+    judged = Verdict.PASS if mode is GateMode.OFF else Verdict.REJECT
+    assert (quality.verdict, lease.judged) == (judged, judged)
+    assert quality.reason == ("" if mode is GateMode.OFF else "the gate has no judge")
+
+
 def test_the_first_calibration_of_a_camera_and_size_counts() -> None:
     strict = replace(CALIBRATION, bounds=dict.fromkeys(Statistic, Bounds(0.0, 0.0, 0.0, 0.0)))
     verdicts = [
