@@ -57,8 +57,8 @@ def _row(parameter: Parameter) -> str:
     kind, limits = parameter.kind, ""
     if issubclass(kind, enum.Enum):
         limits = ", ".join(f"`{member.value}`" for member in kind)
-    elif parameter.minimum is not None and parameter.maximum is not None:
-        limits = f"{parameter.minimum:g} to {parameter.maximum:g}"
+    elif parameter.limits is not None:
+        limits = str(parameter.limits)
     plain = next((one.__name__ for one in (bool, int, float) if issubclass(kind, one)), "str")
     words = f"list of {plain}" if parameter.is_list else plain
     cells = [f"`{parameter.name}`", words, _default(parameter.default), limits, parameter.description]

@@ -42,8 +42,7 @@ class Parameter:
         is_list: Whether it holds several of ``kind``.
         default: As plain data.
         description: One sentence with the unit.
-        minimum: Smallest allowed number, or None.
-        maximum: Largest allowed number, or None.
+        limits: Allowed numbers, or None.
         parse: Makes the value of a text, see `parsed`; None for plain data.
         key: Class of the keys where each has a value, see `per_key`: a key stands for ``{...}`` in the name.
     """
@@ -53,8 +52,7 @@ class Parameter:
     is_list: bool
     default: Scalar
     description: str
-    minimum: float | None
-    maximum: float | None
+    limits: NumberRange | None
     parse: Callable[[str], object] | None = None
     key: type[str] | None = None
 
@@ -123,10 +121,8 @@ def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
             key, hint = typing.get_args(hint)
             name, default = f"{name}_{{{key.__name__.lower()}}}", field.metadata[_UNSET]
         kind, is_list = _kind_of(hint, where) if parse is None else (hint, False)
-        limits = range_of(field)
-        low, high = (None, None) if limits is None else (limits.low, limits.high)
-        description = descriptions.get(field.name, "")
-        found.append(Parameter(name, kind, is_list, _plain(default), description, low, high, parse, key))
+        description, limits = descriptions.get(field.name, ""), range_of(field)
+        found.append(Parameter(name, kind, is_list, _plain(default), description, limits, parse, key))
     return tuple(found)
 
 
@@ -263,9 +259,8 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
     if type(value) is not parameter.kind:
         kind = parameter.kind if parameter.parse is None else str
         raise UsageError(name, expected=f"a value of type {kind.__name__}", got=value)
-    low, high = parameter.minimum, parameter.maximum
-    if isinstance(value, int | float) and low is not None and high is not None and not low <= value <= high:
-        raise UsageError(name, expected=f"{low}" if low == high else f"{low} to {high}", got=value)
+    if isinstance(value, int | float) and parameter.limits is not None and value not in parameter.limits:
+        raise UsageError(name, expected=str(parameter.limits), got=value)
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(name, expected="a finite number", got=value)
     return value

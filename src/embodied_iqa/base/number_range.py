@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 MAX_SEED: Final = 2**63 - 1
 """Greatest seed."""
+_WORDS: Final = {MAX_SEED: "2**63 - 1", math.pi: "pi", math.pi / 2: "pi/2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,18 @@ class NumberRange:
 
     def __str__(self) -> str:
         """Return it in words, as in "expected 1 to 9"."""
-        low, top = _short(self.low), "2**63 - 1" if self.high == MAX_SEED else _short(self.high)
+        low, top = _short(self.low), _short(self.high)
         if self.ends == "()":
             return f"above {low}, below {top}"
         if self.ends == "(]":
             return f"above {low}, up to {top}"
-        return f"{low} or more" if self.high == math.inf else f"{low} to {top}"
+        if self.high == math.inf:
+            return f"{low} or more"
+        return low if low == top else f"{low} to {top}"
 
 
 def _short(number: float) -> str:
-    """Return a number with as many digits as it needs."""
+    """Return a number with as many digits as it needs, or in words."""
+    if number in _WORDS:
+        return _WORDS[number]
     return short if float(short := f"{number:g}") == number else repr(number)

@@ -67,7 +67,7 @@ def _train_panel(arguments: argparse.Namespace, names: Sequence[str]) -> None:
 def _train_vision_panel(arguments: argparse.Namespace, names: Sequence[str]) -> None:
     from embodied_iqa.models.vision.training import train_vision as training
 
-    recipes_of(tuple(names), images=arguments.images)
+    recipes_of(names)
     plan = read_plan(VisionPlan, arguments, members=tuple(names))
     with ProgressBars(transient=False) as bars:
         cards = training.train_vision_panel(plan, bars)

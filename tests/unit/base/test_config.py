@@ -23,6 +23,7 @@ from embodied_iqa.base.config import (
     values_of,
 )
 from embodied_iqa.base.errors import InputError, InternalError, UsageError
+from embodied_iqa.base.number_range import NumberRange
 from embodied_iqa.base.user_files.yaml_files import load_yaml
 from embodied_iqa.runs.graph.parameters import GateParameters
 
@@ -69,7 +70,7 @@ def test_leaves_are_listed_with_dots_ranges_and_descriptions() -> None:
     found = {parameter.name: parameter for parameter in parameters_of(Outer)}
     assert list(found) == ["count", "mode", "names", "active", "inner.speed_mps"]
     speed = found["inner.speed_mps"]
-    assert (speed.kind, speed.default, speed.minimum, speed.maximum) == (float, 0.5, 0.0, 2.0)
+    assert (speed.kind, speed.default, speed.limits) == (float, 0.5, NumberRange(0.0, 2.0))
     assert speed.description == "How fast, over two lines [m/s]."
     assert found["names"].is_list
     assert found["mode"].default == "on"
@@ -132,7 +133,7 @@ def test_values_round_trip(count: int, mode: Mode, names: list[str], active: boo
         ({"active": 1}, r"expected a value of type bool"),
         ({"names": "a"}, r"expected a list; got 'a'"),
         ({"names": ["a", 1]}, r"expected a value of type str; got 1"),
-        ({"inner.speed_mps": float("nan")}, r"expected 0.0 to 2.0; got nan"),
+        ({"inner.speed_mps": float("nan")}, r"expected 0 to 2; got nan"),
         ({"mode": "loud"}, r"got 'loud'; available: on, off"),
         ({"mode": ["on"]}, r"available: on, off"),
         ({"mode": {}}, r"available: on, off"),

@@ -82,6 +82,22 @@ def test_a_trial_that_cannot_be_is_told_before_anything_starts(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["static", "make", "--items", "0"], "argument --items: expected 1 to 900000; got 0"),
+        (["static", "make", "--items", "900001"], "argument --items: expected 1 to 900000; got 900001"),
+        (["build", "--seed", str(2**32)], "argument --seed: expected 0 to 4294967295; got 4294967296"),
+        (["train", "vision-panel", "--samples", "0"], "argument --samples: expected 1 to 500000; got 0"),
+        (["train", "vision-panel", "--samples", "500001"], "argument --samples: expected 1 to 500000; got"),
+    ],
+)
+def test_a_number_out_of_range_is_named_with_its_option_and_the_range(
+    arguments: list[str], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused([*arguments, "--out", "{tmp}/out"], USAGE, [line], tmp_path, capsys)
+
+
+@pytest.mark.parametrize(
     ("text", "code", "words"),
     [
         ("camera_node: {ros__parameters: {wide: 5}}", USAGE, ["'wide'", "available", "width_px"]),

@@ -103,7 +103,7 @@ def test_the_end_of_the_input_is_one_line() -> None:
         (["--robot-ip", "none", "--tool-length", "0.2"], "--tool-length is of an arm"),
         (["--robot-ip", "none", "--model", "ur5e"], "--model is of an arm"),
         (["--robot-ip", "none", "--workspace-min", "0", "0", "0"], "--workspace-min is of an arm"),
-        (["--robot-ip", "a", "--tool-length", "-1"], "expected 0.0 to 1.0; got -1.0"),
+        (["--robot-ip", "a", "--tool-length", "-1"], "expected 0 to 1; got -1.0"),
         (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
         (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
         (["--robot-ip", "none", "--topic", "top=/b"], "--topic names a camera or topic twice"),
@@ -365,7 +365,7 @@ def test_an_answer_out_of_the_range_of_its_parameter_is_asked_again_at_once(
     assert values["arm_node.limits.table_z_m"] == 0.01
     tool, box, table = capsys.readouterr().err.splitlines()
     assert "tool_length_m" in tool
-    assert "expected 0.0 to 1.0; got -1.0" in tool
+    assert "expected 0 to 1; got -1.0" in tool
     assert (
         "a UR5e with a tool of 0.15 m reaches no part of the workspace; expected a box within 1.10 m" in box
     )

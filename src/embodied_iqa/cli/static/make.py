@@ -9,11 +9,17 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan
-from embodied_iqa.suites.static_benchmark.making.make_plan import MakePlan
+from embodied_iqa.cli.plan_options import (
+    add_engine_options,
+    add_plan_options,
+    engine_of,
+    number_of,
+    read_plan,
+)
+from embodied_iqa.suites.static_benchmark.making.make_plan import ITEMS, MakePlan
 from embodied_iqa.world.simulation.camera import CameraModel
 
-_ITEMS, _TRAJECTORIES = 1000, 100
+_TRAJECTORIES = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,9 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="BENCH", help="new folder, or one that was cut short")
     add("--trajectories", action="store_true", help="expert trajectories for VLAs instead of items")
     number = (
-        f"number of items (default {_ITEMS}), with --trajectories of trajectories (default {_TRAJECTORIES})"
+        f"number of items (default {ITEMS}), with --trajectories of trajectories (default {_TRAJECTORIES})"
     )
-    add("--items", type=int, metavar="N", help=number)
+    add("--items", type=number_of(MakePlan, "items"), metavar="N", help=number)
     steps = "with --trajectories: also draw every step from every camera"
     add("--step-images", action="store_true", help=steps)
     add_plan_options(parser, MakePlan, "seed")
@@ -43,11 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
     if arguments.trajectories:
-        count = _TRAJECTORIES if arguments.items is None else arguments.items
-        return _make_trajectories(arguments, count, int(width), int(height))
+        return _make_trajectories(arguments, arguments.items or _TRAJECTORIES, int(width), int(height))
     if arguments.step_images:
         raise UsageError("--step-images needs --trajectories")
-    items = _ITEMS if arguments.items is None else arguments.items
+    items = arguments.items or ITEMS
     size = {"width_px": int(width), "height_px": int(height)}
     plan = read_plan(MakePlan, arguments, items=items, engine=engine_of(arguments), **size)
     with ProgressBars(transient=False) as bars:

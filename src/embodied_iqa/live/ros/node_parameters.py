@@ -121,12 +121,13 @@ def _ours(values: Mapping[str, object]) -> dict[str, object]:
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:
     descriptor = ParameterDescriptor(description=parameter.description)
-    if parameter.minimum is None or parameter.maximum is None or parameter.is_list:
+    limits = parameter.limits
+    if limits is None or parameter.is_list:
         return descriptor
     if parameter.kind is int:
-        bounds = IntegerRange(from_value=int(parameter.minimum), to_value=int(parameter.maximum), step=0)
+        bounds = IntegerRange(from_value=int(limits.low), to_value=int(limits.high), step=0)
         descriptor.integer_range = [bounds]
     elif parameter.kind is float:
-        low, high = float(parameter.minimum), float(parameter.maximum)
+        low, high = float(limits.low), float(limits.high)
         descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
     return descriptor

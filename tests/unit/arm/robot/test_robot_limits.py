@@ -189,9 +189,10 @@ def test_a_limit_that_limits_nothing_is_refused(name: str, value: float):
 )
 def test_a_limit_that_no_arm_has_is_refused(name: str, most: float):
     assert getattr(ArmLimits(**{name: most}), name) == most
-    with pytest.raises(UsageError, match=f"wrong {name}; expected {NumberRange(0.001, most)};"):
+    limits = NumberRange(0.001, most)
+    with pytest.raises(UsageError, match=f"wrong {name}; expected {limits};"):
         ArmLimits(**{name: math.nextafter(most, math.inf)})
-    with pytest.raises(UsageError, match=rf"limits.{name} in .*; expected 0.001 to {most}; got 99.0"):
+    with pytest.raises(UsageError, match=rf"limits.{name} in .*; expected {limits}; got 99.0"):
         resolve(overrides={f"arm_node.limits.{name}": 99.0})
 
 

@@ -489,8 +489,10 @@ def test_simulated_references_are_the_same_in_any_process() -> None:
         assert first.reference_id == second.reference_id == reference_id
         assert [task.text for task in first.tasks] == [task.text for task in second.tasks] == tasks
         assert all((first.frames[view].rgb == second.frames[view].rgb).all() for view in first.frames)
-    with pytest.raises(UsageError, match="wrong plan"):
+    with pytest.raises(UsageError, match="wrong number of references; expected 1 or more; got 0"):
         BuildPlan(0, source)
+    with pytest.raises(UsageError, match="wrong seed; expected 0 to 4294967295; got 4294967296"):
+        BuildPlan(1, source, 2**32)
 
 
 def test_simulated_references_come_through_the_camera_model(tmp_path: Path) -> None:

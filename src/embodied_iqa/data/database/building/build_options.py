@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
@@ -50,18 +51,15 @@ class BuildPlan:
 
     references: int
     source: ReferenceSource
-    seed: int = 0
+    seed: int = ranged(0, 0, 2**32 - 1)
     all_levels: bool = False
     store: ImageStorage = ImageStorage.IMAGES
     fewer_do: bool = False
 
     def __post_init__(self) -> None:
-        if self.references < 1 or not 0 <= self.seed < 2**32:
-            raise UsageError(
-                "wrong plan",
-                expected="1 or more references, a seed from 0",
-                got=f"{self.references} references, seed {self.seed}",
-            )
+        check_ranges(self)
+        if self.references < 1:
+            raise UsageError("wrong number of references", expected="1 or more", got=self.references)
 
     def tree(self) -> dict[str, Any]:
         """Return what must be the same when a build is continued."""

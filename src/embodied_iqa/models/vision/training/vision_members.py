@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.config import ranged
+from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.models.panel.panel_members import Augmentation
 from embodied_iqa.models.vision.predictions import VisionTask
 
 _SEED_STEP: Final = 1_000_000
 _HELD_OUT_OFFSET: Final = 500_000
+"""Training images have the seeds below it."""
 _HELD_OUT_IMAGES: Final = 300
 _QUICK_HELD_OUT: Final = 30
 
@@ -100,13 +101,11 @@ def recipes_of(
         seed: Changes the members' own seeds.
 
     Raises:
-        UsageError: No member has a name, or there is no image.
+        UsageError: No member has a name.
     """
     unknown = [name for name in names if name not in RECIPES]
     if unknown:
         raise UsageError("unknown member of the vision panel", got=unknown[0], available=RECIPES)
-    if images is not None and images < 1:
-        raise UsageError("wrong number of training images", expected="from 1", got=images)
     return [_adapted(RECIPES[name], quick, images, seed) for name in names or RECIPES]
 
 
@@ -142,7 +141,10 @@ class VisionPlan:
     seed: int = ranged(1, 0, math.inf)
     quick: bool = False
     workers: int = ranged(2, 1, math.inf)
-    images: int | None = None
+    images: int | None = ranged(None, 1, _HELD_OUT_OFFSET)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
     @property
     def command(self) -> str:

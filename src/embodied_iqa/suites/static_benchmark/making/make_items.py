@@ -53,11 +53,9 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
         watch: Called with the number of finished blocks and of all.
 
     Raises:
-        UsageError: A wrong number of items, seed or size of the images, or unfinished work of another plan;
-            nothing is written then.
+        UsageError: A wrong size of the images, or unfinished work of another plan; nothing is written then.
         InputError: The folder holds a benchmark, or cannot be written.
     """
-    slots_of(plan.items, plan.seed)
     check_image_size(plan.width_px, plan.height_px)
     with JobFolder(folder, "making of questions").locked():
         check_new(folder)

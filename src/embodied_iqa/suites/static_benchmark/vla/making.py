@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -16,6 +17,7 @@ from embodied_iqa.base.files import remove_parts, write_json_whole
 from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import require_same_plan
+from embodied_iqa.base.number_range import NumberRange
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.suites.static_benchmark.vla.pose_paths import pose_rows, poses_at
@@ -44,6 +46,7 @@ from embodied_iqa.world.tasks.vocabulary import KINDS_OF_VERB, Kind, Verb
 
 Array = NDArray[np.float64]
 
+_COUNTS, _SEEDS = NumberRange(1, math.inf), NumberRange(0, 2**32 - 1)
 _SETTLING: Final = 1
 """States at the end of a rollout in which the arm only rests."""
 
@@ -181,10 +184,9 @@ def make_trajectories(
 
 
 def _plan(tasks: int, seed: int, images: ImageOptions) -> TrajectoryPlan:
-    if tasks < 1 or not 0 <= seed < 2**32:
-        raise UsageError(
-            "wrong trajectories", expected="1 or more, a seed from 0", got=f"{tasks} tasks, seed {seed}"
-        )
+    for name, number, limits in (("number of tasks", tasks, _COUNTS), ("seed", seed, _SEEDS)):
+        if number not in limits:
+            raise UsageError(f"wrong {name}", expected=str(limits), got=number)
     check_image_size(images.width_px, images.height_px)
     size = f"{images.width_px}x{images.height_px}, camera model {images.camera_model}"
     source = f"expert in the simulated cell, world {WORLD_VERSION}, {size}"
