@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
-from embodied_iqa.cli.cell import arm_answers, check, init
+from embodied_iqa.cli.cell import arm_answers, check, check_options, init, init_options
 from embodied_iqa.cli.cell.questions import Questions, ask_cameras, ask_corners, model_name, read_answer
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
@@ -119,8 +121,24 @@ def test_options_that_contradict_are_refused_before_anything_is_read(
 ) -> None:
     out = str(tmp_path / "cell.yaml")
     assert main(["cell", "init", "--yes", "--out", out, "--topic", "top=/a", *words]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    *_, line = capsys.readouterr().err.splitlines()  # the first may say what is looked for
     assert said in line
+
+
+def test_a_command_says_what_it_does_before_it_loads_what_reads_a_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in (init_options, check_options):
+        monkeypatch.setattr(module, "perform", lambda *_: 0)
+    words = ["--yes", "--out", str(tmp_path / "cell.yaml"), "--robot-ip", "none", "--topic", "top=a"]
+    assert main(["cell", "init", *words]) == main(["cell", "check", "cell.yaml"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "looking for images on /a: some seconds",
+        "checking cell.yaml",
+    ]
+    loaded = f"import sys, {init_options.__name__}, {check_options.__name__}; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", loaded], check=True, capture_output=True, text=True)
+    assert not any(name.startswith("embodied_iqa.runs") for name in found.stdout.split())
 
 
 def test_two_cameras_do_not_share_a_name() -> None:

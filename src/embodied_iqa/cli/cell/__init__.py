@@ -5,7 +5,7 @@ from __future__ import annotations
 from embodied_iqa.cli.parser import command_of
 
 _ACTIONS = {
-    "init": (f"{__name__}.init", "ask, read robot and cameras, and write a parameter file"),
-    "check": (f"{__name__}.check", "compare robot and cameras with a parameter file, without motion"),
+    "init": (f"{__name__}.init_options", "ask, read robot and cameras, and write a parameter file"),
+    "check": (f"{__name__}.check_options", "compare robot and cameras with a parameter file, without motion"),
 }
 configure, run = command_of("action", _ACTIONS)

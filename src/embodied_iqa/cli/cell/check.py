@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.base.errors import InputError, UsageError, UserError
+from embodied_iqa.base.errors import InputError, UserError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.cli.node_options import overrides_of
@@ -51,24 +50,8 @@ _MARKS = {
 }
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    add = parser.add_argument
-    add("config", type=Path, nargs="+", metavar="FILE", help="ROS parameter file, such as cell.yaml")
-    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
-    add("--seconds", type=float, default=5.0, metavar="S", help="how long to look (default 5)")
-    add("--namespace", default="", metavar="NAME", help="of the relative names of topics, such as cell1")
-    report = (
-        "folder for the images with the tool drawn into them, and checks.json: new, or of an earlier check"
-    )
-    add("--out", type=Path, metavar="DIR", help=report)
-    add("--json", action="store_true", help="print the checks as JSON")
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Check; return 0 if no check fails: what only some models need may be missing."""
-    if not 0.0 < arguments.seconds < math.inf:
-        raise UsageError("--seconds", expected="a time above 0", got=arguments.seconds)
     namespace = parse_namespace(arguments.namespace)
     graph = check_cell(
         resolve(tuple(arguments.config), overrides_of(arguments.set), namespace=namespace, only_reads=True)
